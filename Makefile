@@ -1,0 +1,38 @@
+# The whole vocabulary: demo, test, lint, bench, docs. Everything runs in its own virtual environment.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(VENV)/.installed            ## set up, index the example vault, and use it
+	@$(BIN)/python docs/demo.py
+
+test: $(VENV)/.installed-dev lint   ## set up, then every check
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev        ## style, types, and the arrows of the house
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.installed           ## print the figures that docs/performance.md quotes
+	@$(BIN)/python bench/run.py
+
+docs: $(VENV)/.installed            ## write the generated pages again
+	@$(BIN)/python docs/generate.py
+
+$(VENV)/.installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

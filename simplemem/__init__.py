@@ -1,0 +1,74 @@
+"""simplemem: the memory that AI agents and their people share, as Markdown notes in a folder.
+
+    from simplemem import open_store
+
+    with open_store("notes") as store:
+        store.sync()
+        for hit in store.search("what did we decide about the harbour?").hits:
+            print(hit.name, hit.line, hit.snippet)
+
+Importing this package costs nothing; what is named here is loaded on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simplemem.version import __version__
+
+if TYPE_CHECKING:
+    from simplemem.config import Settings, load_settings
+    from simplemem.errors import (
+        AlreadyExists,
+        Ambiguous,
+        Conflict,
+        Invalid,
+        NotFound,
+        ReadOnly,
+        SimplememError,
+        TooLong,
+        Unavailable,
+        Unreadable,
+    )
+    from simplemem.memory import Filter, Found, Hit, Memory, Saved
+    from simplemem.store import EnhancedStore, open_store
+
+_HOME = {
+    "Settings": "config", "load_settings": "config",
+    "Filter": "memory", "Found": "memory", "Hit": "memory", "Memory": "memory", "Saved": "memory",
+    "EnhancedStore": "store", "open_store": "store",
+}  # fmt: skip
+_ERRORS = ("AlreadyExists", "Ambiguous", "Conflict", "Invalid", "NotFound", "ReadOnly", "SimplememError", "TooLong",
+           "Unavailable", "Unreadable")  # fmt: skip
+
+__all__ = [
+    "AlreadyExists",
+    "Ambiguous",
+    "Conflict",
+    "EnhancedStore",
+    "Filter",
+    "Found",
+    "Hit",
+    "Invalid",
+    "Memory",
+    "NotFound",
+    "ReadOnly",
+    "Saved",
+    "Settings",
+    "SimplememError",
+    "TooLong",
+    "Unavailable",
+    "Unreadable",
+    "__version__",
+    "load_settings",
+    "open_store",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    module = _HOME.get(name) or ("errors" if name in _ERRORS else None)
+    if module is None:
+        raise AttributeError(f"module 'simplemem' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"simplemem.{module}"), name)
