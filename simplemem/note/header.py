@@ -1,0 +1,166 @@
+"""The header of a note: its properties, and where each of them stands. Pure; it reads and never changes.
+
+A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never
+raises and never stalls; a header that cannot be read says why and where in `problem`. Changing a property
+is the work of `frontmatter.py`, through which everybody else reads headers too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from simplemem.note.yaml_read import Node, RefusedError, read_json, read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a header, and where in the file (both counted from 1)."""
+
+    message: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One text in a header, with its place: links in properties are found, and rewritten, through these."""
+
+    path: tuple[str, ...]  # ("related", "0")
+    value: str
+    start: int  # with its quotes, in the whole text
+    end: int
+    verbatim: int  # where `value` stands letter for letter, or -1 when escapes or folding changed it
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A note's properties as YAML 1.2 core values, in order. `problem` says why nothing may be rewritten."""
+
+    style: Literal["none", "yaml", "json", "broken"]
+    properties: Mapping[str, Any]
+    problem: Problem | None
+    body_start: int
+    scalars: tuple[Scalar, ...]
+
+    def get(self, key: str) -> Any:
+        """A property's value whatever the case of its name (obsidian.md §3.1), None when there is none."""
+        return self.properties.get(find_key(self.properties, key) or key)
+
+    @property
+    def editable(self) -> bool:
+        return self.style in ("none", "yaml") and self.problem is None
+
+
+class Fences(NamedTuple):
+    """Where a header stands: from behind its opening line to its closing line, then the body."""
+
+    start: int
+    end: int
+    body: int
+
+
+class Reading(NamedTuple):
+    """A header with its tree, for whoever splices it."""
+
+    header: Header
+    fences: Fences | None
+    root: Node | None
+    end: int  # where a property may be added
+
+
+_OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
+_CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+
+
+def read_header(text: str) -> Header:
+    """The header of a note. Never raises and never stalls."""
+    return read_with_places(text).header
+
+
+def read_with_places(text: str) -> Reading:
+    fences = find_fences(text)
+    if fences is None:
+        return Reading(Header("none", {}, None, 0, ()), None, None, 0)
+    start, end, body = fences
+    try:
+        document = read_yaml(text, start, end)
+    except RefusedError as refused:
+        # JSON has escapes that libyaml does not know: "\ud83d\ude00" is one smiling character in two halves.
+        found = read_json(text, start, end) if text[start : start + 1] == "{" else None
+        if found is not None:
+            return Reading(_json_header(found, text, start, body, ()), fences, None, end)
+        return _broken(text, fences, refused.message, refused.offset)
+    root = document.root
+    if root is None:
+        return Reading(Header("yaml", {}, None, body, ()), fences, None, document.end)
+    scalars: list[Scalar] = []
+    _collect_scalars(text, root, (), scalars)
+    if root.style == ":":
+        return Reading(Header("yaml", root.value, None, body, tuple(scalars)), fences, root, document.end)
+    if root.style != "{":
+        return _broken(text, fences, "it is not a list of properties (name: value)", root.start)
+    found = read_json(text, start, end)
+    if found is not None:
+        return Reading(_json_header(found, text, root.start, body, tuple(scalars)), fences, root, end)
+    problem = _problem(text, "it is one pair of braces, which is read but not rewritten", root.start)
+    return Reading(Header("yaml", root.value, problem, body, tuple(scalars)), fences, root, end)
+
+
+def find_fences(text: str) -> Fences | None:
+    """None when the note has no header: nothing but a BOM may stand before it, and it has to be closed."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    start = opening.end()
+    for closing in _CLOSING.finditer(text, start):
+        if text[closing.start() - 1] in "\r\n":
+            return Fences(start, closing.start(), closing.end())
+    return None
+
+
+def find_key(properties: Mapping[str, Any], key: str) -> str | None:
+    """The property's name as the note spells it: the same letters first, then the same but for case."""
+    if key in properties:
+        return key
+    folded = key.casefold()
+    return next((spelled for spelled in properties if spelled.casefold() == folded), None)
+
+
+def _json_header(found: dict[str, Any], text: str, at: int, body: int, scalars: tuple[Scalar, ...]) -> Header:
+    return Header(
+        "json", found, _problem(text, "it is JSON, which is read but not rewritten", at), body, scalars
+    )
+
+
+def _broken(text: str, fences: Fences, message: str, offset: int) -> Reading:
+    header = Header("broken", {}, _problem(text, message, offset), fences.body, ())
+    return Reading(header, fences, None, fences.end)
+
+
+def _problem(text: str, message: str, offset: int) -> Problem:
+    line = 1
+    line_start = 0
+    for line_end in _LINE_END.finditer(text, 0, offset):
+        line += 1
+        line_start = line_end.end()
+    return Problem(message, line, offset - line_start + 1)
+
+
+def _collect_scalars(text: str, node: Node, path: tuple[str, ...], found: list[Scalar]) -> None:
+    style = node.style
+    if style in (":", "{"):
+        nodes = iter(node.children)
+        for key, value in zip(nodes, nodes, strict=True):
+            _collect_scalars(text, value, (*path, key.value), found)
+    elif style in ("-", "["):
+        for number, item in enumerate(node.children):
+            _collect_scalars(text, item, (*path, str(number)), found)
+    elif isinstance(node.value, str):
+        inset = 1 if style in ("'", '"') else 0
+        start = node.content + inset
+        stands_there = style not in ("|", ">") and text[start : node.end - inset] == node.value
+        found.append(Scalar(path, node.value, node.content, node.end, start if stands_there else -1))

@@ -1,0 +1,264 @@
+"""Links and tags in a stretch of Markdown text, found from left to right in one pass. Pure; no blocks here.
+
+What counts and what hides is obsidian.md §1.1, §1.2 and §2: code, math, HTML comments and escapes hide; `%%`
+does not. Whatever begins first wins: a backtick in `[[...]]` is the link's, brackets in code are code.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simplemem.note.link import DESTINATION, Link, read_destination, read_wikilink
+from simplemem.note.marks import HTML_TAG
+
+
+@dataclass(frozen=True, slots=True)
+class InlineTag:
+    """A `#tag` in the body, without its hash."""
+
+    name: str
+    line: int
+    start: int
+    end: int
+
+
+_TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|`+|\$\$?|<|!?\[\[?|\]|#")
+_WIKI_END = re.compile(r"\]\]|\[\[|[\n\r]")
+_TICKS = re.compile(r"`+")
+_LINE_END = re.compile(r"[\n\r]")
+_MATH_END = re.compile(r"(?<![\s\\])\$(?![0-9])")
+_TAG_OR_AUTOLINK = re.compile(rf"<[A-Za-z][A-Za-z0-9+.-]{{1,31}}:[^\s<>\x00-\x1f]*+>|{HTML_TAG}")
+_COMMENT = "<!--"
+_COMMENT_END = "-->"
+
+# obsidian.md §2: what a tag cannot hold, and what must stand before its hash.
+_NO_TAG = "\\x00-\\x20!-,.:-@\\[-\\^`{-\\x7f\\x85\\xa0\\u1680\\u2000-\\u206f\\u2e00-\\u2e7f\\u3000\\ufeff"
+_TAG = re.compile(f"#([^{_NO_TAG}]++)")
+_SPACE = frozenset(
+    "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+)
+_QUOTE_MARKS = re.compile(r"[ \t>]*+")
+
+_CELL = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(\|)")
+
+
+class InlineScanner:
+    """Collects the links and tags of one body, region by region."""
+
+    def __init__(self, text: str, line_starts: Sequence[int], first_line: int) -> None:
+        self.text = text
+        self.links: list[Link] = []
+        self.tags: list[InlineTag] = []
+        self._line_starts = line_starts
+        self._first_line = first_line
+
+    def line_of(self, offset: int) -> int:
+        return bisect_right(self._line_starts, offset) - 1 + self._first_line
+
+    def read_row(self, start: int, end: int) -> None:
+        """A table row: each cell by itself, but a bar inside [[a|b]] does not end the cell."""
+        cell = start
+        for found in _CELL.finditer(self.text, start, end):
+            if found[1]:
+                self.read(cell, found.start())
+                cell = found.end()
+        self.read(cell, end)
+
+    def read(self, start: int, end: int) -> None:
+        """Find the links and tags between two offsets: a paragraph, a heading, a cell."""
+        text = self.text
+        if text.find("[", start, end) < 0 and text.find("#", start, end) < 0:
+            return
+        links_before = len(self.links)
+        tags_before = len(self.tags)
+        nested = _Region(self, start, end).read()
+        if nested:  # a link is complete at its end, one inside it before that
+            self.links[links_before:] = sorted(self.links[links_before:], key=lambda link: link.start)
+            self.tags[tags_before:] = sorted(self.tags[tags_before:], key=lambda tag: tag.start)
+
+
+class _Region:
+    """One pass over one region. What was looked for in vain is remembered and not looked for again."""
+
+    def __init__(self, scanner: InlineScanner, start: int, end: int) -> None:
+        self.scanner = scanner
+        self.text = scanner.text
+        self.start = start
+        self.end = end
+        self.chunk = start  # where text begins anew: after code, a link, a tag, an escape
+        self.brackets: list[tuple[int, bool]] = []  # open "[" and "![": where, and whether it is an image
+        self.dead_below = 0  # brackets below this level cannot become links: one inside them did
+        self.ticks: dict[int, list[int]] | None = None
+        self.no_display_math = False
+        self.no_math_until = -1
+        self.no_comment = False
+        self.nested = False
+
+    def read(self) -> bool:
+        """Read it all. True when links came out of order."""
+        text, end, search = self.text, self.end, _TOKEN.search
+        at = self.start
+        while (found := search(text, at, end)) is not None:
+            at = found.end()
+            token = found[0]
+            first = token[0]
+            if first == "#":
+                at = self._tag(at - 1)
+            elif first == "\\":
+                self.chunk = at
+            elif first == "`":
+                at = self._code(found.start(), at)
+            elif first == "]":
+                at = self._close(at - 1)
+            elif first == "$":
+                at = self._math(at, len(token) == 2)
+            elif first == "<":
+                at = self._html(at - 1)
+            else:
+                at = self._open(found.start(), token)
+        return self.nested
+
+    def _tag(self, at: int) -> int:
+        found = _TAG.match(self.text, at, self.end)
+        if found is None or not self._may_begin(at):
+            return at + 1
+        return self._add_tag(at, found[1])
+
+    def _add_tag(self, at: int, name: str) -> int:
+        name = name.rstrip("/")
+        end = at + 1 + len(name)
+        if not name or (name.isascii() and name.isdigit()):
+            return end
+        self.scanner.tags.append(InlineTag(name, self.scanner.line_of(at), at, end))
+        self.chunk = end
+        return end
+
+    def _may_begin(self, at: int) -> bool:
+        """Whether a hash here begins a tag: where a chunk starts, after a space, or where emphasis opens."""
+        text = self.text
+        if at == self.chunk or at == self.start or text[at - 1] in _SPACE:
+            return True
+        before = at
+        while before > self.start and text[before - 1] in "*_~=":
+            before -= 1
+        if before < at:
+            run = text[before:at]
+            if run.replace("==", "").replace("~~", "").strip("*_"):
+                return False
+            opener = before == self.start or before == self.chunk or text[before - 1] in _SPACE
+            return opener or text[before - 1] in "!\"'(,-.:;>?[{|"
+        if text[at - 1] == ">":  # a quote's mark without a space after it
+            line = max(text.rfind("\n", self.start, at), text.rfind("\r", self.start, at)) + 1 or self.start
+            return _QUOTE_MARKS.match(text, line, at).end() == at  # type: ignore[union-attr]
+        return False
+
+    def _code(self, at: int, after: int) -> int:
+        """Past a code span, or past backticks that nothing closes."""
+        if self.ticks is None:
+            self.ticks = {}
+            for run in _TICKS.finditer(self.text, self.start, self.end):
+                self.ticks.setdefault(run.end() - run.start(), []).append(run.start())
+        closers = self.ticks.get(after - at, [])
+        k = bisect_right(closers, at)
+        if k == len(closers):
+            return after
+        self.chunk = closers[k] + after - at
+        return self.chunk
+
+    def _math(self, after: int, display: bool) -> int:
+        """Past `$math$` on one line or `$$math$$` over several. Prices ("$5 and $6") are none."""
+        text = self.text
+        if display:
+            close = -1 if self.no_display_math else text.find("$$", after, self.end)
+            if close < 0:
+                self.no_display_math = True
+                return after
+            self.chunk = close + 2
+            return self.chunk
+        if after >= self.end or after < self.no_math_until or text[after] in _SPACE:
+            return after
+        line_end = _LINE_END.search(text, after, self.end)
+        stop = line_end.start() if line_end else self.end
+        found = _MATH_END.search(text, after, stop)
+        if found is None:
+            self.no_math_until = stop
+            return after
+        self.chunk = found.end()
+        return self.chunk
+
+    def _html(self, at: int) -> int:
+        """Past a comment, a tag or an <autolink>."""
+        text = self.text
+        if text.startswith(_COMMENT, at):
+            if text.startswith((">", "->"), at + 4):
+                self.chunk = text.index(">", at) + 1
+                return self.chunk
+            close = -1 if self.no_comment else text.find(_COMMENT_END, at + 4, self.end)
+            if close < 0:
+                self.no_comment = True
+                return at + 1
+            self.chunk = close + 3
+            return self.chunk
+        found = _TAG_OR_AUTOLINK.match(text, at, self.end)
+        if found is None:
+            return at + 1
+        self.chunk = found.end()
+        return self.chunk
+
+    def _open(self, at: int, token: str) -> int:
+        """A wikilink, or brackets that may become a Markdown link."""
+        text = self.text
+        embed = token[0] == "!"
+        begins = at + len(token)
+        if token.endswith("[["):
+            if not text.startswith("[", begins):  # [[[x]]] is a bracket and a link: the innermost wins
+                found = _WIKI_END.search(text, begins, self.end)
+                if found is not None and found[0] == "]]":
+                    link = read_wikilink(text, at, found.end(), embed, self.scanner.line_of(at))
+                    if link is not None:
+                        self.scanner.links.append(link)
+                        self.chunk = found.end()
+                        return found.end()
+            begins -= 1
+        self.brackets.append((at, embed))
+        return begins
+
+    def _close(self, at: int) -> int:
+        """A closing bracket: a Markdown link when a destination follows the bracket pair."""
+        if not self.brackets:
+            return at + 1
+        start, image = self.brackets.pop()
+        level = len(self.brackets)
+        dead = not image and level < self.dead_below
+        self.dead_below = min(self.dead_below, level)
+        if dead or not self.text.startswith("(", at + 1):
+            return at + 1
+        found = DESTINATION.match(self.text, at + 1, self.end)
+        if found is None:
+            return at + 1
+        shown = start + 1 + image
+        if not image:
+            self.dead_below = level
+            if (
+                tag := _TAG.match(self.text, shown, at)
+            ) is not None:  # the text of a link is a chunk of its own
+                self._add_tag(shown, tag[1])
+                self.nested = True
+        link = read_destination(self.text, found, start, (shown, at), image, self.scanner.line_of(start))
+        if link is not None:
+            links = self.scanner.links
+            self.nested = self.nested or (bool(links) and links[-1].start > start)
+            links.append(link)
+        self.chunk = found.end()
+        return found.end()
+
+
+def read_markdown_link(text: str, line: int) -> Link | None:
+    """The Markdown link that the whole of `text` is, or None."""
+    scanner = InlineScanner(text, [0], line)
+    scanner.read(0, len(text))
+    whole = (link for link in scanner.links if link.form == "markdown" and link.end - link.start == len(text))
+    return next(whole, None)

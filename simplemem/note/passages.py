@@ -1,0 +1,202 @@
+"""Cut a body into passages, the pieces that are searched and shown. Pure; it looks only at blocks and words.
+
+retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of
+the one before, so that an answer on a border is whole in one of them. Every character that is not blank lies
+in a passage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simplemem.note.body import Body, count_lines
+from simplemem.note.words import count_tokens
+
+MOST_TOKENS = 200
+OVERLAP_TOKENS = 50
+_SECTION_LEVEL = 2
+_ENOUGH_FOR_A_SECTION = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of the text, its first line, and the headings it stands under, outermost first."""
+
+    start: int
+    end: int
+    line: int
+    headings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A block, or a part of one that is too long: what passages are packed from."""
+
+    start: int
+    end: int
+    line: int
+    heading: int
+    tokens: int
+    is_heading: bool
+    opens_section: bool
+
+
+def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
+    """The passages of a body, in order."""
+    pieces = _pieces(text, body)
+    paths = _heading_paths(body)
+    passages: list[Passage] = []
+    first = 0
+    while first < len(pieces):
+        end = _fill(pieces, first)
+        named = next((piece for piece in pieces[first:end] if not piece.is_heading), pieces[first])
+        start, stop = pieces[first].start, pieces[end - 1].end
+        passages.append(Passage(start, stop, pieces[first].line, paths[named.heading]))
+        first = _step_back(pieces, first, end)
+    return tuple(passages)
+
+
+def _fill(pieces: list[_Piece], first: int) -> int:
+    """Where the passage that begins with piece `first` ends: full, or enough and a new section begins."""
+    tokens = 0
+    end = first
+    while end < len(pieces):
+        piece = pieces[end]
+        if end > first and tokens + piece.tokens > MOST_TOKENS:
+            break
+        if tokens >= _ENOUGH_FOR_A_SECTION and piece.opens_section:
+            return end
+        tokens += piece.tokens
+        end += 1
+    if end < len(pieces):
+        while end - 1 > first and pieces[end - 1].is_heading and not pieces[end].is_heading:
+            end -= 1  # a heading goes with what it heads
+    return end
+
+
+def _step_back(pieces: list[_Piece], first: int, end: int) -> int:
+    """Where the next passage begins: a little before `end`, but never so that it could hold nothing new."""
+    if end == len(pieces) or pieces[end].opens_section:
+        return end
+    room = min(OVERLAP_TOKENS, MOST_TOKENS - pieces[end].tokens)
+    start = end
+    while start - 1 > first and pieces[start - 1].tokens <= room:
+        start -= 1
+        room -= pieces[start].tokens
+    return start
+
+
+def _heading_paths(body: Body) -> list[tuple[str, ...]]:
+    """For each heading its path from the outermost; the last entry (index -1) is for what is above all."""
+    paths: list[tuple[str, ...]] = []
+    open_headings: list[tuple[int, tuple[str, ...]]] = []
+    for heading in body.headings:
+        while open_headings and open_headings[-1][0] >= heading.level:
+            open_headings.pop()
+        path = (*(open_headings[-1][1] if open_headings else ()), heading.text)
+        open_headings.append((heading.level, path))
+        paths.append(path)
+    return [*paths, ()]
+
+
+def _pieces(text: str, body: Body) -> list[_Piece]:
+    """The blocks with whatever stands between them (rules, empty items), cut up where they are too long."""
+    blocks = body.blocks
+    first = _skip_blank(text, body.start)
+    if first == len(text):
+        return []
+    if not blocks:
+        return list(_cut(text, first, len(text.rstrip()), 1 + count_lines(text, 0, first), -1))
+    pieces: list[_Piece] = []
+    for k, block in enumerate(blocks):
+        start, line = block.start, block.line
+        if k == 0 and first < start:
+            start, line = first, 1 + count_lines(text, 0, first)
+        end = block.end
+        following = blocks[k + 1].start if k + 1 < len(blocks) else len(text)
+        if (between := text[end:following]) and not between.isspace():
+            end += len(between.rstrip())
+        end = _without_blank(text, start, end)
+        begins = _skip_blank(text, start)
+        if begins >= end:
+            continue
+        line += count_lines(text, start, begins)
+        start = begins
+        tokens = count_tokens(text[start:end])
+        if tokens > MOST_TOKENS:
+            pieces += _cut(text, start, end, line, block.heading)
+            continue
+        opens = block.kind == "heading" and body.headings[block.heading].level <= _SECTION_LEVEL
+        pieces.append(_Piece(start, end, line, block.heading, tokens, block.kind == "heading", opens))
+    return pieces
+
+
+_LINE_END = re.compile(r"\r\n?|\n")
+# The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no
+# space.
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++")
+_NOT_BLANK = re.compile(r"\S")
+_WORD_END = re.compile(r"(?<=\S)(?=\s)")
+
+
+def _cut(text: str, start: int, end: int, line: int, heading: int) -> Iterator[_Piece]:
+    """An oversized stretch as pieces: lines, else sentences, else words, else (without spaces) characters."""
+    at = start
+    while at < end:
+        found = _LINE_END.search(text, at, end)
+        line_end = found.start() if found else end
+        for piece_start, piece_end, tokens in _cut_line(text, at, line_end):
+            if tokens:
+                piece_end = _without_blank(text, piece_start, piece_end)
+                yield _Piece(_skip_blank(text, piece_start), piece_end, line, heading, tokens, False, False)
+        at = found.end() if found else end
+        line += 1
+
+
+def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    tokens = count_tokens(text[start:end])
+    if tokens <= MOST_TOKENS:
+        yield start, end, tokens
+        return
+    at = start
+    for sentence_end in [found.end() for found in _SENTENCE_END.finditer(text, start, end)] + [end]:
+        tokens = count_tokens(text[at:sentence_end])
+        if tokens <= MOST_TOKENS:
+            yield at, sentence_end, tokens
+        else:
+            yield from _cut_sentence(text, at, sentence_end)
+        at = sentence_end
+
+
+def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Words packed up to a quarter of a passage, so that passages of them still overlap."""
+    at, last, tokens = start, start, 0
+    for word_end in [found.end() for found in _WORD_END.finditer(text, start, end)] + [end]:
+        size = count_tokens(text[last:word_end])
+        if tokens and tokens + size > OVERLAP_TOKENS:
+            yield at, last, tokens
+            at, tokens = last, 0
+        if size > MOST_TOKENS and not text[last:word_end].isascii():
+            step = max(1, (word_end - last) * OVERLAP_TOKENS // size)
+            while word_end - at > step:
+                yield at, at + step, OVERLAP_TOKENS
+                at += step
+            size = count_tokens(text[at:word_end])
+        tokens += size
+        last = word_end
+    if tokens:
+        yield at, end, tokens
+
+
+def _skip_blank(text: str, start: int) -> int:
+    rest = _NOT_BLANK.search(text, start)
+    return rest.start() if rest else len(text)
+
+
+def _without_blank(text: str, start: int, end: int) -> int:
+    """Where the text before `end` ends."""
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return end

@@ -1,0 +1,354 @@
+"""The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
+
+CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost. Where the two
+might differ it gives no answer and `parse.py` asks the parser; a property test holds them equal elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simplemem.note.marks import SPACES, html_block_kind, is_definition, is_table_head
+
+
+class Leaf(NamedTuple):
+    """A block that holds text and no blocks: the lines from `first` up to, not including, `end`, from 0."""
+
+    kind: str
+    first: int
+    end: int
+    level: int = 0
+
+
+class _UnsureError(Exception):
+    """A place where the parser has to be asked."""
+
+
+_MOST_CONTAINERS = 50
+
+_BLANK_START = re.compile(r"[ \t]*")
+_ATX = re.compile(r"(#{1,6})(?:[ \t]|$)")
+_SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
+_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_MARKER = re.compile(r"(?:[-+*]|([0-9]{1,9})[.)])(?=[ \t]|$)")
+_DELIMITERS = re.compile(r"(?:[|:][-|: \t]|-[-|:])[-|: \t]*$")
+_STARTERS = frozenset("#>-+*_`~<=|:$[0123456789")
+_NOT_PLAIN = _STARTERS | {" ", "\t"}
+
+
+def scan_blocks(lines: Sequence[str]) -> list[Leaf] | None:
+    """The leaves of these lines in order, or None where only the parser knows."""
+    scan = _Scan(lines)
+    try:
+        for number, line in enumerate(lines):
+            if number >= scan.skip_to:
+                scan.take(number, line)
+    except _UnsureError:
+        return None
+    scan.close(len(lines))
+    return scan.leaves
+
+
+def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
+    """A leaf without the empty lines at its end: what nobody closed runs to the end of what holds it."""
+    end = leaf.end
+    while end - 1 > leaf.first and not lines[end - 1].strip(" \t>"):
+        end -= 1
+    return leaf._replace(end=end)
+
+
+class _Item:
+    """An open list item: how wide its indent is, and whether it is still empty. A quote's width is -1."""
+
+    __slots__ = ("fresh", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.fresh = width >= 0
+
+
+class _Scan:
+    """The open containers and the open leaf while the lines go by (CommonMark, appendix A)."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.leaves: list[Leaf] = []
+        self.stack: list[_Item] = []
+        self.skip_to = 0
+        self.open = ""  # kind of the open leaf; a paragraph's is "paragraph" whatever it will be called
+        self.kind = ""
+        self.first = 0
+        self.last = 0
+        self.fence = ""
+        self.html_end: re.Pattern[str] | None = None
+        self.opened_at = -1
+        # Of the paragraph line before: where its content begins, its indent, whether it was lazy.
+        self.before = (0, 0, False)
+
+    def close(self, number: int) -> None:
+        """End the open leaf before line `number`."""
+        if not self.open:
+            return
+        if self.open == "code":
+            self.leaves.append(Leaf("code", self.first, self.last + 1))
+        elif self.open in ("fence", "html"):
+            leaf = Leaf("html" if self.open == "html" else "code", self.first, number)
+            self.leaves.append(trimmed(self.lines, leaf))
+        else:
+            self.leaves.append(Leaf(self.kind, self.first, number))
+        self.open = ""
+
+    def begin(self, kind: str, number: int) -> None:
+        self.open, self.kind, self.first, self.last = kind, kind, number, number
+        if self.stack:
+            top = self.stack[-1]
+            if kind == "paragraph":
+                self.kind = "quote" if top.width < 0 else "item" if top.fresh else "paragraph"
+            top.fresh = False
+
+    def emit(self, kind: str, number: int, level: int = 0) -> None:
+        """A leaf of one line."""
+        self.leaves.append(Leaf(kind, number, number + 1, level))
+        if self.stack:
+            self.stack[-1].fresh = False
+
+    def enter(self, width: int, number: int) -> None:
+        if len(self.stack) >= _MOST_CONTAINERS:
+            raise _UnsureError
+        if self.stack:
+            self.stack[-1].fresh = False
+        self.stack.append(_Item(width))
+        self.opened_at = number
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line: which containers go on, what begins, or what it adds to the open leaf."""
+        length = len(line)
+        if not self.stack:
+            first = line[:1]  # most lines of most notes are plain text outside of lists
+            if first and first not in _NOT_PLAIN and self.open in ("", "paragraph"):
+                if not self.open:
+                    self.open, self.kind, self.first = "paragraph", "paragraph", number
+                self.before = (0, 0, False)
+                return
+        at = _BLANK_START.match(line).end()  # type: ignore[union-attr]  # it matches everything
+        indent = at if "\t" not in line[:at] else _columns(line[:at], 0)
+        column, quoted, matched, blank = indent, False, 0, at == length
+        for item in self.stack:
+            if item.width < 0:
+                if blank or line[at] != ">":
+                    break
+                if indent > 3:
+                    raise _UnsureError  # code to CommonMark, more of the quote to the parser
+                at, indent = _after_quote(line, at)
+                quoted, blank = True, at == length
+            elif not blank:
+                if indent < item.width:
+                    break
+                indent -= item.width
+            matched += 1
+        if blank:
+            self._blank(number, matched)
+        elif not self._goes_on(number, line, at, indent, matched):
+            self._begin(number, line, at, indent, matched, column, quoted)
+
+    def _blank(self, number: int, matched: int) -> None:
+        if matched < len(self.stack):
+            self.close(number)
+            del self.stack[matched:]
+            return
+        if self.open in ("paragraph", "table") or (self.open == "html" and self.html_end is None):
+            self.close(number)
+        if self.stack and self.stack[-1].fresh:  # an item that begins with a blank line has no second one
+            self.stack.pop()
+
+    def _goes_on(self, number: int, line: str, at: int, indent: int, matched: int) -> bool:
+        """Whether the line belongs to open code or HTML, where nothing else can begin."""
+        if self.open in ("", "paragraph"):
+            return False
+        if matched < len(self.stack):
+            self.close(number)
+            del self.stack[matched:]
+            return False
+        if self.open == "fence":
+            if indent < 4 and line[at] == self.fence[0]:
+                rest = line[at:].rstrip(" \t")
+                if len(rest) >= len(self.fence) and not rest.strip(self.fence[0]):
+                    self.close(number + 1)
+            return True
+        if self.open == "html":
+            if self.html_end is not None and self.html_end.search(line, at):
+                self.close(number + 1)
+            return True
+        if self.open == "code":
+            if indent >= 4:
+                self.last = number
+                return True
+            self.close(number)
+        return False
+
+    def _begin(
+        self, number: int, line: str, at: int, indent: int, matched: int, column: int, quoted: bool
+    ) -> None:
+        """What begins on this line: containers from the outermost in, then a leaf, or more of a paragraph."""
+        while True:
+            in_paragraph = self.open == "paragraph"
+            lazy = in_paragraph and matched < len(self.stack)
+            if indent >= 4:
+                if lazy:
+                    raise _UnsureError  # the parser counts from the item, CommonMark from what holds it
+                if not in_paragraph:
+                    self._end(number, matched)
+                    self.begin("code", number)
+                else:
+                    self.before = (at, indent, False)
+                return
+            mark = line[at]
+            if mark not in _STARTERS:
+                break
+            if mark in "|-:" and self._table(number, line, at, lazy):
+                return
+            if mark in "=-" and in_paragraph and not lazy and _SETEXT.match(line, at):
+                self.leaves.append(Leaf("heading", self.first, number + 1, 1 if mark == "=" else 2))
+                self.open = ""
+                return
+            if mark == ">":
+                self._end(number, matched)
+                at, indent = _after_quote(line, at)
+                self.enter(-1, number)
+                matched, quoted = len(self.stack), True
+            elif (found := _MARKER.match(line, at)) is not None and not _RULE.match(line, at):
+                after = _BLANK_START.match(line, found.end()).end()  # type: ignore[union-attr]
+                empty = after == len(line)
+                if in_paragraph and not lazy and (empty or (found[1] is not None and int(found[1]) != 1)):
+                    break
+                gap = line[found.end() : after]
+                if quoted and "\t" in gap:
+                    raise _UnsureError
+                column += found.end() - at
+                room = len(gap) if "\t" not in gap else _columns(gap, column)
+                used = 1 if empty or room > 4 else room
+                self._end(number, matched)
+                self.enter(indent + found.end() - at + used, number)
+                column, at, indent, matched = column + room, after, room - used, len(self.stack)
+            elif self._leaf(number, line, at, mark, matched):
+                return
+            else:
+                break
+            if at == len(line):
+                return
+        if self.open == "table" and line[at:].strip(SPACES):
+            return
+        if self.open == "paragraph":
+            self.before = (at, indent, matched < len(self.stack))
+            return
+        self._end(number, matched)
+        if line[at] == "[":
+            definition = is_definition(line, at, "".join(self.lines[number + 1 : number + 2]))
+            if definition is None:
+                raise _UnsureError
+            if definition:
+                self.emit("definition", number)
+                return
+        self.begin("paragraph", number)
+        self.before = (at, indent, False)
+
+    def _end(self, number: int, matched: int) -> None:
+        """Something begins here: the open leaf and the containers that did not go on are over."""
+        self.close(number)
+        del self.stack[matched:]
+
+    def _leaf(self, number: int, line: str, at: int, mark: str, matched: int) -> bool:
+        """Begin a leaf that its first characters announce. False when the line is only text."""
+        if mark == "#":
+            if (found := _ATX.match(line, at)) is None:
+                return False
+            self._end(number, matched)
+            self.emit("heading", number, len(found[1]))
+        elif mark in "-*_":
+            if not _RULE.match(line, at):
+                return False
+            self._end(number, matched)
+            self.emit("rule", number)
+        elif mark in "`~":
+            if (found := _FENCE.match(line, at)) is None:
+                return False
+            self._end(number, matched)
+            self.begin("fence", number)
+            self.fence = found[1] or found[2]
+        elif mark == "$":
+            return self._math(number, line, at, matched)
+        elif mark == "<":
+            return self._html(number, line, at, matched)
+        else:
+            return False
+        return True
+
+    def _math(self, number: int, line: str, at: int, matched: int) -> bool:
+        """A line `$$` opens a block up to the next `$$`, over empty lines and whatever looks like a list."""
+        if not line.startswith("$$", at) or "$$" in line[at + 2 :]:
+            return False
+        if matched:
+            raise _UnsureError
+        self._end(number, matched)
+        for later in range(number + 1, len(self.lines)):
+            if "$$" in self.lines[later]:
+                self.leaves.append(Leaf("math", number, later + 1))
+                self.skip_to = later + 1
+                return True
+        return False
+
+    def _html(self, number: int, line: str, at: int, matched: int) -> bool:
+        rest = line[at:]
+        begins, end = html_block_kind(rest, self.open in ("paragraph", "table"))
+        if not begins:
+            return False
+        self._end(number, matched)
+        if end is not None and end.search(rest):
+            self.emit("html", number)
+        else:
+            self.begin("html", number)
+            self.html_end = end
+        return True
+
+    def _table(self, number: int, line: str, at: int, lazy: bool) -> bool:
+        """Whether this line and the one before it begin a table.
+
+        The parser asks this before anything else.
+        """
+        if number == 0 or self.open == "table" or "|" not in self.lines[number - 1]:
+            return False
+        if not _DELIMITERS.match(line, at):
+            return False
+        begins, indent, was_lazy = self.before
+        if self.open != "paragraph" or lazy or was_lazy or self.opened_at == number - 1:
+            raise _UnsureError
+        if indent >= 4 or not is_table_head(self.lines[number - 1][begins:], line[at:]):
+            return False
+        if self.first == number - 1:
+            self.open, self.kind = "table", "table"
+        else:
+            self.close(number - 1)
+            self.begin("table", number - 1)
+        return True
+
+
+def _columns(blank: str, column: int) -> int:
+    """How wide spaces and tabs are that begin at `column`."""
+    start = column
+    for char in blank:
+        column += 4 - column % 4 if char == "\t" else 1
+    return column - start
+
+
+def _after_quote(line: str, at: int) -> tuple[int, int]:
+    """Past a quote's `>` and one space: where the content begins and how far it is indented."""
+    begins = at + 1
+    if line.startswith(" ", begins):
+        begins += 1
+    after = _BLANK_START.match(line, begins).end()  # type: ignore[union-attr]
+    if "\t" in line[begins:after]:
+        raise _UnsureError  # a tab after a mark is as wide as the mark lets it be
+    return after, after - begins

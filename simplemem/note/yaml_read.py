@@ -1,0 +1,271 @@
+"""YAML of a note's header, read once: YAML 1.2 core values, and where each of them stands in the text.
+
+libyaml does the parsing (PyYAML's own parser where the C one is missing). We take its events, build the
+values ourselves and keep their spans, so that one property can be changed without touching its
+neighbours. A guard bounds size and depth and refuses anchors and aliases, because a poisoned header must
+not stall or end the program (durability.md §0.4, F42, F43). Nothing here writes YAML, and nothing but
+`RefusedError` escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
+DEPTH_LIMIT: Final = 16
+VALUE_LIMIT: Final = 20_000  # scalars and collections
+DIGIT_LIMIT: Final = (
+    3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
+)
+
+_LOADER: Final[Any] = getattr(yaml, "CLoader", yaml.Loader)
+
+
+class RefusedError(Exception):
+    """This YAML is not a header we can stand behind: why, and at which character of the whole text."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+class Node(NamedTuple):
+    """One value as it stands in the text. Offsets count characters of the whole note."""
+
+    style: str  # "" plain, "'", '"', "|", ">": a scalar; "-" and "[": a list; ":" and "{": a map
+    value: Any
+    start: int  # of its tag when it has one
+    content: int  # of the value itself
+    end: int  # a block scalar ends with its last line, without the line break
+    children: tuple[Node, ...]  # the items of a list; key, value, key, value ... of a map
+
+
+class Document(NamedTuple):
+    root: Node | None  # None when there are only comments and blanks
+    end: int  # where the content ends: a "..." line, or the end of the header
+
+
+def core_value(text: str) -> Any:
+    """What a plain scalar means in YAML 1.2 core (obsidian.md §0.6), where dates, yes and 12:30 are text."""
+    if not text:
+        return None
+    if text[0] not in _CORE_FIRST:
+        return text
+    if text in _CORE_WORDS:
+        return _CORE_WORDS[text]
+    if len(text) <= DIGIT_LIMIT:
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _BASED.fullmatch(text):
+            return int(text[2:], 8 if text[1] == "o" else 16)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+    return text
+
+
+_CORE_FIRST: Final = frozenset("~nNtTfF+-.0123456789")
+_CORE_WORDS: Final[dict[str, Any]] = (
+    dict.fromkeys(("~", "null", "Null", "NULL"))
+    | dict.fromkeys(("true", "True", "TRUE"), True)
+    | dict.fromkeys(("false", "False", "FALSE"), False)
+    | {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
+    | dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan"))
+)
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+def read_yaml(text: str, start: int, end: int) -> Document:
+    """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
+    if end - start > HEADER_LIMIT:
+        raise RefusedError(f"it is longer than {HEADER_LIMIT // 1024} kB", start)
+    source, stand_ins = _with_stand_ins(text[start:end], start)
+    return _Reading(text, start, end, stand_ins).document(source)
+
+
+def read_json(text: str, start: int, end: int) -> dict[str, Any] | None:
+    """The JSON object that text[start:end] is, or None. Obsidian reads such headers (obsidian.md §3.1)."""
+    if end - start > HEADER_LIMIT:
+        return None
+    try:
+        found = json.loads(
+            text[start:end],
+            parse_int=lambda digits: int(digits) if len(digits) <= DIGIT_LIMIT else digits,
+            parse_constant=_not_json,
+            object_pairs_hook=_without_repeats,
+        )
+        json.dumps(found, ensure_ascii=False).encode()  # an escaped half of a character could not be stored
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and not _is_deeper(found, DEPTH_LIMIT) else None
+
+
+def _not_json(word: str) -> Any:
+    raise ValueError(word)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("repeated key")
+    return found
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (levels == 0 or any(_is_deeper(item, levels - 1) for item in inner))
+
+
+# libyaml follows YAML 1.1: NEL, LS and PS end a line for it, and controls are errors. For YAML 1.2 and for
+# Obsidian they are ordinary characters. Each is replaced, one for one so that offsets stay, by one that the
+# text lacks.
+_STRANGE: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_IMPOSSIBLE: Final = re.compile("[\x00\ud800-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def _with_stand_ins(source: str, base: int) -> tuple[str, dict[int, str]]:
+    impossible = _IMPOSSIBLE.search(source)
+    if impossible:
+        raise RefusedError(f"it holds the character U+{ord(impossible[0]):04X}", base + impossible.start())
+    strange = set(_STRANGE.findall(source))
+    if not strange:
+        return source, {}
+    lowered = source.lower()
+    spare = (c for c in range(0xF0000, 0xFFFFE) if chr(c) not in source and f"{c:08x}" not in lowered)
+    stand_ins = {ord(character): next(spare) for character in strange}
+    return source.translate(stand_ins), {new: chr(old) for old, new in stand_ins.items()}
+
+
+class _Reading:
+    """One pass over the events of one header."""
+
+    def __init__(self, text: str, base: int, end: int, stand_ins: dict[int, str]) -> None:
+        self.text = text
+        self.base = base
+        self.end = end
+        self.stand_ins = stand_ins
+        self.values = 0
+
+    def document(self, source: str) -> Document:
+        events: Any = yaml.parse(source, Loader=_LOADER)
+        try:
+            return self._document(events)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            said = ", ".join(part for part in (error.problem, error.context) if part)
+            raise RefusedError(said, self.base + (mark.index if mark else 0)) from None
+        except (yaml.YAMLError, UnicodeError) as error:
+            raise RefusedError(str(error).split("\n", 1)[0], self.base) from None
+        finally:
+            events.close()
+
+    def _document(self, events: Iterator[Any]) -> Document:
+        root: Node | None = None
+        end = self.end
+        documents = 0
+        for event in events:
+            kind = type(event)
+            if kind is yaml.DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    raise RefusedError("a second YAML document begins", self.base + event.start_mark.index)
+            elif kind is yaml.DocumentEndEvent:
+                if event.explicit:
+                    end = self.base + event.start_mark.index
+            elif kind is not yaml.StreamStartEvent and kind is not yaml.StreamEndEvent:
+                root = self._node(event, events, DEPTH_LIMIT)
+        return Document(root, end)
+
+    def _node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
+        start = self.base + event.start_mark.index
+        self.values += 1
+        if self.values > VALUE_LIMIT:
+            raise RefusedError(f"it has more than {VALUE_LIMIT:,} values", start)
+        if event.anchor is not None:
+            raise RefusedError("anchors (&) and aliases (*) are not read", start)
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            return self._scalar(event, start)
+        if levels == 0:
+            raise RefusedError(f"it is nested more than {DEPTH_LIMIT} deep", start)
+        content = start if event.tag is None else self._after_tag(start, self.end)
+        if kind is yaml.SequenceStartEvent:
+            return self._list(event, events, levels, start, content)
+        return self._map(event, events, levels, start, content)
+
+    def _scalar(self, event: Any, start: int) -> Node:
+        style = event.style or ""
+        value = event.value
+        end = self.base + event.end_mark.index
+        content = start if event.tag is None else self._after_tag(start, end)
+        if self.stand_ins:
+            value = value.translate(self.stand_ins)
+        if style == "":
+            # A foreign tag says nothing to us: the value is read as without it. !!str and ! ask for text.
+            if event.tag is None or not (event.tag == "!" or event.tag.endswith(":str")):
+                value = core_value(value)
+        elif style in "|>":
+            # Blank lines below it stay when it changes, unless the text itself ends with spaces.
+            blanks = "\r\n" if value.rstrip("\n").endswith((" ", "\t")) else " \t\r\n"
+            end = content + len(self.text[content:end].rstrip(blanks))
+        elif style == '"' and _SURROGATE.search(value):
+            raise RefusedError("it holds half of a character", content)
+        return Node(style, value, start, content, end, ())
+
+    def _list(self, event: Any, events: Iterator[Any], levels: int, start: int, content: int) -> Node:
+        items: list[Node] = []
+        for inner in events:
+            if type(inner) is yaml.SequenceEndEvent:
+                break
+            items.append(self._node(inner, events, levels - 1))
+        end = self.base + inner.end_mark.index if event.flow_style else items[-1].end
+        style = "[" if event.flow_style else "-"
+        return Node(style, [item.value for item in items], start, content, end, tuple(items))
+
+    def _map(self, event: Any, events: Iterator[Any], levels: int, start: int, content: int) -> Node:
+        nodes: list[Node] = []
+        found: dict[str, Any] = {}
+        for inner in events:
+            if type(inner) is yaml.MappingEndEvent:
+                break
+            at = self.base + inner.start_mark.index
+            if type(inner) is not yaml.ScalarEvent or inner.anchor is not None:
+                raise RefusedError("a key that is not plain text (a {{placeholder}} needs quotes)", at)
+            key = inner.value.translate(self.stand_ins) if self.stand_ins else inner.value
+            if key in found:
+                # obsidian.md §3.1: a repeated key means no properties at all.
+                raise RefusedError(f"the key {key[:60]!r} is there twice", at)
+            name = self._node(inner, events, levels - 1)._replace(value=key)
+            value = self._node(next(events), events, levels - 1)
+            if value.start == value.end and not event.flow_style:
+                # libyaml puts the empty value of a `? key` where the next thing begins, lines further down.
+                at = skip_blanks(self.text, name.end, value.start)
+                at = at + 1 if at < value.start and self.text[at] == ":" else name.end
+                value = value._replace(start=at, content=at, end=at)
+            nodes += [name, value]
+            found[key] = value.value
+        # `[a: b]` is a map without braces inside a flow list: it ends with its value.
+        in_braces = bool(event.flow_style) and self.text[content : content + 1] == "{"
+        end = self.base + inner.end_mark.index if in_braces else nodes[-1].end if nodes else content
+        return Node("{" if event.flow_style else ":", found, start, content, end, tuple(nodes))
+
+    def _after_tag(self, start: int, end: int) -> int:
+        """Where the value begins whose `!tag` begins at `start`; `end` when it is empty."""
+        return skip_blanks(self.text, _WORD.match(self.text, start, end).end(), end)  # type: ignore[union-attr]
+
+
+_WORD: Final = re.compile(r"[^ \t\r\n]*")
+_BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
+
+
+def skip_blanks(text: str, at: int, end: int) -> int:
+    """The first place from `at` on, below `end`, that is neither white space nor comment."""
+    return _BLANKS.match(text, at, end).end()  # type: ignore[union-attr]

@@ -1,0 +1,658 @@
+"""Headers as people write them: what they mean, how one property changes, and what is left alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
+from simplemem.note import yaml_read
+from simplemem.note.frontmatter import (
+    Scalar,
+    add_item,
+    is_plain_safe,
+    read_header,
+    remove_entry,
+    remove_item,
+    remove_property,
+    render_header,
+    replace_scalar,
+    set_entry,
+    set_property,
+)
+
+
+def note(header: str, body: str = "# Body\n") -> str:
+    return f"---\n{header}\n---\n{body}"
+
+
+# Each of them is a header that some tool damages when it writes the note again (obsidian.md §4).
+TRICKY: dict[str, tuple[str, dict[str, Any]]] = {
+    "plain": ("---\ntitle: A\n---\nx\n", {"title": "A"}),
+    "comment lines": ("---\n# top\ntitle: A\n# end\n---\n", {"title": "A"}),
+    "comment after a value": ("---\ntitle: A # why\nb: 1\n---\n", {"title": "A", "b": 1}),
+    "hash inside a word": ("---\ntitle: a#b\n---\n", {"title": "a#b"}),
+    "single quotes": ("---\ntitle: 'It''s'\n---\n", {"title": "It's"}),
+    "double quotes": ('---\ntitle: "a\\tb \\u00e9 \\U0001F680"\n---\n', {"title": "a\tb é 🚀"}),
+    "literal block": ("---\na: |\n  one\n\n  two: x\nb: 1\n---\n", {"a": "one\n\ntwo: x\n", "b": 1}),
+    "stripped block": ("---\na: |-\n  one\n\n\nb: 1\n---\n", {"a": "one", "b": 1}),
+    "kept block": ("---\na: |+\n  one\n\n\nb: 1\n---\n", {"a": "one\n\n\n", "b": 1}),
+    "folded block": ("---\na: >\n  one\n  two\n# c\nb: 1\n---\n", {"a": "one two\n", "b": 1}),
+    "block with indentation": ("---\na: |2\n    one\nb: 1\n---\n", {"a": "  one\n", "b": 1}),
+    "flow list": ("---\ntags: [ a , 'b', \"c d\" ]\n---\n", {"tags": ["a", "b", "c d"]}),
+    "flow list over lines": ("---\ntags: [a, # one\n  b,\n]\nx: 1\n---\n", {"tags": ["a", "b"], "x": 1}),
+    "flow map": ("---\ntags: {status: done, todo: true}\n---\n", {"tags": {"status": "done", "todo": True}}),
+    "block list": ("---\ntags:\n  - a\n  - b\n---\n", {"tags": ["a", "b"]}),
+    "list without indent": ("---\ntags:\n- a\n- b\nx: 1\n---\n", {"tags": ["a", "b"], "x": 1}),
+    "comments between items": ("---\ntags:\n  - a # 1\n  # 2\n  - b\n# 3\n---\n", {"tags": ["a", "b"]}),
+    "empty item": ("---\ntags:\n  - a\n  -\nx: 1\n---\n", {"tags": ["a", None], "x": 1}),
+    "nested map": ("---\na:\n  b:\n    c: 1\n  d: x\ne: 2\n---\n", {"a": {"b": {"c": 1}, "d": "x"}, "e": 2}),
+    "list of maps": ("---\na:\n  - b: 1\n    c: 2\n  - d: 3\n---\n", {"a": [{"b": 1, "c": 2}, {"d": 3}]}),
+    "unquoted wikilink": ("---\nup: [[Note]]\nx: 1\n---\n", {"up": [["Note"]], "x": 1}),
+    "CRLF": ("---\r\na: 1\r\ntags:\r\n  - x\r\n---\r\nb\r\n", {"a": 1, "tags": ["x"]}),
+    "lone CR": ("---\ra: 1\rb: 2\r---\rbody\r", {"a": 1, "b": 2}),
+    "mixed line ends": ("---\na: 1\r\nb: 2\n---\r\nbody\n", {"a": 1, "b": 2}),
+    "byte order mark": ("\ufeff---\na: 1\n---\n", {"a": 1}),
+    "no newline at the end": ("---\na: 1\n---", {"a": 1}),
+    "blanks after the fence": ("---\na: 1\n---  \t\nb\n", {"a": 1}),
+    "tab after the colon": ("---\ntitle:\tA\n---\n", {"title": "A"}),
+    "blank lines": ("---\n\na: 1\n\n\nb: 2\n\n---\n", {"a": 1, "b": 2}),
+    "emoji and accents as keys": ("---\n🚀 état: x\n日本: y\n---\n", {"🚀 état": "x", "日本": "y"}),
+    "explicit key": ("---\n? complex\n: value\nb: 1\n---\n", {"complex": "value", "b": 1}),
+    "explicit key, no value": ("---\n? lonely\nb: 1\n---\n", {"lonely": None, "b": 1}),
+    "quoted key": ("---\n\"a: b\": 1\n'c': 2\n---\n", {"a: b": 1, "c": 2}),
+    "line separator in a value": ("---\na: x\u2028y\nb: 1\n---\n", {"a": "x\u2028y", "b": 1}),
+    "next line and form feed": ('---\na: "x\x85y"\nb: p\x0cq\n---\n', {"a": "x\x85y", "b": "p\x0cq"}),
+    "plain text over lines": ("---\na: one\n  two\n\n  three\nb: 1\n---\n", {"a": "one two\nthree", "b": 1}),
+    "quoted text over lines": ('---\na: "one\n  two \\\n  three"\nb: 1\n---\n', {"a": "one two three",
+    "b": 1}),
+    "value on the next line": ("---\na: # c\n  text\nb: 1\n---\n", {"a": "text", "b": 1}),
+    "document end": ("---\na: 1\nb: 2\n...\n---\n", {"a": 1, "b": 2}),
+    "dashes inside": ("---\na: |\n  ---\n  b\nc: '--- x'\n---\n---\n", {"a": "---\nb\n", "c": "--- x"}),
+    "foreign tag": ("---\na: !mine text\nb: !!str 12\nc: 1\n---\n", {"a": "text", "b": "12", "c": 1}),
+    "indented throughout": ("---\n  a: 1\n  b:\n    - x\n---\n", {"a": 1, "b": ["x"]}),
+    "empty values": ("---\na:\nb: # nothing\nc: ''\n---\n", {"a": None, "b": None, "c": ""}),
+    "dates and times": (
+        "---\ncreated: 2024-01-15T10:30:00+02:00\nat: 12:30\nd: 2024-02-30\n---\n",
+        {"created": "2024-01-15T10:30:00+02:00", "at": "12:30", "d": "2024-02-30"},
+    ),
+    "words of YAML 1.1": ("---\na: yes\nb: off\nc: =\nd: <<\n---\n", {"a": "yes", "b": "off", "c": "=",
+    "d": "<<"}),
+    "colons in text": ("---\na: http://x.y/#z\nb: a:b\n---\n", {"a": "http://x.y/#z", "b": "a:b"}),
+    "private characters": ("---\na: \U000f0000\u2028\x80\n---\n", {"a": "\U000f0000\u2028\x80"}),
+    "same key but for case": ("---\nTags: [a]\ntags: [b]\n---\n", {"Tags": ["a"], "tags": ["b"]}),
+}  # fmt: skip
+
+tricky = pytest.mark.parametrize(("text", "meant"), TRICKY.values(), ids=TRICKY)
+
+
+# ------------------------------------------------------------------ what a header means
+
+
+@tricky
+def test_a_tricky_header_is_read(text: str, meant: dict[str, Any]) -> None:
+    header = read_header(text)
+    assert (header.style, header.problem) == ("yaml", None)
+    assert repr(header.properties) == repr(meant)
+
+
+@tricky
+def test_without_libyaml_the_same_is_read(
+    text: str, meant: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_libyaml = read_header(text)
+    monkeypatch.setattr(yaml_read, "_LOADER", yaml.Loader)
+    header = read_header(text)
+    if ":\t" in text:  # PyYAML's own parser refuses a tab after a colon: then the note is left alone
+        assert header.style == "broken"
+    else:
+        assert header == with_libyaml
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("", None), ("~", None), ("null", None), ("Null", None), ("NULL", None), ("nULL", "nULL"),
+        ("true", True), ("True", True), ("TRUE", True), ("false", False), ("tRUE", "tRUE"),
+        ("yes", "yes"), ("No", "No"), ("on", "on"), ("off", "off"), ("y", "y"), ("=", "="), ("<<", "<<"),
+        ("12", 12), ("-12", -12), ("+12", 12), ("010", 10), ("09", 9), ("0o17", 15), ("0x1F", 31), ("0b101",
+        "0b101"),
+        ("1_000", "1_000"), ("12:30", "12:30"), ("1:30:00", "1:30:00"), ("1e3", 1000.0), ("1.", 1.0), (".5",
+        0.5),
+        ("-1.5E-2", -0.015), (".", "."), ("1e", "1e"), ("٣", "٣"), (".inf", math.inf), ("-.INF", -math.inf),
+        ("+.Inf", math.inf), (".iNF", ".iNF"), ("2024-01-15", "2024-01-15"), ("2024-01-15 10:00:00",
+        "2024-01-15 10:00:00"),
+        ("9" * 5000, "9" * 5000), ("0x" + "f" * 5000, "0x" + "f" * 5000), ("1e999", math.inf),
+    ],
+)  # fmt: skip
+def test_plain_values_follow_yaml_1_2(source: str, value: Any) -> None:
+    assert repr(read_header(note(f"key: {source}")).get("key")) == repr(value)
+
+
+def test_not_a_number_is_read() -> None:
+    assert math.isnan(read_header(note("a: .NaN")).get("a"))
+
+
+def test_names_of_properties_are_found_in_any_case() -> None:
+    header = read_header(note("Aliases: [x]\nTAGS: [a]\ntags: [b]"))
+    assert header.get("aliases") == ["x"]
+    assert header.get("tags") == ["b"]
+    assert header.get("Tags") == ["a"]
+    assert header.get("missing") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "text", "\n---\na: 1\n---\n", "---", "---\n", "---\na: 1\n", "--- x\na: 1\n---\n",
+    "----\na: 1\n---\n", " ---\na: 1\n---\n"],
+)  # fmt: skip
+def test_without_both_fences_on_their_lines_all_is_body(text: str) -> None:
+    header = read_header(text)
+    assert (header.style, header.body_start, header.properties, header.editable) == ("none", 0, {}, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["---\n---\nbody", "---\n\n---\nbody", "---\n# only\n---\nbody", "---\r\n---\r\nbody"]
+)
+def test_a_header_may_be_empty(text: str) -> None:
+    header = read_header(text)
+    assert (header.style, header.properties, text[header.body_start :]) == ("yaml", {}, "body")
+
+
+def test_the_body_begins_behind_the_closing_fence() -> None:
+    for text in ("\ufeff---\na: 1\n--- \nbody", "---\r\na: 1\r\n---\r\nbody", "---\ra: 1\r---\rbody"):
+        assert text[read_header(text).body_start :] == "body"
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "column"),
+    [
+        ("tags: [unclosed\nb: 1", 3, 2),
+        ("title: {{title}}", 2, 9),
+        ("a: 1\nb: @x", 3, 4),
+        ("a: 1\n\tb: 2", 3, 1),
+        ("a: 1\n\na: 2", 4, 1),
+        ("x:\n  a: 1\n  a: 2", 4, 3),
+        ("just text", 2, 1),
+        ("- a\n- b", 2, 1),
+        ("a: &x 1\nb: *x", 2, 4),
+        ("a: 1\nb: *x", 3, 4),
+        ("a: 1\n---x: y\n--- more", 4, 1),
+        ("a: \0", 2, 4),
+        ("🚀: 1\n🚀: 2", 3, 1),
+        ('a: "\\ud800"', 2, 7),
+        ("? [a, b]\n: c", 2, 3),
+        ("a: " + "[" * 16 + "]" * 16, 2, 19),
+    ],
+)
+def test_a_broken_header_says_where_and_the_body_still_counts(header: str, line: int, column: int) -> None:
+    for text in (note(header), "\ufeff" + note(header), note(header).replace("\n", "\r\n")):
+        found = read_header(text)
+        assert found.style == "broken"
+        assert not found.editable
+        assert (found.properties, found.scalars) == ({}, ())
+        assert found.problem is not None
+        assert (found.problem.line, found.problem.column) == (line, column), found.problem
+        assert text[found.body_start :].startswith("# Body")
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["a: [unclosed", "- x", "a: 1\na: 2", '{"a": 1}', "{a: 1}", "title: {{title}}", "a: &x 1", "a: \0", "@"],
+)
+def test_what_cannot_be_read_safely_is_never_rewritten(header: str) -> None:
+    text = note(header)
+    changes = [
+        lambda: set_property(text, "a", 2),
+        lambda: set_property(text, "new", 2),
+        lambda: remove_property(text, "a"),
+        lambda: add_item(text, "tags", "x"),
+        lambda: remove_item(text, "tags", "x"),
+        lambda: set_entry(text, "tags", "x", True),
+        lambda: remove_entry(text, "tags", "x"),
+        lambda: replace_scalar(text, Scalar(("a",), "x", 5, 6, 5), "y"),
+    ]
+    for change in changes:
+        with pytest.raises(Unreadable) as failure:
+            change()
+        assert failure.value.details["line"] == read_header(text).problem.line  # type: ignore[union-attr]
+        assert failure.value.hint
+
+
+def test_json_is_read_and_not_rewritten() -> None:
+    header = read_header(note('{\n  "tags": ["journal"],\n  "n": 1.5,\n  "smile": "\\ud83d\\ude00"\n}'))
+    assert header.style == "json"
+    assert header.properties == {"tags": ["journal"], "n": 1.5, "smile": "😀"}
+    assert read_header(note('{"a": "yes", "b": null}')).scalars[0].value == "yes"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['{"a": "\\ud83d"}', '{"a": 1, "a": 2}', '{"a":' * 40 + "1" + "}" * 40, '{"a": ' + "[" * 200_000],
+)
+def test_json_that_cannot_be_stood_behind_is_broken(source: str) -> None:
+    assert read_header(note(source)).style == "broken"
+
+
+def test_braces_that_are_no_json_are_read_and_not_rewritten() -> None:
+    header = read_header(note("{a: yes, b: [1, 2]}"))
+    assert (header.style, header.editable) == ("yaml", False)
+    assert header.properties == {"a": "yes", "b": [1, 2]}
+
+
+HOSTILE = {
+    "brackets": "[" * 100_000,
+    "brackets in a value": "a: " + "[" * 100_000,
+    "braces": "{" * 100_000,
+    "dashes": "- " * 100_000,
+    "questions": "? " * 100_000,
+    "deep maps": "".join(" " * depth + "a:\n" for depth in range(600)),
+    "deep lists": "a:\n" + "".join(" " * depth + "-\n" for depth in range(600)),
+    "an alias bomb": "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n<<: [*c, *c]",
+    "an alias to itself": "a: &a [*a]",
+    "many values": "a: [" + "b," * 100_000 + "]",
+    "too long": "a: " + "x" * 300_000,
+    "many tags": "a: " + "!x " * 50_000,
+}
+
+
+@pytest.mark.parametrize("header", HOSTILE.values(), ids=HOSTILE)
+def test_a_poisoned_header_is_refused(header: str) -> None:
+    assert read_header(note(header)).style == "broken"
+    assert read_header("---\n" + header).style == "none"
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["a: " + "9" * 200_000, "a: '" + "''" * 100_000 + "'", "#\n" * 100_000, "a: |\n" + " \n" * 100_000,
+    "a:\n" + " x\n" * 60_000,
+     "a: b\n" + "  # c\n" * 40_000 + "c: d", "a: " + " " * 200_000 + "x", "\n" * 200_000],
+    ids=range(8),
+)  # fmt: skip
+def test_long_and_odd_headers_can_be_changed(header: str) -> None:
+    assert read_header(set_property(note(header), "new", "x")).get("new") == "x"
+
+
+# ------------------------------------------------------------------ texts and their places
+
+
+def test_every_text_has_its_place() -> None:
+    text = "\ufeff" + note(
+        "up: \"[[Target]]\"\nrelated:\n  - 'It''s' # c\n  - plain 🚀\n  - !t \"x\"\n"
+        'm: {k: v}\nn: 5\nb: |\n  [[Y]]\ne: "\\x41"'
+    )
+    found = read_header(text).scalars
+    shown = [
+        (scalar.path, scalar.value, text[scalar.start : scalar.end], scalar.verbatim >= 0) for scalar in found
+    ]
+    assert shown == [
+        (("up",), "[[Target]]", '"[[Target]]"', True),
+        (("related", "0"), "It's", "'It''s'", False),
+        (("related", "1"), "plain 🚀", "plain 🚀", True),
+        (("related", "2"), "x", '"x"', True),
+        (("m", "k"), "v", "v", True),
+        (("b",), "[[Y]]\n", "|\n  [[Y]]", False),
+        (("e",), "A", '"\\x41"', False),
+    ]
+    for scalar in found:
+        assert scalar.verbatim < 0 or text.startswith(scalar.value, scalar.verbatim)
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ('up: "[[A]]" # c', "[[B]]", 'up: "[[B]]" # c'),
+        ("up: '[[A]]'", "[[B's]]", "up: '[[B''s]]'"),
+        ("up: A", "B C", "up: B C"),
+        ("up: A", "[[B]]", 'up: "[[B]]"'),
+        ("up: 'A'", "two\nlines", 'up: "two\\nlines"'),
+        ("up: [x, [A]]", "a, b", 'up: [x, ["a, b"]]'),
+        ("up: >-\n  [[A\n  B]]\nx: 1", "[[C]]", 'up: "[[C]]"\nx: 1'),
+        ("up: !t 'A'", "B", "up: !t 'B'"),
+        ('up: "A"', 'say "\\', 'up: "say \\"\\\\"'),
+    ],
+)
+def test_a_text_is_replaced_in_its_own_quotes(before: str, value: str, after: str) -> None:
+    scalar = read_header(note(before)).scalars[-1 if "x: 1" not in before else 0]
+    assert replace_scalar(note(before), scalar, value) == note(after)
+
+
+def test_a_text_that_moved_is_not_replaced() -> None:
+    (scalar,) = read_header(note("up: A")).scalars
+    for changed in ("x: 1\nup: A", "up: B", "down: A", "up: [A]"):
+        with pytest.raises(Invalid):
+            replace_scalar(note(changed), scalar, "B")
+
+
+# ------------------------------------------------------------------ changing a tricky header
+
+
+def lines(text: str) -> list[str]:
+    return re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+
+
+def is_subsequence(some: list[str], of: list[str]) -> bool:
+    rest = iter(of)
+    return all(line in rest for line in some)
+
+
+@tricky
+def test_adding_a_property_adds_one_line(text: str, meant: dict[str, Any]) -> None:
+    after = set_property(text, "reviewed", True)
+    (added,) = [line for line in lines(after) if "reviewed" in line]
+    assert after.replace(added, "", 1) == text
+    assert added.strip() == "reviewed: true"
+    assert list(read_header(after).properties) == [*meant, "reviewed"]
+    assert remove_property(after, "reviewed") == text
+
+
+@tricky
+def test_removing_a_property_removes_its_lines(text: str, meant: dict[str, Any]) -> None:
+    for key in meant:
+        after = remove_property(text, key)
+        assert list(read_header(after).properties) == [name for name in meant if name != key]
+        assert is_subsequence(lines(after), lines(text))
+        assert [line for line in lines(after) if line.startswith("#")] == [
+            line for line in lines(text) if line.startswith("#")
+        ]
+        assert len(lines(after)) < len(lines(text))
+
+
+@tricky
+def test_setting_a_property_leaves_the_lines_of_the_others(text: str, meant: dict[str, Any]) -> None:
+    for key in meant:
+        for value in ("changed", "a: b", 7, None, [], ["one", "two"], {"k": "v"}):
+            after = set_property(text, key, value)
+            assert read_header(after).properties == {**meant, key: value}
+            without = lines(remove_property(text, key))
+            assert is_subsequence(without, lines(after))
+            line_end = "\r\n" if "\r\n" in text else "\r" if "\r" in text else "\n"
+            if text.count("\n") == text.count("\r") or "\r" not in text:
+                assert len(re.findall(r"\r\n|\r|\n", after)) == after.count(line_end)
+
+
+@tricky
+def test_setting_what_is_there_changes_nothing(text: str, meant: dict[str, Any]) -> None:
+    for key, value in meant.items():
+        assert set_property(text, key, value) == text
+
+
+# ------------------------------------------------------------------ how an edit looks
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "value", "after"),
+    [
+        ("a: 1 # c\nb: 2", "a", "x", "a: x # c\nb: 2"),
+        ("a:   'x'", "a", "y", "a:   'y'"),
+        ('a: "x"', "a", "12:30", 'a: "12:30"'),
+        ("a: x", "a", "yes", 'a: "yes"'),
+        ("a: 'x'", "a", 5, "a: 5"),
+        ("a: x # c", "a", None, "a: # c"),
+        ("a:", "a", "x", "a: x"),
+        ("a: # c", "a", "x", "a: x # c"),
+        ("a:\nb: 1", "a", ["x"], "a:\n  - x\nb: 1"),
+        ("a: x # c\nb: 1", "a", ["x", "z"], "a: # c\n  - x\n  - z\nb: 1"),
+        ("a: # c\n  - x # d\nb: 1", "a", "z", "a: z # c\nb: 1"),
+        ("a: |\n  x\n\nb: 1", "a", "z", "a: z\n\nb: 1"),
+        ("a: x\nl:\n- p", "a", ["z"], "a:\n- z\nl:\n- p"),
+        ("a: x\nl:\n    - p", "new", ["z"], "a: x\nl:\n    - p\nnew:\n    - z"),
+        ("t:\n  - a # 1\n  - b # 2\n  - c # 3", "t", ["a", "c"], "t:\n  - a # 1\n  - c # 3"),
+        ("t:\n  - a # 1\n  - b # 2\n  - c # 3", "t", ["a", "x", "c"], "t:\n  - a # 1\n  - x # 2\n  - c # 3"),
+        ("t:\n  -   a\n  -   b", "t", ["new", "a", "b"], "t:\n  -   new\n  -   a\n  -   b"),
+        ("t: [a, b , c] # x", "t", ["a", "c"], "t: [a, c] # x"),
+        ("t: [a, b]", "t", ["b"], "t: [b]"),
+        ("t: [a, b]", "t", ["a", "b", "c: d"], 't: [a, b, "c: d"]'),
+        ("t: [a,\n  b, # c\n]", "t", ["a", "b", "x"], "t: [a,\n  b, x, # c\n]"),
+        ("t: [a, b]", "t", [], "t: []"),
+        ("t:\n  - a", "t", [], "t: []"),
+        ("t: []", "t", ["a"], "t:\n  - a"),
+        ("t: [[x]]", "t", [["x"], "z"], "t: [[x], z]"),
+        ("? a\n: b\nc: 1", "a", "x", "a: x\nc: 1"),
+        ("? a\n: b\nc: 1", "a", ["x"], "a:\n  - x\nc: 1"),
+        ("m: {a: 1}", "m", {"b": "x, y"}, 'm: {b: "x, y"}'),
+        ("m: 1", "m", {"b": "x", "c": None}, "m:\n  b: x\n  c: null"),
+        ("  a: 1\n  b: 2", "new", ["x"], "  a: 1\n  b: 2\n  new:\n    - x"),
+        ("Status: a", "status", "b", "Status: b"),
+        ("a: 1", "created", "2026-01-24T12:00:00", "a: 1\ncreated: 2026-01-24T12:00:00"),
+        ("a: 1", "yes", "no", 'a: 1\n"yes": "no"'),
+    ],
+)
+def test_an_edit_follows_the_way_of_the_note(before: str, key: str, value: Any, after: str) -> None:
+    assert set_property(note(before), key, value) == note(after)
+    crlf = note(before).replace("\n", "\r\n")
+    assert set_property(crlf, key, value) == note(after).replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "---\na: 1\n---\n"),
+        ("body", "---\na: 1\n---\nbody"),
+        ("\ufeffbody\r\n", "\ufeff---\r\na: 1\r\n---\r\nbody\r\n"),
+        ("---\nnot closed", "---\na: 1\n---\n---\nnot closed"),
+        ("\n---\nb: 1\n---\n", "---\na: 1\n---\n\n---\nb: 1\n---\n"),
+        ("---\n---\nbody", "---\na: 1\n---\nbody"),
+        ("---\r\n---", "---\r\na: 1\r\n---"),
+        ("---\nb: 1\n...\n---\n", "---\nb: 1\na: 1\n...\n---\n"),
+    ],
+)
+def test_a_header_is_made_or_grows(before: str, after: str) -> None:
+    assert set_property(before, "a", 1) == after
+
+
+def test_the_last_property_leaves_its_fences() -> None:
+    assert remove_property(note("a: 1"), "A") == "---\n---\n# Body\n"
+    assert remove_property(note("a: 1"), "b") == note("a: 1")
+
+
+def test_lines_below_a_removed_property_do_not_fall_to_the_text_above_it() -> None:
+    assert remove_property(note("a: |+\n  x\nb: 1\n\nc: 2"), "b") == note("a: |+\n  x\nc: 2")
+    assert remove_property(note("a: |\n  x\nb: 1\n  # of b\nc: 2"), "b") == note("a: |\n  x\nc: 2")
+
+
+@pytest.mark.parametrize(
+    ("before", "item", "after"),
+    [
+        ("tags:\n  - a # c\n\nx: 1", "b", "tags:\n  - a # c\n  - b\n\nx: 1"),
+        ("tags: [a]", "b", "tags: [a, b]"),
+        ("tags: [a,]", "b", "tags: [a, b,]"),
+        ("tags: a", "b", "tags:\n  - a\n  - b"),
+        ("tags:", "b", "tags:\n  - b"),
+        ("x: 1", "b", "x: 1\ntags:\n  - b"),
+        ("tags: [b]", "b", "tags: [b]"),
+        ("tags:\n- |+\n  a\n\nx: 1", "b", "tags:\n- |+\n  a\n\n- b\nx: 1"),
+    ],
+)
+def test_an_item_is_added(before: str, item: str, after: str) -> None:
+    assert add_item(note(before), "tags", item) == note(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "item", "after"),
+    [
+        ("tags:\n  - a\n  # of b\n  - b # c\n  - d", "b", "tags:\n  - a\n  # of b\n  - d"),
+        ("tags: [a, b, d]", "b", "tags: [a, d]"),
+        ("tags: [a, b]", "b", "tags: [a]"),
+        ("tags: [b,\n  a, b]", "b", "tags: [a]"),
+        ("tags: [b]", "b", "tags: []"),
+        ("tags: b", "b", "tags: []"),
+        ("tags: c", "b", "tags: c"),
+        ("tags:\n  - b\n  - a\n  - b", "b", "tags:\n  - a"),
+        ("tags: [1, '1', true]", "1", "tags: [1, true]"),
+    ],
+)
+def test_an_item_is_removed(before: str, item: str, after: str) -> None:
+    assert remove_item(note(before), "tags", item) == note(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "entry", "value", "after"),
+    [
+        ("t: {status: done, todo: true}", "status", "open", "t: {status: open, todo: true}"),
+        ("t: {status: done, todo}", "todo", True, "t: {status: done, todo: true}"),
+        ("t: {status: 'done'}", "new", "a, b", "t: {status: 'done', new: \"a, b\"}"),
+        ("t: {}", "new", True, "t: {new: true}"),
+        ("t:", "new", True, "t:\n  new: true"),
+        ("x: 1", "new", "2026-01-24", "x: 1\nt:\n  new: 2026-01-24"),
+        ("t:\n    a: 1 # c\n    b: 2\nx: 1", "A", 5, "t:\n    a: 5 # c\n    b: 2\nx: 1"),
+        ("t:\n    a: 1\n    b: 2 # c\nx: 1", "c", 3, "t:\n    a: 1\n    b: 2 # c\n    c: 3\nx: 1"),
+    ],
+)
+def test_an_entry_is_set(before: str, entry: str, value: Any, after: str) -> None:
+    assert set_entry(note(before), "t", entry, value) == note(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "entry", "after"),
+    [
+        ("t: {a: 1, b: 2, c: 3}", "b", "t: {a: 1, c: 3}"),
+        ("t: {a: 1, b: 2}", "b", "t: {a: 1}"),
+        ("t: {a: 1}", "a", "t: {}"),
+        ("t:\n  a: 1\n  # c\n  b: 2\nx: 1", "a", "t:\n  # c\n  b: 2\nx: 1"),
+        ("t:\n  a: 1\nx: 1", "a", "t: {}\nx: 1"),
+        ("t:\n  a: 1", "b", "t:\n  a: 1"),
+        ("x: 1", "b", "x: 1"),
+    ],
+)
+def test_an_entry_is_removed(before: str, entry: str, after: str) -> None:
+    assert remove_entry(note(before), "t", entry) == note(after)
+
+
+def test_lists_and_maps_are_not_mistaken_for_each_other() -> None:
+    with pytest.raises(Invalid):
+        add_item(note("t: {a: 1}"), "t", "b")
+    with pytest.raises(Invalid):
+        set_entry(note("t: [a]"), "t", "b", 1)
+    with pytest.raises(Invalid):
+        remove_entry(note("t: a"), "t", "b")
+
+
+# ------------------------------------------------------------------ values
+
+
+def test_a_new_header_looks_like_one_of_obsidian() -> None:
+    properties = {
+        "title": "A: b",
+        "aliases": [],
+        "tags": ["todo", "status/done"],
+        "created": "2026-01-24T12:00:00",
+        "day": "2026-01-24",
+        "rating": 4.5,
+        "done": False,
+        "up": "[[Note]]",
+        "empty": None,
+        "note": "one\ntwo",
+    }
+    assert render_header(properties) == (
+        '---\ntitle: "A: b"\naliases: []\ntags:\n  - todo\n  - status/done\ncreated: 2026-01-24T12:00:00\n'
+        'day: 2026-01-24\nrating: 4.5\ndone: false\nup: "[[Note]]"\nempty:\nnote: "one\\ntwo"\n---\n'
+    )
+    assert render_header({}) == "---\n---\n"
+    assert render_header({"a": 1}, "\r\n") == "---\r\na: 1\r\n---\r\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["word", "two words", "a:b", "a#b", "été", "日本", "🚀", "it's", 'say "x"', "a - b", "1.2.3",
+     "2026-01-24", "2026-01-24T12:00:00",
+     "2026-01-24T12:00:00+02:00", "C++", "100%", "x=y", "a, b", "semi;colon", "v1_0", "user@host",
+     "path/to/x"],
+)  # fmt: skip
+def test_ordinary_texts_stay_plain(text: str) -> None:
+    assert is_plain_safe(text)
+    assert f"k: {text}\n" in render_header({"k": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " x", "x ", "yes", "No", "ON", "off", "y", "null", "~", "true", "12", "1.5", "1e3", "0x1F", "0b1",
+    "010", "1_000", "12:30",
+     "1:30:00.5", "2024-02-30", "2024-1-5", "2024-01-15 10:00", ".inf", ".nan", "=", "<<", "- x", "-x",
+     "? x", "[[x]]", "{x}", "#tag", "a: b",
+     "a:", "a #b", "*x", "&x", "!x", "|", ">", "'x", '"x', "%x", "@x", "`x`", "a\nb", "a\tb", "a\u2028b",
+     "a\x85b", "\ufeffa", "a\0b", "...",
+     "\u00a0x", "a\x7f"],
+)  # fmt: skip
+def test_texts_that_could_be_misread_get_quotes(text: str) -> None:
+    header = render_header({"k": text, "l": [text]})
+    assert not is_plain_safe(text)
+    assert header.startswith('---\nk: "')
+    assert read_header(header).properties == {"k": text, "l": [text]}
+    assert yaml.safe_load(header.replace("---\n", "")) == {"k": text, "l": [text]}
+
+
+@pytest.mark.parametrize("text", ["a, b", "[x", "{x", "x]", "x}", "a:b"])
+def test_inside_brackets_more_texts_need_quotes(text: str) -> None:
+    assert not is_plain_safe(text, flow=True)
+    assert read_header(add_item(note("t: [a]"), "t", text)).get("t") == ["a", text]
+
+
+@pytest.mark.parametrize("value", [1e16, 1e-7, -0.0, math.inf, -math.inf, 0.1, True, None])
+def test_numbers_read_back_the_same(value: Any) -> None:
+    assert repr(read_header(set_property("", "k", value)).get("k")) == repr(value)
+
+
+def test_numbers_of_many_digits_read_back_the_same() -> None:
+    assert read_header(set_property("", "k", [10**2000, -(10**2000)])).get("k") == [10**2000, -(10**2000)]
+
+
+def test_large_floats_are_numbers_to_older_readers_too() -> None:
+    assert yaml.safe_load(render_header({"k": 1e16}).replace("---\n", "")) == {"k": 1e16}
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ("half \ud83d", Invalid), (["\udc00"], Invalid), ([["nested"]], Invalid), ({"a": {"b": 1}},
+        Invalid), ({"a": ["b"]}, Invalid),
+        ({1: "x"}, Invalid), (b"bytes", Invalid), (object(), Invalid), ({"x", "y"}, Invalid),
+        pytest.param(10**5000, TooLong, id="digits"),
+    ],
+)  # fmt: skip
+def test_values_no_header_can_hold_are_refused(value: Any, error: type[SimplememError]) -> None:
+    with pytest.raises(error) as failure:
+        set_property(note("a: 1"), "k", value)
+    assert failure.value.hint
+
+
+@pytest.mark.parametrize("key", ["", " a", "a ", "a\nb", "a\tb", "\0", "x" * 501, "\ud800"])
+def test_names_no_header_can_hold_are_refused(key: str) -> None:
+    with pytest.raises((Invalid, TooLong)):
+        set_property(note("a: 1"), key, "x")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "a: b",
+        "a:b",
+        "#x",
+        "- x",
+        "[x]",
+        "{x}",
+        "yes",
+        "12",
+        "? x",
+        "...",
+        "'q'",
+        "x" * 500,
+        "ключ",
+        "a,b",
+        "x #y",
+    ],
+)
+def test_odd_names_are_quoted(key: str) -> None:
+    assert read_header(set_property(note("a: 1"), key, "x")).properties == {"a": 1, key: "x"}
+    assert read_header(set_entry(note("t: {a: 1}"), "t", key, "x")).get("t") == {"a": 1, key: "x"}
+
+
+def test_tuples_and_texts_of_other_types_are_written_as_what_they_are() -> None:
+    class Word(str):
+        __slots__ = ()
+
+    assert read_header(set_property("", "k", (Word("a"), 1))).get("k") == ["a", 1]

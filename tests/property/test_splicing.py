@@ -1,0 +1,500 @@
+"""Changing one property leaves every other byte of a note as it was, for headers as people write them.
+
+Headers are built from entries whose source and meaning are known by construction, so that what must stay is
+known without asking the code under test.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from simplemem.errors import SimplememError
+from simplemem.note.frontmatter import (
+    add_item,
+    is_plain_safe,
+    read_header,
+    remove_entry,
+    remove_item,
+    remove_property,
+    render_header,
+    replace_scalar,
+    set_entry,
+    set_property,
+)
+
+relaxed = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One property as it stands in a header: its source, and what it means in YAML 1.2 core."""
+
+    key: str
+    source: str
+    value: Any
+    keeps_blank_lines: bool = False
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A note in pieces; `loose[n]` are the blank lines and comments before entry n, the last ones after all."""
+
+    before: str
+    loose: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    after: str
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts()) + self.after
+
+    def parts(self) -> list[str]:
+        pieces = [self.before]
+        for loose, entry in zip(self.loose, self.entries, strict=False):
+            pieces += [loose, entry.source]
+        return [*pieces, self.loose[-1]]
+
+    def around(self, number: int) -> tuple[str, str]:
+        """What stands before and after one entry."""
+        parts = self.parts()
+        at = 2 * number + 2
+        return "".join(parts[:at]), "".join(parts[at + 1 :]) + self.after
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {entry.key: entry.value for entry in self.entries}
+
+
+words = st.sampled_from(
+    [
+        "status",
+        "draft idea",
+        "été",
+        "日本語",
+        "🚀 launch",
+        "a:b",
+        "x#y",
+        "C++",
+        "2024-01-15",
+        "it's",
+        "no-break\u00a0space",
+    ]
+)
+line_of_text = st.text(
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"),
+    max_size=20,
+)
+any_text = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+keys = st.sampled_from(
+    [
+        "title",
+        "Tags",
+        "aliases",
+        "date created",
+        "🚀",
+        "日本",
+        "a/b",
+        "up",
+        "rating",
+        "x-y",
+        "status",
+        "ünïcode",
+        "due",
+        "9",
+    ]
+)
+plain_values = st.one_of(
+    st.tuples(words, st.none()).map(lambda pair: (pair[0], pair[0])),
+    st.sampled_from(
+        [
+            ("yes", "yes"), ("12:30", "12:30"), ("2024-02-30", "2024-02-30"), ("1_000", "1_000"), ("0b101",
+            "0b101"), ("=", "="),
+            ("010", 10), ("0o17", 15), ("0x1F", 31), ("1e3", 1000.0), ("-.5", -0.5), (".inf", math.inf),
+            ("true", True),
+            ("FALSE", False), ("~", None), ("Null", None), ("+12", 12), ("Yes", "Yes"), ("nULL", "nULL"),
+            ("<<", "<<"),
+            ("9" * 5000, "9" * 5000), ("2026-01-24T12:00:00", "2026-01-24T12:00:00"),
+        ]
+    ),
+)  # fmt: skip
+comments = st.sampled_from(["", "", "", " # why", '  # "quoted" - [x]: y', "   ", " #"])
+
+
+@st.composite
+def scalars(draw: st.DrawFn) -> tuple[str, Any]:
+    """A scalar on one line, as source and value."""
+    style = draw(st.sampled_from("pppsdd"))
+    if style == "p":
+        return draw(plain_values)
+    text = draw(line_of_text)
+    if style == "s":
+        return "'" + text.replace("'", "''") + "'", text
+    return '"' + text.replace("\\", "\\\\").replace('"', draw(st.sampled_from(['\\"', "\\x22"]))) + '"', text
+
+
+simple = scalars().filter(lambda pair: "\u0085" not in pair[0])
+
+
+@st.composite
+def entries(draw: st.DrawFn, key: str) -> Entry:
+    name = draw(st.sampled_from([key, key, f'"{key}"', f"'{key}'"]))
+    gap = draw(st.sampled_from([" ", " ", "  ", "\t" if yaml.__with_libyaml__ else " "]))
+    comment = draw(comments)
+    style = draw(st.sampled_from("ppppeLLLKFFMGBBWQXTPNC"))
+    lines: list[str]
+    value: Any
+    if style == "p":
+        source, value = draw(simple)
+        lines = [f"{name}:{gap}{source}{comment}"]
+    elif style == "e":
+        lines, value = [f"{name}:{comment}"], None
+    elif style in "LK":
+        indent = draw(st.sampled_from(["", "  ", "    ", " "]))
+        items = draw(st.lists(simple, min_size=1, max_size=4))
+        lines, value = [f"{name}:{comment}"], [item for _, item in items]
+        for source, _ in items:
+            if draw(st.integers(0, 5)) == 0:
+                lines.append(draw(st.sampled_from(["# between", "      # deeper", "", "   "])))
+            lines.append(f"{indent}-{draw(st.sampled_from([' ', ' ', '   ']))}{source}{draw(comments)}")
+        if style == "K":
+            lines.append(f"{indent}-{draw(comments)}")
+            value.append(None)
+    elif style in "FM":
+        sources = draw(
+            st.lists(
+                st.sampled_from(["a", "'b'", '"c, d"', "e f", "1", "{x: y}", "🚀"]), max_size=4, unique=True
+            )
+        )
+        meaning = {
+            "a": "a",
+            "'b'": "b",
+            '"c, d"': "c, d",
+            "e f": "e f",
+            "1": 1,
+            "{x: y}": {"x": "y"},
+            "🚀": "🚀",
+        }
+        value = [meaning[source] for source in sources]
+        if style == "F":
+            space = draw(st.sampled_from(["", " "]))
+            comma = "," if sources and draw(st.booleans()) else ""
+            lines = [f"{name}:{gap}[{space}{', '.join(sources)}{comma}{space}]{comment}"]
+        else:
+            lines = [
+                f"{name}: [ # open",
+                *(f"    {source}, # {n}" for n, source in enumerate(sources)),
+                f"  ]{comment}",
+            ]
+    elif style == "G":
+        value = {"one": "x", "two": True, "three": None}
+        lines = [
+            f"{name}:{gap}"
+            + draw(st.sampled_from(["{one: x, two: true, three}", "{ one : x,two: true, three: }"]))
+            + comment
+        ]
+    elif style == "W":
+        value = {"one": "x", "two": 2}
+        indent = draw(st.sampled_from(["  ", "    "]))
+        lines = [
+            f"{name}:{comment}",
+            f"{indent}one: x # c",
+            *draw(st.sampled_from([[], ["    # in"]])),
+            f"{indent}'two':  2",
+        ]
+    elif style == "B":
+        chomp = draw(st.sampled_from(["", "-", "+"]))
+        lines = [
+            f"{name}: |{chomp}{draw(st.sampled_from(['', ' # c']))}",
+            "  one: [",
+            "",
+            "    - # two",
+            "  three",
+        ]
+        value = "one: [\n\n  - # two\nthree" + ("" if chomp == "-" else "\n")
+        return Entry(key, "\n".join(lines) + "\n", value, keeps_blank_lines=chomp == "+")
+    elif style == "Q":
+        lines = [f'{name}: "first', "", "    second \\", '    third"' + comment]
+        value = "first\nsecond third"
+    elif style == "P":
+        lines, value = [f"{name} :{gap}first line", "    second: no", "", f"  third{comment}"], None
+        lines[1] = "    second"
+        value = "first line second\nthird"
+    elif style == "N":
+        indent = draw(st.sampled_from(["", "  "]))
+        lines = [
+            f"{name}:{comment}",
+            f"{indent}- a: 1",
+            f"{indent}  b: [x]",
+            f"{indent}- [[Note]]",
+            f"{indent}- - deep",
+            f"{indent}-",
+        ]
+        lines += [f"{indent}  # below its dash", f"{indent}  'last'{comment}"]
+        value = [{"a": 1, "b": ["x"]}, [["Note"]], ["deep"], "last"]
+    elif style == "C":
+        lines = [f"{name}: >-", "  folded", "  text", "", "   more"]
+        value = "folded text\n\n more"
+    elif style == "X":
+        lines, value = [f"? {name}{comment}", "# before the colon", ": value"], "value"
+    else:
+        lines, value = [f"{name}:{gap}!mine {draw(st.sampled_from(['text', repr('text')]))}{comment}"], "text"
+    return Entry(key, "\n".join(lines) + "\n", value)
+
+
+loose_lines = st.lists(
+    st.sampled_from(["", "# a comment: [x", "   ", "#", "# ---", " # indented"]), max_size=2
+).map(lambda lines: "".join(line + "\n" for line in lines))
+
+
+@st.composite
+def samples(draw: st.DrawFn, min_size: int = 0) -> Sample:
+    names = draw(st.lists(keys, min_size=min_size, max_size=5, unique_by=str.casefold))
+    found = [draw(entries(name)) for name in names]
+    loose = [draw(loose_lines) for _ in range(len(found) + 1)]
+    for number, entry in enumerate(found):
+        if (
+            entry.keeps_blank_lines
+        ):  # its value has the blank lines below it; a comment in between would end it
+            blank = draw(st.sampled_from(["", "\n", "\n\n"]))
+            loose[number + 1] = ""
+            found[number] = Entry(
+                entry.key, entry.source + blank, entry.value + blank, keeps_blank_lines=True
+            )
+        elif entry.source.split("\n", 1)[0].split("#")[0].rstrip().endswith(("|", "|-", ">-")):
+            loose[number + 1] = loose[number + 1].replace("   \n", " \n")  # three blanks would be text
+    bom = draw(st.sampled_from(["", "", "\ufeff"]))
+    end = draw(st.sampled_from(["---\n", "---  \n", "---"]))
+    body = (
+        draw(st.sampled_from(["", "\n", "# Body\n\n---\ntitle: no\n---\n", "text", "\u2028\x0b\n"]))
+        if end != "---"
+        else ""
+    )
+    line = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
+
+    def as_lines(text: str) -> str:
+        return text.replace("\n", line)
+
+    return Sample(
+        bom + as_lines("---\n"),
+        tuple(map(as_lines, loose)),
+        tuple(Entry(e.key, as_lines(e.source), e.value, e.keeps_blank_lines) for e in found),
+        as_lines(end) + body,
+    )
+
+
+def same(one: Any, other: Any) -> bool:
+    return repr(one) == repr(other)
+
+
+written_scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    any_text,
+    words,
+    st.sampled_from(["yes", "12:30", "- x", "a: b", " "]),
+)
+written = st.one_of(
+    written_scalars, st.lists(written_scalars, max_size=4), st.dictionaries(keys, written_scalars, max_size=3)
+)
+
+
+@relaxed
+@given(samples())
+def test_a_header_means_what_its_source_says(sample: Sample) -> None:
+    header = read_header(sample.text)
+    assert header.problem is None, sample.text
+    assert same(dict(header.properties), sample.values)
+    assert (
+        sample.text[header.body_start :]
+        == sample.after[re.match(r"---[ ]*(\r\n|\r|\n)?", sample.after).end() :]
+    )  # type: ignore[union-attr]
+
+
+@relaxed
+@given(samples(min_size=1), st.data(), written)
+def test_setting_a_property_touches_its_own_source_and_nothing_else(
+    sample: Sample, data: st.DataObject, value: Any
+) -> None:
+    number = data.draw(st.integers(0, len(sample.entries) - 1))
+    key = sample.entries[number].key
+    after = set_property(
+        sample.text, key.swapcase() if key.swapcase().casefold() == key.casefold() else key, value
+    )
+    head, tail = sample.around(number)
+    assert after.startswith(head)
+    assert after.endswith(tail)
+    assert same(dict(read_header(after).properties), {**sample.values, key: value})
+    assert set_property(after, key, value) == after
+
+
+@relaxed
+@given(samples(), written)
+def test_a_new_property_is_one_piece_at_the_end_of_the_header(sample: Sample, value: Any) -> None:
+    after = set_property(sample.text, "new one", value)
+    head = "".join(sample.parts())
+    assert after.startswith(head)
+    assert after.endswith(sample.after)
+    assert same(dict(read_header(after).properties), {**sample.values, "new one": value})
+    assert remove_property(after, "new one") == sample.text
+
+
+@relaxed
+@given(samples(min_size=1), st.data())
+def test_removing_a_property_takes_its_own_source_and_nothing_else(
+    sample: Sample, data: st.DataObject
+) -> None:
+    number = data.draw(st.integers(0, len(sample.entries) - 1))
+    head, tail = sample.around(number)
+    after = remove_property(sample.text, sample.entries[number].key)
+    if number and re.search("[|>]", sample.entries[number - 1].source) and after != head + tail:
+        tail = re.sub(r"\A(?:[ ]*(?:\r\n|\r|\n))+", "", tail)  # they would become part of the text above
+    assert after == head + tail
+    kept = {key: value for key, value in sample.values.items() if key != sample.entries[number].key}
+    assert same(dict(read_header(after).properties), kept)
+
+
+@relaxed
+@given(samples(min_size=1), st.data(), words, words)
+def test_a_change_and_its_opposite_give_the_same_bytes(
+    sample: Sample, data: st.DataObject, one: str, other: str
+) -> None:
+    entry = data.draw(st.sampled_from(sample.entries))
+    key = entry.key
+    first = set_property(sample.text, key, one)
+    assert set_property(set_property(first, key, other), key, one) == first
+    spelled = [
+        scalar
+        for scalar in read_header(sample.text).scalars
+        if scalar.path == (key,) and scalar.verbatim >= 0
+    ]
+    if spelled and not entry.source.startswith("?") and "!mine" not in entry.source:
+        quoted = spelled[0].verbatim > spelled[0].start
+        if quoted or is_plain_safe(entry.value):  # it stands there as we would write it
+            assert set_property(first, key, entry.value) == sample.text
+    many = set_property(sample.text, key, [one, "second", "third"])
+    assert (
+        set_property(set_property(many, key, [one, "changed", "third"]), key, [one, "second", "third"])
+        == many
+    )
+    assert remove_item(add_item(many, key, "fourth"), key, "fourth") == many
+
+
+@relaxed
+@given(samples(min_size=1), st.data())
+def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: st.DataObject) -> None:
+    lists = [
+        number for number, entry in enumerate(sample.entries) if isinstance(entry.value, list) and entry.value
+    ]
+    assume(lists)
+    number = data.draw(st.sampled_from(lists))
+    entry = sample.entries[number]
+    head, tail = sample.around(number)
+    added = add_item(sample.text, entry.key, "brand new")
+    assert added.startswith(head)
+    assert added.endswith(tail)
+    assert same(read_header(added).properties[entry.key], [*entry.value, "brand new"])
+    assert remove_item(added, entry.key, "brand new") == sample.text
+    item = data.draw(st.sampled_from(entry.value))
+    removed = remove_item(sample.text, entry.key, item)
+    kept = [there for there in entry.value if not same(there, item)]
+    assert removed.startswith(head)
+    assert removed.endswith(tail)
+    assert same(read_header(removed).properties[entry.key], kept)
+    if kept:  # the lines that stayed are lines that were there
+        assert (
+            set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text))
+            or "[" in entry.source
+        )
+
+
+@relaxed
+@given(samples(min_size=1), st.data(), written_scalars)
+def test_entries_of_a_map_change_one_by_one(sample: Sample, data: st.DataObject, value: Any) -> None:
+    maps = [number for number, entry in enumerate(sample.entries) if isinstance(entry.value, dict)]
+    assume(maps)
+    number = data.draw(st.sampled_from(maps))
+    entry = sample.entries[number]
+    head, tail = sample.around(number)
+    name = data.draw(st.sampled_from([*entry.value, "fresh"]))
+    changed = set_entry(sample.text, entry.key, name, value)
+    assert changed.startswith(head)
+    assert changed.endswith(tail)
+    assert same(read_header(changed).properties[entry.key], {**entry.value, name: value})
+    removed = remove_entry(changed, entry.key, name)
+    assert same(
+        read_header(removed).properties[entry.key], {k: v for k, v in entry.value.items() if k != name}
+    )
+    if name == "fresh":
+        assert removed == sample.text
+
+
+@relaxed
+@given(samples(min_size=1), any_text)
+def test_every_text_in_a_header_can_be_replaced_in_its_place(sample: Sample, value: str) -> None:
+    for scalar in read_header(sample.text).scalars:
+        if scalar.verbatim >= 0:
+            assert sample.text[scalar.verbatim :].startswith(scalar.value)
+        after = replace_scalar(sample.text, scalar, value)
+        assert after.startswith(sample.text[: scalar.start])
+        assert after.endswith(sample.text[scalar.end :])
+        found = {there.path: there.value for there in read_header(after).scalars}
+        assert found == {there.path: there.value for there in read_header(sample.text).scalars} | {
+            scalar.path: value
+        }
+
+
+@settings(relaxed, max_examples=300)
+@given(st.dictionaries(keys, written, max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_what_we_write_reads_back_the_same(properties: dict[str, Any], newline: str) -> None:
+    text = render_header(properties, newline)
+    assert same(dict(read_header(text).properties), properties)
+
+
+@settings(relaxed, max_examples=300)
+@given(st.one_of(any_text, words, st.from_regex(r"[-+0-9.eExob_:yYnNoOfF]{1,8}", fullmatch=True)))
+def test_texts_mean_the_same_to_readers_of_yaml_1_1(value: str) -> None:
+    header = render_header({"text": value, "items": [value]}).removeprefix("---\n").removesuffix("---\n")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d(T.*)?", value):  # dates stay bare, as Obsidian writes them
+        assert yaml.safe_load(header) == {"text": value, "items": [value]}
+
+
+yaml_soup = st.lists(
+    st.sampled_from(
+        ["a", "b: ", "- ", "? ", ": ", "[", "]", "{", "}", ", ", "|", ">", "|+\n", "'", '"', "#", " # ",
+        "\n", "\n  ", "\n    ", "\r\n",
+         "\r", "\t", "---", "...", "\n---\n", "&x ", "*x", "!t ", "%", "@", "\\", "\u2028", "\x85",
+         "\ufeff", "\0", "🚀", "key: v\n", "\n- i",
+         "title: ", "x: [a, b]\n", "<<", "~", "1"]
+    ),
+    max_size=25,
+).map("".join)  # fmt: skip
+
+
+@settings(relaxed, max_examples=400)
+@given(yaml_soup, st.sampled_from(["---\n", "\ufeff---\r\n", ""]), written)
+def test_no_text_whatever_breaks_reading_or_is_damaged_by_writing(soup: str, fence: str, value: Any) -> None:
+    text = f"{fence}{soup}\n---\nbody\n"
+    header = read_header(text)
+    body = text[header.body_start :].removeprefix("\ufeff" if header.style == "none" else "")
+    for key in [*header.properties, "new"]:
+        for change in (
+            lambda key=key: set_property(text, key, value),
+            lambda key=key: remove_property(text, key),
+        ):
+            try:
+                after = change()
+            except SimplememError:
+                continue
+            now = read_header(after)
+            others = {k: v for k, v in header.properties.items() if k != key}
+            assert same({k: v for k, v in now.properties.items() if k != key}, others)
+            assert after == text or after.endswith(body)
