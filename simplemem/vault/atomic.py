@@ -1,0 +1,342 @@
+"""The verbs of the write protocol (durability.md §3): stage, swap, carry. Each leaves the old file or the new one.
+
+A new text is staged in a file of ours in the note's own folder and synced; then it changes places with the note, and
+what was displaced is looked at before anything is called done. Where the disk has no exchange, a hard link (or a copy)
+of the old file is made first. Nothing here unlinks a file that another program may have written.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+import stat
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
+from simplemem.vault import kernel
+from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent
+
+TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
+MOST_BYTES = 64 << 20
+_TRIES = 12
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What the disk under the vault is asked to do. The kernel has the last word: what it refuses is done otherwise."""
+
+    exchange: bool = True  # let two files change places in one step
+    rename_new: bool = True  # rename, never onto something
+    hard_links: bool = True
+    full_sync: bool = False  # macOS: F_FULLFSYNC instead of fsync
+    by_path: bool = sys.platform == "win32"  # no open folders
+
+
+class Intruded(Exception):  # noqa: N818 - it is an event, not a failure; `vault.py` makes a Conflict of it
+    """Somebody else changed the file between our look and our move; it is back as they left it."""
+
+    def __init__(self, path: str, found: str | None) -> None:
+        super().__init__(path)
+        self.path = path
+        self.found = found
+
+
+def sha256(data: bytes) -> str:
+    """The identity of a text."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes, os.stat_result]:
+    """All bytes of a regular file, and the stat they belong to: read again while somebody writes into it (F30)."""
+    folder, name = here.spot(path)
+    fd = os.open(folder.name(name), READ, dir_fd=folder.fd)
+    try:
+        for attempt in range(_TRIES):
+            before = os.fstat(fd)
+            if not stat.S_ISREG(before.st_mode):
+                raise Unreadable(f"{path!r} is not a regular file.")
+            if before.st_size > limit:
+                raise TooLong(f"{path!r} has {before.st_size:,} bytes; at most {limit:,} are read.")
+            data = _read_all(fd, before.st_size)
+            after = os.fstat(fd)
+            if len(data) == after.st_size and _stamp(before) == _stamp(after):
+                break
+            time.sleep(0.001 * (attempt + 1))
+            os.lseek(fd, 0, os.SEEK_SET)
+        # A file that never rests is given as last seen: the hash guards whoever wants to change it.
+        return data, after
+    finally:
+        os.close(fd)
+
+
+def look(here: Beneath, path: str) -> os.stat_result | None:
+    """The stat of a regular file, None for anything else; links are not followed."""
+    found = _stat(here, path)
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def hash_of(here: Beneath, path: str) -> str | None:
+    """The hash of what lies at a path, None when nothing does."""
+    try:
+        return sha256(read_file(here, path)[0])
+    except FileNotFoundError:
+        return None
+
+
+def stage(
+    here: Beneath, folder: Parts, data: bytes, *, like: str | None, backing: Backing, sync: bool, hold: bool
+) -> tuple[str, int]:
+    """Write `data` to a new file of ours in `folder`: its path, and a descriptor that marks it as in use (-1: none).
+
+    `like` names the note whose owner, mode and attributes it gets. `hold` keeps the file locked until the descriptor
+    is closed, so that nobody sweeps it away: a pid would not tell, two containers may share a vault.
+    """
+    name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
+    place = here.folder(folder)
+    path = "/".join((*folder, name))
+    fd = os.open(place.name(name), WRITE_NEW, 0o666, dir_fd=place.fd)
+    try:
+        if hold:
+            kernel.try_lock(fd)
+        if like is not None:
+            _copy_attributes(here, like, fd)
+        write_all(fd, data)
+        if sync:
+            kernel.sync_file(fd, full=backing.full_sync)
+    except BaseException:
+        os.close(fd)
+        remove(here, path)
+        raise
+    if hold and sys.platform != "win32":  # Windows renames no open file
+        return path, fd
+    os.close(fd)
+    return path, -1
+
+
+def swap(here: Beneath, backing: Backing, temp: str, path: str, *, expected: str, ours: str) -> None:
+    """Put our `temp` in the place of `path`. What was there is afterwards found at `temp`, and is `expected`.
+
+    If it is not, somebody saved in that moment: theirs goes back, and Intruded tells. Should they save once more
+    while it goes back, the later save wins the place and the earlier one is left at `temp` for the caller to keep.
+    """
+    try:
+        _exchange(here, backing, temp, path)
+    except FileNotFoundError as error:
+        if _exists(here, temp):
+            raise Intruded(path, None) from error
+        raise
+    try:
+        found = hash_of(here, temp)
+    except (
+        OSError,
+        SimplememError,
+    ):  # a link, a folder, a failing disk: whatever it is, it is not what we expected
+        _exchange(here, backing, temp, path)
+        raise
+    if found == expected:
+        return
+    _exchange(here, backing, temp, path)
+    if hash_of(here, temp) != ours:
+        _exchange(here, backing, temp, path)
+    raise Intruded(path, found)
+
+
+def carry(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    """Move a file to where nothing is: FileExistsError otherwise. Across a mount point it is copied."""
+    try:
+        _rename_new(here, backing, source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _carry_across(here, backing, source, target)
+
+
+def rename_over(here: Beneath, source: str, target: str) -> None:
+    """Put a file of ours in the place of another of ours: whatever was there goes."""
+    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
+    os.replace(
+        source_folder.name(source_name), folder.name(name), src_dir_fd=source_folder.fd, dst_dir_fd=folder.fd
+    )
+
+
+def same_file(here: Beneath, one: str, other: str) -> bool:
+    """Whether two paths name one file (two links, or a disk that ignores case)."""
+    try:
+        a, b = _stat(here, one), _stat(here, other)
+    except FileNotFoundError:
+        return False
+    return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+
+
+def leftovers(temp: str) -> tuple[str, str]:
+    """The names a staged file may have left: its own, and the old file's while a disk without exchange swaps."""
+    return temp, _aside(temp)
+
+
+def remove(here: Beneath, path: str) -> None:
+    """Unlink a file that is ours alone. No error when it is gone."""
+    folder, name = here.spot(path)
+    with suppress(FileNotFoundError):
+        os.unlink(folder.name(name), dir_fd=folder.fd)
+
+
+def sync_folder(here: Beneath, backing: Backing, parts: Parts) -> None:
+    """Make the names in a folder durable. Windows writes them through by itself."""
+    folder = here.folder(parts)
+    if folder.fd is not None:
+        kernel.sync_file(folder.fd, full=backing.full_sync)
+    elif sys.platform != "win32":
+        fd = os.open(folder.path, os.O_RDONLY)
+        try:
+            kernel.sync_file(fd, full=backing.full_sync)
+        finally:
+            os.close(fd)
+
+
+def sync_path(here: Beneath, backing: Backing, path: str) -> None:
+    """Make the bytes of one file of ours durable."""
+    folder, name = here.spot(path)
+    fd = os.open(folder.name(name), READ if sys.platform != "win32" else os.O_RDWR, dir_fd=folder.fd)
+    try:
+        kernel.sync_file(fd, full=backing.full_sync)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte; the kernel may take fewer at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view[:_CHUNK]) :]
+
+
+def _read_all(fd: int, expected: int) -> bytes:
+    data = os.read(fd, expected + 1)
+    if len(data) == expected:
+        return data
+    pieces = [data]
+    while data and sum(map(len, pieces)) <= MOST_BYTES:
+        data = os.read(fd, _CHUNK)
+        pieces.append(data)
+    return b"".join(pieces)
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _stat(here: Beneath, path: str) -> os.stat_result:
+    folder, name = here.spot(path)
+    return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+
+
+def _exists(here: Beneath, path: str) -> bool:
+    try:
+        _stat(here, path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _copy_attributes(here: Beneath, like: str, fd: int) -> None:
+    folder, name = here.spot(like)
+    source = os.open(folder.name(name), READ, dir_fd=folder.fd)
+    try:
+        kernel.copy_attributes(source, fd)
+    finally:
+        os.close(source)
+
+
+def _aside(temp: str) -> str:
+    return temp.removesuffix(".tmp") + "-old.tmp"
+
+
+def _exchange(here: Beneath, backing: Backing, temp: str, path: str) -> None:
+    (temp_folder, temp_name), (folder, name) = here.spot(temp), here.spot(path)
+    if backing.exchange:
+        try:
+            return kernel.exchange(temp_folder.fd, temp_folder.name(temp_name), folder.fd, folder.name(name))
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_RENAME_SO:
+                raise
+    # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
+    _duplicate(here, backing, path, _aside(temp))
+    rename_over(here, temp, path)
+    rename_over(here, _aside(temp), temp)
+    return None
+
+
+def _rename_new(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
+    if backing.rename_new:
+        try:
+            return kernel.rename_new(
+                source_folder.fd, source_folder.name(source_name), folder.fd, folder.name(name)
+            )
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_RENAME_SO:
+                raise
+    if backing.hard_links:
+        try:
+            _link(here, source, target)
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_LINK or error.errno == errno.EXDEV:
+                raise
+        else:
+            return remove(here, source)
+    # Neither call: the vault's lock keeps our own kind away between the look and the rename.
+    if _exists(here, target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    return rename_over(here, source, target)
+
+
+def _link(here: Beneath, source: str, target: str) -> None:
+    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
+    os.link(
+        source_folder.name(source_name),
+        folder.name(name),
+        src_dir_fd=source_folder.fd,
+        dst_dir_fd=folder.fd,
+        follow_symlinks=False,
+    )
+
+
+def _duplicate(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    if backing.hard_links:
+        try:
+            return _link(here, source, target)
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_LINK:
+                raise
+    data, _ = read_file(here, source)
+    folder, name = here.spot(target)
+    fd = os.open(folder.name(name), WRITE_NEW, 0o666, dir_fd=folder.fd)
+    try:
+        _copy_attributes(here, source, fd)
+        write_all(fd, data)
+        kernel.sync_file(fd, full=backing.full_sync)
+    finally:
+        os.close(fd)
+    return None
+
+
+def _carry_across(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    data, _ = read_file(here, source)
+    temp, _ = stage(here, parent(target), data, like=source, backing=backing, sync=True, hold=False)
+    try:
+        _rename_new(here, backing, temp, target)
+    except BaseException:
+        remove(here, temp)
+        raise
+    if hash_of(here, source) != sha256(data):
+        raise Unavailable(
+            f"{source!r} changed while it was copied to another disk.", hint="It stands at both places."
+        )
+    remove(here, source)

@@ -1,0 +1,39 @@
+"""What changed between two texts, as a unified diff of bounded size and bounded work. Nothing else."""
+
+from __future__ import annotations
+
+import difflib
+
+_MOST_BYTES = 200_000
+_MOST_LINES = 400  # of what is left when the equal head and tail are set aside; difflib is quadratic at worst
+_MOST_CHARACTERS = 4_000
+_SHORTENED = "... (shortened)\n"
+
+
+def difference(old: bytes | None, new: bytes, *, known: bool) -> str:
+    """From what the caller had (`known`) or wants, to what is there. Empty when it would be too large to be of use."""
+    if old is None or len(old) > _MOST_BYTES or len(new) > _MOST_BYTES:
+        return ""
+    one, two = _lines(old), _lines(new)
+    head = 0
+    while head < min(len(one), len(two)) and one[head] == two[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(one), len(two)) - head and one[-1 - tail] == two[-1 - tail]:
+        tail += 1
+    # Three lines around the change are shown, so that a reader finds the place.
+    start, end_one, end_two = max(head - 3, 0), len(one) - max(tail - 3, 0), len(two) - max(tail - 3, 0)
+    one, two = one[start:end_one], two[start:end_two]
+    cut = max(len(one), len(two)) > _MOST_LINES
+    names = ("what you had" if known else "what you want", "what is there now")
+    lines = difflib.unified_diff(one[:_MOST_LINES], two[:_MOST_LINES], *names)
+    text = "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+    if start:
+        text = text.replace("@@\n", f"@@ after line {start}\n", 1)
+    if cut or len(text) > _MOST_CHARACTERS:
+        text = text[:_MOST_CHARACTERS].rpartition("\n")[0] + "\n" + _SHORTENED
+    return text
+
+
+def _lines(data: bytes) -> list[str]:
+    return [line + "\n" for line in data.decode("utf-8", "replace").split("\n")]

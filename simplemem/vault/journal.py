@@ -1,0 +1,460 @@
+"""Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten.
+
+`.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds
+a plan there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has changed the note
+since, what was not begun is dropped (durability.md §3, F6). Every step can be told done or not done by hashes alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.note.names import compare_key
+from simplemem.vault import atomic, kernel
+from simplemem.vault.atomic import TEMP, Backing, Intruded, sha256
+from simplemem.vault.history import DISPLACED, LOG, History, Version, read_version
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, Parts, is_path, parent
+
+PLAN = f"{SIDECAR}/journal/plan"
+_NOTHING = b"nothing is under way\n"
+OWN_TRASH = f"{SIDECAR}/trash"
+OBSIDIAN_TRASH = ".trash"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One note's part of a change. `temp` is where its new text is staged: a file of ours, or one in the trash."""
+
+    version: Version
+    temp: str | None = None
+
+    @property
+    def kind(self) -> Literal["put", "swap", "move", "trash"]:
+        """What happens to the note, whatever the change is called."""
+        if self.version.before is None:
+            return "put"
+        if self.version.after is None:
+            return "trash"
+        return "swap" if self.version.new_path is None else "move"
+
+    @property
+    def target(self) -> str:
+        """Where the note is afterwards."""
+        return self.version.new_path or self.version.path
+
+    @property
+    def staged(self) -> str | None:
+        """The staged file, when it is one of ours."""
+        return self.temp if self.temp and TEMP.fullmatch(self.temp.rpartition("/")[2]) else None
+
+
+class Journal:
+    """Carries out steps. All methods want the vault's lock held."""
+
+    def __init__(self, history: History, *, backing: Backing, durable: bool) -> None:
+        self._history = history
+        self._backing = backing
+        self._durable = durable
+
+    def perform(self, here: Beneath, steps: Sequence[Step]) -> None:
+        """Carry out all steps or none. Intruded, FileExistsError or OSError: the notes are as they were."""
+        try:
+            folders = [name for step in steps for name in here.missing(parent(step.target))]
+            here.make(tuple(DISPLACED.split("/")))  # what may lack room is done before anything changes
+            self._write(here, steps, folders)
+        except BaseException:
+            for step in steps:
+                self._clear(here, step, was_in_place=False)
+            raise
+        done: list[Step] = []
+        try:
+            for step in steps:
+                self._apply(here, step)
+                done.append(step)
+                here.rest()
+            self._history.append(here, [step.version for step in steps])
+        except BaseException as error:
+            try:
+                self._back_out(here, steps, done, folders)
+                self._put_down(here, _NOTHING)
+            except (OSError, SimplememError) as trouble:
+                error.add_note(f"Going back failed too ({trouble}); the next start finishes it.")
+            raise
+        self._conclude(here, steps)
+
+    def resume(self, here: Beneath) -> list[str]:
+        """Finish or drop what a crash interrupted; what was done, in sentences."""
+        try:
+            data, _ = atomic.read_file(here, PLAN)
+        except FileNotFoundError:
+            return []
+        if data.startswith(_NOTHING) or not data:
+            return []
+        plan = _load(data)
+        said = (
+            self._finish(here, *plan) if plan else []
+        )  # cut short: a plan is whole before anything is begun
+        self._put_down(here, _NOTHING)
+        return said
+
+    def sweep(self, here: Beneath, strays: Sequence[str]) -> list[str]:
+        """Clear away staged files whose writer is gone. A text that exists nowhere else is kept as a version."""
+        said = []
+        for path in strays:
+            with suppress(FileNotFoundError):
+                if _in_use(here, path):
+                    continue
+                kept = self._history.rescue(
+                    here, path, path, "found in a file that an interrupted write left"
+                )
+                what = f"kept what it held as version {kept.id}" if kept else "it held nothing new"
+                said.append(f"Cleared away {path!r}, left by an interrupted write: {what}.")
+            here.rest()
+        return said
+
+    # The steps, forward and back
+
+    def _apply(self, here: Beneath, step: Step) -> None:
+        version = step.version
+        if step.kind == "swap":
+            self._swap(here, step)
+        elif step.kind == "put":
+            here.make(parent(version.path))
+            atomic.carry(here, self._backing, step.temp or "", version.path)
+        elif step.kind == "trash":
+            here.make(parent(version.trash or ""))
+            self._carry(here, step, version.trash or "")
+        else:
+            here.make(parent(step.target))
+            self._carry(here, step, step.target)
+            if step.temp:
+                try:
+                    self._swap(here, step)
+                except BaseException:
+                    atomic.carry(here, self._backing, step.target, version.path)
+                    raise
+
+    def _swap(self, here: Beneath, step: Step) -> None:
+        expected, ours = step.version.before or "", step.version.after or ""
+        atomic.swap(here, self._backing, step.temp or "", step.target, expected=expected, ours=ours)
+
+    def _carry(self, here: Beneath, step: Step, target: str) -> None:
+        source = step.version.path
+        try:
+            atomic.carry(here, self._backing, source, target)
+        except FileNotFoundError as error:
+            raise Intruded(source, None) from error
+        except FileExistsError:
+            if not self._is_respelling(here, step):
+                raise
+            # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
+            atomic.carry(here, self._backing, source, _via(step))
+            atomic.carry(here, self._backing, _via(step), target)
+        found = atomic.hash_of(here, target)
+        if found != step.version.before:
+            with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
+                atomic.carry(here, self._backing, target, source)
+            raise Intruded(source, found)
+
+    def _revert(self, here: Beneath, step: Step) -> None:
+        version, temp = step.version, step.temp or ""
+        if step.kind == "trash":
+            atomic.carry(here, self._backing, version.trash or "", version.path)
+        elif step.kind == "put":
+            if atomic.hash_of(here, version.path) == version.after:
+                atomic.carry(here, self._backing, version.path, temp)
+        else:
+            if temp:
+                expected, ours = version.after or "", version.before or ""
+                atomic.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
+            if step.kind == "move":
+                atomic.carry(here, self._backing, step.target, version.path)
+
+    def _back_out(
+        self, here: Beneath, steps: Sequence[Step], done: Sequence[Step], folders: Sequence[str]
+    ) -> None:
+        for step in reversed(done):
+            with suppress(
+                Intruded
+            ):  # somebody has saved over ours since: theirs stays, the text before is kept
+                self._revert(here, step)
+        tried = {step.version.id for step in steps[: len(done) + 1]}
+        for step in steps:
+            self._clear(here, step, was_in_place=step.version.id in tried)
+        for folder in reversed(folders):
+            here.prune(tuple(folder.split("/")), keep=folder.count("/"))
+
+    def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
+        for path in atomic.leftovers(step.staged) if step.staged else ():
+            with suppress(FileNotFoundError):
+                if was_in_place or path != step.staged:
+                    # It may hold what somebody else saved, or be open in an editor: it is never just unlinked.
+                    reason = "saved by another program at the moment of a write"
+                    self._history.rescue(here, path, step.version.path, reason)
+                else:
+                    atomic.remove(here, path)
+
+    def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
+        """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""
+        try:
+            for step in steps:
+                if step.staged and step.kind != "put":
+                    self._history.set_aside(here, step.staged, step.version.id, step.version.before or "")
+                elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
+                    here.prune(parent(step.temp), keep=2)
+            tidy = True
+        except OSError:
+            tidy = False  # the change itself is complete; the plan stays, and whoever comes next tidies up
+        if self._durable:
+            try:
+                self._sync(here, steps)
+            except OSError as error:
+                what = (
+                    f"The {_title(steps[0])} is in place, but the disk did not confirm it: {error.strerror}."
+                )
+                raise Unavailable(
+                    what, hint="The disk may be failing: check it, and read the note."
+                ) from error
+        if tidy:
+            with suppress(OSError):
+                self._put_down(here, _NOTHING)
+
+    def _sync(self, here: Beneath, steps: Sequence[Step]) -> None:
+        # All renames come first and then the syncs in a row: the first makes the file system write its own journal,
+        # which holds them all, and the rest find little to do.
+        atomic.sync_path(here, self._backing, LOG)
+        folders: set[Parts] = {tuple(DISPLACED.split("/"))}
+        for step in steps:
+            for path in (step.version.path, step.version.new_path, step.version.trash, step.temp):
+                if path:
+                    folders.add(parent(path))
+        for made in here.made:
+            folders |= {made, made[:-1]}
+        for folder in sorted(folders):
+            with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
+                atomic.sync_folder(here, self._backing, folder)
+        here.made.clear()
+
+    # The plan on disk
+
+    def _write(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
+        actions = [asdict(step.version) | {"temp": step.temp} for step in steps]
+        plan = json.dumps({"folders": list(folders), "steps": actions}).encode()
+        here.make(parent(PLAN))
+        # One note changes in one rename, which a power cut cannot halve; several need the plan on the disk first.
+        self._put_down(here, sha256(plan).encode() + b"\n" + plan + b"\n", sync=len(steps) > 1)
+        if self._durable and parent(PLAN) in here.made:
+            atomic.sync_folder(here, self._backing, parent(PLAN))
+
+    def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
+        # One file, written over from its start and never made shorter: making or emptying a file costs more than
+        # all the rest of a write. What stands behind the plan's own line is of older plans.
+        folder, name = here.spot(PLAN)
+        fd = os.open(folder.name(name), OVERWRITE, 0o666, dir_fd=folder.fd)
+        try:
+            atomic.write_all(fd, text)
+            if sync and self._durable:
+                kernel.sync_file(fd, full=self._backing.full_sync)
+        finally:
+            os.close(fd)
+
+    # After a crash
+
+    def _finish(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> list[str]:
+        for step in steps:
+            self._gather(here, step)
+        logged = self._history.knows([step.version for step in steps])
+        if not logged and not any(self._is_begun(here, step) for step in steps):
+            self._back_out(here, steps, [], folders)
+            return [f"An interrupted {_title(steps[0])} was dropped before anything of it was done."]
+        done, said = [], []
+        for step in steps:
+            if step.version.id in logged or self._complete(here, step):
+                done.append(step)
+                said.append(f"Finished an interrupted {_title(step)}.")
+            else:
+                said.append(
+                    f"Left {step.version.path!r} as it is: it has changed since its {_title(step)} began."
+                )
+            here.rest()
+        new = [step.version for step in done if step.version.id not in logged]
+        if new:
+            self._history.append(here, new)
+        for step in steps:
+            self._clear(here, step, was_in_place=True)
+        if self._durable:
+            self._sync(here, steps)
+        return said
+
+    def _gather(self, here: Beneath, step: Step) -> None:
+        """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
+        if step.staged:
+            temp, aside = atomic.leftovers(step.staged)
+            if atomic.hash_of(here, aside) is None:
+                return
+            if atomic.hash_of(here, temp) is None:
+                atomic.rename_over(here, aside, temp)
+            else:
+                self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")
+
+    def _is_begun(self, here: Beneath, step: Step) -> bool:
+        version = step.version
+        if step.kind == "trash":
+            return atomic.hash_of(here, version.trash or "") is not None
+        temp = atomic.hash_of(here, step.temp) if step.temp else None
+        if step.kind == "put":
+            there = atomic.hash_of(here, version.path)
+            return there == version.after and (
+                temp is None or atomic.same_file(here, step.temp or "", version.path)
+            )
+        if step.kind == "swap":
+            there = atomic.hash_of(here, version.path)
+            return there == version.after or (there != version.before and temp == version.before)
+        old, new = self._listed(here, version.path), self._listed(here, step.target)
+        if atomic.hash_of(here, _via(step)) is not None:
+            return True
+        return new in (version.before, version.after) and (
+            old is None or new != old or self._is_twice(here, step)
+        )
+
+    def _complete(self, here: Beneath, step: Step) -> bool:
+        """Bring an interrupted step to its end. False: the note has changed since, and is left alone."""
+        try:
+            if step.kind == "put":
+                return self._complete_put(here, step)
+            if step.kind == "swap":
+                return self._complete_swap(here, step)
+            target = step.target if step.kind == "move" else step.version.trash or ""
+            return self._complete_carry(here, step, target)
+        except (Intruded, FileNotFoundError, FileExistsError):
+            return False
+
+    def _complete_put(self, here: Beneath, step: Step) -> bool:
+        there = atomic.hash_of(here, step.version.path)
+        if there is None and step.temp and atomic.hash_of(here, step.temp) == step.version.after:
+            self._apply(here, step)
+            return True
+        return there == step.version.after
+
+    def _complete_swap(self, here: Beneath, step: Step) -> bool:
+        before, after = step.version.before or "", step.version.after or ""
+        there, temp = atomic.hash_of(here, step.target), atomic.hash_of(here, step.temp or "")
+        if there == after and temp not in (before, after, None):
+            # The crash came between the exchange and the look at what it displaced: a foreign save, which goes back.
+            atomic.swap(here, self._backing, step.temp or "", step.target, expected=after, ours=temp or "")
+            return False
+        if there == before and temp == after:
+            self._swap(here, step)
+            return True
+        return there == after or temp == before
+
+    def _complete_carry(self, here: Beneath, step: Step, target: str) -> bool:
+        version = step.version
+        if atomic.hash_of(here, _via(step)) is not None:
+            atomic.carry(here, self._backing, _via(step), target)
+        old, new = self._listed(here, version.path), self._listed(here, target)
+        if new is None:
+            if old != version.before:
+                return False
+            self._apply(here, step)
+            return True
+        if self._is_twice(
+            here, step, target
+        ):  # the disk knows no rename that spares: linked, but not yet unlinked
+            atomic.remove(here, version.path)
+        elif old == version.before and step.kind == "move":
+            return False
+        return self._complete_swap(here, step) if step.temp else new == version.before
+
+    def _is_respelling(self, here: Beneath, step: Step) -> bool:
+        path, target = step.version.path, step.target
+        return (
+            compare_key(path) == compare_key(target)
+            and atomic.same_file(here, path, target)
+            and self._listed(here, target) is None
+        )
+
+    def _is_twice(self, here: Beneath, step: Step, target: str = "") -> bool:
+        path, target = step.version.path, target or step.target
+        both = self._listed(here, path) is not None and self._listed(here, target) is not None
+        return both and atomic.same_file(here, path, target)
+
+    def _listed(self, here: Beneath, path: str) -> str | None:
+        """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
+        try:
+            folder, name = here.spot(path)
+        except FileNotFoundError:
+            return None
+        return atomic.hash_of(here, path) if name in folder.names() else None
+
+
+def _via(step: Step) -> str:
+    digest = hashlib.sha256(f"{step.version.id} {step.version.path}".encode()).hexdigest()[:24]
+    return "/".join((*parent(step.version.path), f".simplemem-0-{digest}.tmp"))
+
+
+def _title(step: Step) -> str:
+    version = step.version
+    return f"{version.op} of {version.path!r}" + (f" to {version.new_path!r}" if version.new_path else "")
+
+
+def _in_use(here: Beneath, path: str) -> bool:
+    folder, name = here.spot(path)
+    if os.name == "nt":
+        match = TEMP.fullmatch(name)
+        return match is not None and kernel.is_alive(int(match[1]))
+    fd = os.open(folder.name(name), READ, dir_fd=folder.fd)
+    try:
+        return not kernel.try_lock(fd)
+    finally:
+        os.close(fd)
+
+
+def is_trash(path: str) -> bool:
+    """Whether a path lies in one of the two trash folders."""
+    for trash in (OWN_TRASH, OBSIDIAN_TRASH):
+        if path.startswith(trash + "/"):
+            return is_path(path.removeprefix(trash + "/"))
+    return False
+
+
+def _load(data: bytes) -> tuple[list[Step], list[str]] | None:
+    """A plan, or None when it is damaged or asks for what no plan of ours asks for.
+
+    A vault may come from anywhere, and its journal with it: only notes are named here, only our own staged files and
+    the trash are taken from, so that no plan can reach a hidden file such as a hook of git.
+    """
+    seal, _, line = data.partition(b"\n")
+    line = line.partition(b"\n")[0]
+    if seal != sha256(line).encode():
+        return None
+    try:
+        plan = json.loads(line)
+        folders, steps = plan["folders"], []
+        for item in plan["steps"]:
+            version, temp = read_version(item), item["temp"]
+            if version is None or not is_path(version.path) or not (version.before or version.after):
+                return None
+            staged = temp is None or (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp)))
+            if not staged or (version.new_path is not None and not is_path(version.new_path)):
+                return None
+            if version.after is None and not (version.trash and is_trash(version.trash)):
+                return None
+            steps.append(Step(version, temp))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if not steps or not all(isinstance(folder, str) and is_path(folder) for folder in folders):
+        return None
+    return steps, folders
+
+
+def _is_staged(path: str) -> bool:
+    above, _, name = path.rpartition("/")
+    return TEMP.fullmatch(name) is not None and (not above or is_path(above))

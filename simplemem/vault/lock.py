@@ -1,0 +1,133 @@
+"""The one lock of a vault: `<vault>/.simplemem/lock`, held by one thread of one process at a time.
+
+The kernel holds it (flock, LockFileEx), so that it is free the moment its holder dies and nobody ever has to judge a
+stale file. The number written into it is for the message to those who wait, and never believed (durability.md F21, F22).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from simplemem.errors import ReadOnly, Unavailable
+from simplemem.vault import kernel
+from simplemem.vault.paths import SIDECAR, WRITE_NEW, Beneath
+from simplemem.vault.trouble import telling
+
+_LOCK = f"{SIDECAR}/lock"
+_OPEN = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+_NAME_WIDTH = 20
+
+
+class VaultLock:
+    """Re-entrant in a thread; excludes other threads and other processes."""
+
+    def __init__(self, root: str, *, by_path: bool) -> None:
+        self._root = root
+        self._by_path = by_path
+        self._thread = threading.RLock()
+        self._depth = 0
+        self._fd = -1
+
+    @contextmanager
+    def held(self, timeout: float) -> Iterator[None]:
+        """Hold the lock for a block, or raise Unavailable after `timeout` seconds, naming who has it."""
+        deadline = time.monotonic() + timeout
+        if not self._thread.acquire(timeout=max(timeout, 0)):
+            raise _busy(f"another thread of this process ({os.getpid()})", timeout)
+        try:
+            if self._depth == 0:
+                self._fd = self._take(deadline, timeout)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._give_back()
+        finally:
+            self._thread.release()
+
+    def _take(self, deadline: float, timeout: float) -> int:
+        pause = 0.0005
+        while True:
+            with telling("lock", _LOCK, writing=True):
+                fd = self._open_lock()
+                taken = False
+                try:
+                    taken = kernel.try_lock(fd)
+                    if taken and self._is_in_place(fd):
+                        if hasattr(os, "pwrite"):
+                            os.pwrite(fd, str(os.getpid()).ljust(_NAME_WIDTH).encode(), 0)
+                        return fd
+                    holder = os.read(fd, _NAME_WIDTH).decode("ascii", "replace").strip("\0 ")
+                except BaseException:
+                    taken = False
+                    os.close(fd)
+                    raise
+                os.close(fd)
+            if time.monotonic() >= deadline:
+                raise _busy(f"process {holder}" if holder else "another process", timeout)
+            if not taken:
+                # Uneven pauses, so that those who wait do not all come back at the same moment.
+                time.sleep(min(pause * random.uniform(0.5, 1.0), max(deadline - time.monotonic(), 0)))  # noqa: S311
+                pause = min(pause * 1.5, 0.01)
+
+    def _give_back(self) -> None:
+        fd, self._fd = self._fd, -1
+        with suppress(OSError):  # closing frees it in any case
+            kernel.unlock(fd)
+        os.close(fd)
+
+    def _open_lock(self) -> int:
+        with Beneath(self._root, by_path=self._by_path) as here:
+            try:
+                folder, name = here.spot(_LOCK)
+                return os.open(folder.name(name), _OPEN, dir_fd=folder.fd)
+            except (FileNotFoundError, NotADirectoryError):
+                make_sidecar(here)
+                folder, name = here.spot(_LOCK)
+                return os.open(folder.name(name), _OPEN | os.O_CREAT, 0o666, dir_fd=folder.fd)
+
+    def _is_in_place(self, fd: int) -> bool:
+        # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
+        ours = os.fstat(fd)
+        try:
+            with Beneath(self._root, by_path=self._by_path) as here:
+                folder, name = here.spot(_LOCK)
+                there = os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
+
+
+def make_sidecar(here: Beneath) -> None:
+    """Make `.simplemem` with a `.gitignore` of `*`, unless they are there."""
+    try:
+        here.make((SIDECAR,))
+        folder = here.folder((SIDECAR,))
+        try:
+            fd = os.open(folder.name(".gitignore"), WRITE_NEW, 0o666, dir_fd=folder.fd)
+        except FileExistsError:
+            return
+        try:
+            os.write(fd, b"*\n")
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            hint = "simplemem writes nothing through a link: make .simplemem a real folder."
+            raise ReadOnly(
+                f"{SIDECAR!r} in the vault is a file or a link, not a folder.", hint=hint
+            ) from error
+        raise
+
+
+def _busy(holder: str, timeout: float) -> Unavailable:
+    hint = "It is never taken away from its holder. Try again, or end that process if it hangs."
+    return Unavailable(f"The vault is locked by {holder}; waited {timeout:g} s.", hint=hint)

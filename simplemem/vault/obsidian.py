@@ -1,0 +1,198 @@
+"""A vault's own conventions, as Obsidian keeps them in `.obsidian/`: links, folders, what recall omits.
+
+Read only, and forgiving: a file that is missing, broken or of the wrong shape means Obsidian's defaults,
+never an error. Nothing here can widen what may be read, or run anything. It only says how this vault
+likes its notes written, which ones are left out of search (they still take part in link resolution,
+obsidian.md §5), and which are daily notes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import unicodedata
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from simplemem.errors import Invalid
+from simplemem.vault.daily import read_date
+from simplemem.vault.patterns import Pattern, compile_pattern
+
+CONVENTION_FILES = (".obsidian/app.json", ".obsidian/templates.json", ".obsidian/daily-notes.json")
+MAX_SETTINGS_BYTES = 1_000_000
+MAX_FILTERS = 200
+DAILY_FORMAT = "YYYY-MM-DD"
+
+# obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
+MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """What `.obsidian/` says. Folders are vault paths without slashes at the ends; "" is the vault's root.
+
+    `attachment_folder` and `new_note_folder` may also be `./` or `./sub`: beside the note being written.
+    """
+
+    link_format: Literal["shortest", "relative", "absolute"] = "shortest"
+    markdown_links: bool = False
+    update_links: bool = False
+    trash: Literal["own", "obsidian"] = "own"
+    attachment_folder: str = ""
+    new_note_folder: str = ""
+    ignore_filters: tuple[str, ...] = ()
+    templates_folder: str = ""  # "" when the vault has none: the root itself is never taken for templates
+    daily_folder: str = ""
+    daily_format: str = DAILY_FORMAT
+    daily_template: str = ""
+
+    def hidden_reason(self, path: str) -> str | None:
+        """Why a note is left out of recall, or None when it takes part. As a link it resolves either way."""
+        key = _key(path)
+        for entry in self.ignore_filters:
+            if _filter_matches(entry, path, key):
+                return f"excluded in Obsidian's settings ({entry})"
+        if self.templates_folder and key.startswith(_key(self.templates_folder) + "/"):
+            return f"a template (in {self.templates_folder})"
+        if self.daily_template and key == _key(self.daily_template + ".md"):
+            return "the template of daily notes"
+        return _stray_reason(path)
+
+    def unread_filters(self) -> dict[str, str]:
+        """The `/regex/` filters that are not applied, each with the reason; for people to see."""
+        refused: dict[str, str] = {}
+        for entry in filter(_is_regex, self.ignore_filters):
+            pattern = _pattern_of(entry)
+            if isinstance(pattern, str):
+                refused[entry] = pattern
+        return refused
+
+    def daily_date(self, path: str) -> date | None:
+        """The day a note is the daily note of, when its path has the form this vault gives to daily notes."""
+        key = _key(path)
+        folder = _key(self.daily_folder) + "/" if self.daily_folder else ""
+        if not key.endswith(".md") or not key.startswith(folder):
+            return None
+        return read_date(self.daily_format, key[len(folder) : -len(".md")])
+
+
+def read_conventions(root: Path) -> Conventions:
+    """The conventions of the vault at `root`; defaults for whatever its files don't say."""
+    app, templates, daily = (_settings(root / name) for name in CONVENTION_FILES)
+    written = app.get("newLinkFormat")
+    filters = app.get("userIgnoreFilters")
+    location = app.get("newFileLocation")
+    new_folder = {"folder": _folder(app.get("newFileFolderPath")), "current": "./"}
+    template = _folder(daily.get("template"))
+    return Conventions(
+        link_format=written if written in ("relative", "absolute") else "shortest",
+        markdown_links=app.get("useMarkdownLinks") is True,
+        update_links=app.get("alwaysUpdateLinks") is True,
+        trash="obsidian" if app.get("trashOption") == "local" else "own",
+        attachment_folder=_attachment_folder(app.get("attachmentFolderPath")),
+        new_note_folder=new_folder.get(location, "") if isinstance(location, str) else "",
+        ignore_filters=_filters(filters),
+        templates_folder=_folder(templates.get("folder")),
+        daily_folder=_folder(daily.get("folder")),
+        daily_format=_text(daily.get("format")) or DAILY_FORMAT,
+        daily_template=template.removesuffix(".md"),
+    )
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    """One settings file as a dictionary; an empty one when it isn't there or isn't that."""
+    try:
+        # O_NONBLOCK: a named pipe put in the place of a settings file must not hold up the start.
+        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError):
+        return {}
+    try:
+        regular = stat.S_ISREG(os.fstat(handle).st_mode)
+        data = os.read(handle, MAX_SETTINGS_BYTES + 1) if regular else b""
+    except OSError:
+        return {}
+    finally:
+        os.close(handle)
+    try:
+        settings = json.loads(data[:MAX_SETTINGS_BYTES].decode("utf-8-sig"))
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, cut off at the limit, nested beyond reason
+        return {}
+    return settings if isinstance(settings, dict) else {}
+
+
+def _text(value: object) -> str:
+    """A setting as one clean line of text, or "": JSON can hold NULs and lone surrogates, paths cannot."""
+    if not isinstance(value, str) or len(value) > 1_000:
+        return ""
+    value = value.replace("\u00a0", " ").strip()
+    return "" if any(c < " " or "\ud800" <= c <= "\udfff" for c in value) else value
+
+
+def _folder(value: object) -> str:
+    """A folder as a vault path; "" for the root, and for what would lead out of the vault."""
+    parts = [part for part in _text(value).replace("\\", "/").split("/") if part not in ("", ".")]
+    return "" if ".." in parts or any(":" in part for part in parts) else "/".join(parts)
+
+
+def _attachment_folder(value: object) -> str:
+    """As `_folder`, but `.` and `./sub` mean beside the note and stay so."""
+    text = _text(value)
+    return ("./" if text == "." or text.startswith("./") else "") + _folder(text)
+
+
+def _filters(value: object) -> tuple[str, ...]:
+    entries = value if isinstance(value, list) else []
+    texts = (_text(entry) for entry in entries[:MAX_FILTERS])
+    return tuple(text for text in texts if text)
+
+
+def _key(path: str) -> str:
+    """Paths are compared NFC and without case, as everywhere (obsidian.md §5)."""
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+def _is_regex(entry: str) -> bool:
+    return len(entry) > 2 and entry.startswith("/") and entry.endswith("/")
+
+
+@lru_cache(maxsize=MAX_FILTERS)
+def _pattern_of(entry: str) -> Pattern | str:
+    """The compiled pattern of a `/regex/` filter, or the sentence that says why it is not applied."""
+    try:
+        return compile_pattern(unicodedata.normalize("NFC", entry[1:-1]))
+    except Invalid as refused:
+        return refused.message
+
+
+def _filter_matches(entry: str, path: str, key: str) -> bool:
+    """Obsidian's excluded files: a `/regex/` found anywhere in the path; else, how the path begins."""
+    if _is_regex(entry):
+        pattern = _pattern_of(entry)
+        return isinstance(pattern, Pattern) and pattern.search(unicodedata.normalize("NFC", path))
+    beginning = _key(entry.lstrip("/"))
+    return beginning != "" and key.startswith(beginning)
+
+
+def _stray_reason(path: str) -> str | None:
+    """Files that synchronisers, editors and package managers leave in a vault (obsidian.md §5)."""
+    folders, _, name = path.rpartition("/")
+    name = name.casefold()
+    # `note.sync-conflict-20260124-120000-ABCDEF.md` is Syncthing's, `~$note.docx` an office program's.
+    if ".sync-conflict-" in name:
+        return "a conflict copy of a synchroniser"
+    if name.startswith("~$"):
+        return "a lock file of an open document"
+    if name.endswith((".icloud", ".icloud.md")):
+        return "not downloaded from iCloud"
+    parts = folders.split("/")
+    for part in parts:
+        if part in MACHINE_FOLDERS:
+            return f"in a folder of other tools ({part})"
+    if ("logseq", "bak") in pairwise(part.casefold() for part in parts):
+        return "a backup of Logseq"
+    return None

@@ -1,0 +1,263 @@
+"""The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault.
+
+A vault path is relative, with `/`, and is walked component by component from the root with O_NOFOLLOW
+(durability.md F36-F39), so that neither `..` nor a link nor a folder swapped for a link in between leads out.
+Whether a name is pretty or portable is the business of `note/names.py`. Nothing here reads or writes a note.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import stat
+import sys
+from contextlib import suppress
+from types import TracebackType
+
+from simplemem.errors import Invalid, TooLong, Unavailable
+
+SIDECAR = ".simplemem"
+Parts = tuple[str, ...]
+
+_MOST_PARTS = 400
+_MOST_LINKS = 8
+_KEPT_DEPTH = 4  # folders on the way are kept open this deep, so that a very deep vault needs few descriptors
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+# O_NONBLOCK: opening a FIFO that lies there under a note's name must not wait for its writer (F37).
+READ = (
+    os.O_RDONLY
+    | _NOFOLLOW
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+WRITE_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NOFOLLOW | getattr(os, "O_BINARY", 0)
+OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
+_WINDOWS_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+
+
+def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
+    """The components of a vault path of a note or attachment, or Invalid: what could lead elsewhere is refused."""
+    parts = tuple(path.split("/"))
+    wrong = ""
+    if not path:
+        wrong = "it is empty"
+    elif "\0" in path or "\\" in path:
+        wrong = "it holds a NUL or a backslash"
+    elif "" in parts:
+        wrong = "it is absolute or has an empty part"
+    elif any(part.startswith(".") for part in parts):
+        wrong = "a part of it starts with a dot, and such files are not the vault's"
+    elif len(parts) > _MOST_PARTS:
+        raise TooLong(f"The path {path[:80]!r}... is nested too deeply.", hint="Use fewer folders.")
+    elif not path.isascii() and not _is_unicode(path):
+        wrong = "it is not valid Unicode"
+    elif windows and any(_is_special_on_windows(part) for part in parts):
+        wrong = "Windows would take a part of it for a device, a stream or another file"
+    if wrong:
+        hint = "Give a path inside the vault such as 'folder/note.md'."
+        raise Invalid(f"{path[:200]!r} is no path in the vault: {wrong}.", hint=hint)
+    return parts
+
+
+def is_path(path: str) -> bool:
+    """Whether `check_path` would take it."""
+    try:
+        check_path(path)
+    except (Invalid, TooLong):
+        return False
+    return True
+
+
+def parent(path: str) -> Parts:
+    """The folder of a vault path: () for the root."""
+    return tuple(path.split("/")[:-1])
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate would name bytes that no reader could spell
+        return False
+    return True
+
+
+def _is_special_on_windows(part: str) -> bool:
+    return ":" in part or part[-1] in ". " or part.split(".")[0].rstrip().casefold() in _WINDOWS_DEVICES
+
+
+class Folder:
+    """A folder held open, so that what happens to its path meanwhile does not matter."""
+
+    __slots__ = ("fd", "path")
+
+    def __init__(self, path: str, fd: int | None) -> None:
+        self.path = path
+        self.fd = fd
+
+    def name(self, child: str) -> str:
+        """What to call a child in a system call with `dir_fd=self.fd`; a full path where folders have no handle."""
+        return child if self.fd is not None else os.path.join(self.path, child)
+
+    def names(self) -> list[str]:
+        """What lies in it."""
+        return os.listdir(self.path if self.fd is None else self.fd)
+
+
+class Beneath:
+    """The folders beneath one root that an operation has open. Closing it closes them all."""
+
+    def __init__(self, root: str, *, by_path: bool = sys.platform == "win32") -> None:
+        self.root = root
+        self._by_path = (
+            by_path  # Windows holds no folder open: each component is looked at, then named in full
+        )
+        self._open: dict[Parts, Folder] = {}
+        self.made: list[Parts] = []  # the folders that were made, for whoever makes names durable
+
+    def __enter__(self) -> Beneath:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.rest()
+
+    def rest(self) -> None:
+        """Close all folders; they are opened again when asked for. An operation on many notes rests between them."""
+        for folder in self._open.values():
+            if folder.fd is not None:
+                os.close(folder.fd)
+        self._open.clear()
+
+    def folder(self, parts: Parts) -> Folder:
+        """The folder of these components, opened without following a link anywhere."""
+        known = self._open.get(parts)
+        if known is not None:
+            return known
+        found = self._root()
+        for depth, part in enumerate(parts, 1):
+            kept = self._open.get(parts[:depth])
+            if kept is None:
+                above = found
+                try:
+                    kept = self._step(above, part)
+                finally:
+                    if parts[: depth - 1] not in self._open and above.fd is not None:
+                        os.close(above.fd)
+                if depth <= _KEPT_DEPTH:
+                    self._open[parts[:depth]] = kept
+            found = kept
+        self._open[parts] = found
+        return found
+
+    def spot(self, path: str) -> tuple[Folder, str]:
+        """The folder of a path, and the name in it. Our own folders may be named here, climbing out never."""
+        *parts, name = path.split("/")
+        return self.folder(tuple(parts)), _checked(name)
+
+    def make(self, parts: Parts) -> list[str]:
+        """Make the folder and what is missing above it; what was made, outermost first."""
+        with suppress(FileNotFoundError):
+            self.folder(parts)
+            return []
+        made = []
+        for depth in range(1, len(parts) + 1):
+            above = self.folder(parts[: depth - 1])
+            try:
+                os.mkdir(above.name(_checked(parts[depth - 1])), dir_fd=above.fd)
+            except FileExistsError:
+                continue
+            made.append("/".join(parts[:depth]))
+            self.made.append(parts[:depth])
+        return made
+
+    def prune(self, parts: Parts, *, keep: int) -> None:
+        """Remove a folder that has become empty, and those above it, but not the outermost `keep`."""
+        for depth in range(len(parts), keep, -1):
+            with suppress(FileNotFoundError):
+                self._forget(parts[:depth])
+                above = self.folder(parts[: depth - 1])
+                try:
+                    os.rmdir(above.name(parts[depth - 1]), dir_fd=above.fd)
+                except OSError:  # something lies in it, or it is the system's: it stays
+                    return
+
+    def missing(self, parts: Parts) -> list[str]:
+        """The folders `make` would have to make, outermost first."""
+        for depth in range(len(parts), 0, -1):
+            try:
+                self.folder(parts[:depth])
+            except FileNotFoundError:
+                continue
+            return ["/".join(parts[:k]) for k in range(depth + 1, len(parts) + 1)]
+        return ["/".join(parts[:k]) for k in range(1, len(parts) + 1)]
+
+    def through_links(self, path: str) -> str | None:
+        """The path with its links replaced by what they point at, if that is inside (F36); None without a link."""
+        asked = path
+        for _ in range(_MOST_LINKS):
+            further = self._past_first_link(tuple(path.split("/")), asked)
+            if further is None:
+                return None if path == asked else path
+            path = further
+        raise Invalid(f"{asked!r} leads from link to link without end.")
+
+    def _past_first_link(self, parts: Parts, asked: str) -> str | None:
+        for depth, part in enumerate(parts):
+            above = self.folder(parts[:depth])
+            try:
+                target = os.readlink(above.name(part), dir_fd=above.fd)
+            except OSError as error:
+                if error.errno in (errno.EINVAL, errno.ENOENT):
+                    continue
+                raise
+            further = posixpath.normpath("/".join((*parts[:depth], target, *parts[depth + 1 :])))
+            if os.path.isabs(target) or not is_path(further):
+                raise Invalid(
+                    f"{asked!r} is a link that leads out of the vault.", hint="Links are not followed out."
+                )
+            return further
+        return None
+
+    def _forget(self, parts: Parts) -> None:
+        gone = self._open.pop(parts, None)
+        if gone is not None and gone.fd is not None:
+            os.close(gone.fd)
+
+    def _root(self) -> Folder:
+        known = self._open.get(())
+        if known is None:
+            try:
+                if self._by_path and not stat.S_ISDIR(os.stat(self.root).st_mode):
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
+                known = Folder(self.root, None if self._by_path else os.open(self.root, _FOLDER))
+            except (FileNotFoundError, NotADirectoryError) as error:
+                hint = "If it is on a disk that comes and goes, connect it and try again."
+                raise Unavailable(f"The vault folder {self.root!r} is not there.", hint=hint) from error
+            self._open[()] = known
+        return known
+
+    def _step(self, above: Folder, part: str) -> Folder:
+        path = os.path.join(above.path, _checked(part))
+        if above.fd is not None:
+            return Folder(path, os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above.fd))
+        found = os.lstat(path)
+        # A junction is no symbolic link to `stat`, but leads elsewhere just the same.
+        if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", 0) & 0x20000000:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        return Folder(path, None)
+
+
+def _checked(name: str) -> str:
+    # The last line of defence: a path that never passed `check_path` (a journal, a log) climbs out neither.
+    if (
+        name in ("", ".", "..")
+        or "/" in name
+        or "\0" in name
+        or (os.sep == "\\" and ("\\" in name or ":" in name))
+    ):
+        raise Invalid(f"{name[:80]!r} is no name of a file or folder.")
+    return name

@@ -1,0 +1,120 @@
+"""Every file of the vault as the disk shows it: one walk, a stat a file, no content read.
+
+Dot-folders and dot-files are not the vault's (obsidian.md §5); links are not followed, so that nothing is seen twice
+(durability.md F36). What cannot be looked into is reported as a problem: it is not empty and not deleted (F10).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+
+from simplemem.vault.atomic import TEMP, look
+from simplemem.vault.paths import Beneath, Parts, is_path
+from simplemem.vault.trouble import explain
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One regular file as the disk shows it. `path` is spelled as the disk spells it, with `/`."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file or folder that was left out of a scan, and why. Nothing below it may be taken for deleted."""
+
+    path: str
+    reason: str
+    folder: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a walk found: entries by path, what it could not see, and files that an interrupted write of ours left."""
+
+    entries: list[Entry] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+
+
+def entry_of(path: str, found: os.stat_result) -> Entry:
+    """The entry that a stat makes."""
+    return Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def entry_at(here: Beneath, path: str) -> Entry | None:
+    """The entry of one regular file, None when there is none."""
+    try:
+        found = look(here, path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return entry_of(path, found) if found is not None else None
+
+
+def walk(here: Beneath, start: Parts = ()) -> Listing:
+    """All regular files below a folder, without recursion: a vault may be nested as deep as it likes."""
+    listing = Listing()
+    waiting = [start]
+    while waiting:
+        parts = waiting.pop()
+        prefix = "/".join(parts) + "/" if parts else ""
+        try:
+            folder = here.folder(parts)
+            with os.scandir(folder.path if folder.fd is None else folder.fd) as found:
+                for item in found:
+                    if item.name[0] == ".":
+                        if TEMP.fullmatch(item.name):
+                            listing.strays.append(prefix + item.name)
+                    elif _look(item, prefix, listing):
+                        waiting.append((*parts, item.name))
+        except FileNotFoundError:
+            continue  # it went while we walked
+        except OSError as error:
+            reason = explain(error, "list", prefix.rstrip("/"), writing=False).message
+            listing.problems.append(Problem(prefix.rstrip("/"), reason, folder=True))
+        here.rest()
+    listing.entries.sort(key=lambda entry: entry.path)
+    return listing
+
+
+def _look(item: os.DirEntry[str], prefix: str, listing: Listing) -> bool:
+    """Take a file in; say whether it is a folder to walk into."""
+    path = prefix + item.name
+    try:
+        if item.is_dir(follow_symlinks=False):
+            if not (item.name.isascii() or is_path(item.name)) or "\\" in item.name:
+                listing.problems.append(
+                    Problem(_shown(path), "Its name cannot be spelled in a path.", folder=True)
+                )
+                return False
+            return True
+        if not item.is_file(follow_symlinks=False):
+            return False
+        found = item.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        listing.problems.append(
+            Problem(path, explain(error, "look at", path, writing=False).message, folder=False)
+        )
+        return False
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    if "\\" in item.name or not (item.name.isascii() or is_path(item.name)):
+        listing.problems.append(Problem(_shown(path), "Its name cannot be spelled in a path.", folder=False))
+        return False
+    listing.entries.append(
+        Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino or item.inode())
+    )
+    return False
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "backslashreplace").decode()

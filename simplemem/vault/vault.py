@@ -1,0 +1,256 @@
+"""The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes.
+
+A note is named by its vault path, and its state by the sha256 of its bytes. What a note means, what a good name is and
+how links are rewritten is decided above: here are bytes and paths. How a write goes is told in `writing.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from simplemem.errors import Invalid, NotFound, ReadOnly
+from simplemem.vault import atomic
+from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
+from simplemem.vault.history import History, Version
+from simplemem.vault.journal import Journal, is_trash
+from simplemem.vault.lock import VaultLock, make_sidecar
+from simplemem.vault.paths import SIDECAR, Beneath, check_path
+from simplemem.vault.scan import Entry, Problem, entry_at, entry_of, walk
+from simplemem.vault.trouble import telling
+from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
+
+__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Written"]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A note or attachment as it was read."""
+
+    path: str
+    data: bytes
+    sha256: str
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Another note that changes in the same operation."""
+
+    path: str
+    expected_sha256: str
+    data: bytes
+
+
+class Vault:
+    """One folder of notes. Its methods may be called from any thread; writes exclude each other across processes."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        read_only: bool = False,
+        durable: bool = True,
+        keep_days: int = 30,
+        keep_mb: int = 100,
+        trash: Literal["own", "obsidian"] = "own",
+        max_bytes: int = MOST_BYTES,
+        backing: Backing | None = None,
+    ) -> None:
+        self.root = Path(os.path.abspath(root))
+        self.durable = durable
+        self.problems: list[Problem] = []
+        self._max_bytes = min(max_bytes, MOST_BYTES)
+        self._backing = backing or Backing()
+        name, backing = str(self.root), self._backing
+        self._lock = VaultLock(name, by_path=backing.by_path)
+        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb)
+        self._journal = Journal(self.history, backing=backing, durable=durable)
+        self._writer = Writer(
+            name,
+            self.lock,
+            self.history,
+            self._journal,
+            backing=backing,
+            durable=durable,
+            max_bytes=self._max_bytes,
+            trash=trash,
+        )
+        with self._beneath() as here:
+            here.folder(())
+        sidecar = self.root / SIDECAR
+        # F9: a vault on a disk that cannot be written is opened all the same, and read.
+        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(sidecar, os.W_OK))
+
+    # Looking
+
+    def scan(self) -> list[Entry]:
+        """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
+        with self._beneath() as here:
+            listing = walk(here)
+        self.problems = listing.problems
+        return listing.entries
+
+    def entries_below(self, folder: str) -> list[Entry]:
+        """The files in one folder and its folders; none when it is not there."""
+        parts = check_path(folder) if folder else ()
+        with self._beneath() as here, telling("list", folder):
+            try:
+                here.folder(parts)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            return walk(here, parts).entries
+
+    def strays(self) -> list[str]:
+        """Staged files that lie about: of writes under way, or of one that was cut short."""
+        with self._beneath() as here:
+            return walk(here).strays
+
+    def entry(self, path: str) -> Entry | None:
+        """One file as the disk shows it now, None when there is no regular file."""
+        check_path(path)
+        with self._beneath() as here, telling("look at", path):
+            return entry_at(here, path)
+
+    def read(self, path: str) -> File:
+        """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
+        check_path(path)
+        with self._beneath() as here, telling("read", path):
+            try:
+                data, found = atomic.read_file(here, path, self._max_bytes)
+            except PermissionError:
+                raise
+            except OSError as error:  # perhaps it is a link, or lies behind one
+                inside = here.through_links(path)
+                if inside is None:
+                    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                        raise no_such(path) from error
+                    raise
+                data, found = atomic.read_file(here, inside, self._max_bytes)
+        return File(path, data, sha256(data), entry_of(path, found))
+
+    # Writing
+
+    def lock(self, timeout: float = 10.0) -> AbstractContextManager[None]:
+        """Hold the vault: no other thread or process writes meanwhile. A thread may take it again and again."""
+        return self._lock.held(timeout)
+
+    def sidecar(self) -> Path:
+        """The folder for what is ours, `<vault>/.simplemem`, made with its `.gitignore` when it is missing."""
+        with self._beneath() as here, telling("make", SIDECAR, writing=True):
+            make_sidecar(here)
+        return self.root / SIDECAR
+
+    def create(self, path: str, data: bytes, change: Change, *, rewrites: Sequence[Rewrite] = ()) -> Written:
+        """Make a new file. AlreadyExists when one is there, or one that differs only in case or accents."""
+        return self._carry_out([Wish("create", path, data=data), *map(_rewritten, rewrites)], change)[0]
+
+    def replace(self, path: str, data: bytes, expected_sha256: str, change: Change) -> Written:
+        """Give a file new bytes. Conflict when it is not what was expected; done already is success."""
+        return self._carry_out([Wish("update", path, before=expected_sha256, data=data)], change)[0]
+
+    def move(
+        self,
+        path: str,
+        new_path: str,
+        change: Change,
+        *,
+        rewrites: Sequence[Rewrite] = (),
+        data: bytes | None = None,
+        expected_sha256: str | None = None,
+    ) -> Written:
+        """Give a file another path, with new bytes if `data` is given, and others theirs: all of it or nothing."""
+        self._check_writable()
+        check_path(path)
+        check_path(new_path)
+        if path == new_path:
+            raise Invalid(f"{path!r} is its path already.", hint="Give another path.")
+        with self.lock():
+            expected = expected_sha256 or self._before_move(path, new_path)
+            wish = Wish("move", path, before=expected, new_path=new_path, data=data)
+            return self._carry_out([wish, *map(_rewritten, rewrites)], change)[0]
+
+    def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
+        """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
+        self._check_writable()
+        check_path(path)
+        with self.lock():
+            expected = expected_sha256 or self.read(path).sha256
+            return self._carry_out([Wish("delete", path, before=expected, gone=True)], change)[0]
+
+    def undo(self, version: str, change: Change) -> list[Written]:
+        """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
+        self._check_writable()
+        with self.lock():
+            first = self.history.find(version)
+            if first.op == "recovered":
+                hint = "Read it by its sha256 and write it where it belongs."
+                raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
+            steps = self.history.group(first.group)
+            return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
+
+    def recover(self) -> list[str]:
+        """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
+        if self.read_only:
+            return []
+        with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
+            said = self._journal.resume(here)
+            said += self._journal.sweep(here, walk(here).strays)
+            for late in self.history.settle():
+                said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
+            return said
+
+    def close(self) -> None:
+        """Nothing is held between calls; it is here for those who close what they open."""
+
+    def _carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+        self._check_writable()
+        return self._writer.carry_out(wishes, change)
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            hint = "It was opened so, or its folder does not allow writing."
+            raise ReadOnly(f"The vault {str(self.root)!r} is for reading only.", hint=hint)
+
+    def _before_move(self, path: str, new_path: str) -> str:
+        """The hash of the note; when it has gone to where it shall go already, the one it had."""
+        try:
+            return self.read(path).sha256
+        except NotFound:
+            for last in self.history.versions(path, limit=1):
+                if (last.path, last.new_path) == (path, new_path) and last.before:
+                    return last.before
+            raise
+
+    def _reversed(self, step: Version) -> Wish:
+        path, target = step.path, step.new_path or step.path
+        if step.before is None:
+            return Wish("undo", path, before=step.after, gone=True)
+        text = self._text_before(step) if step.before != step.after else None
+        if step.after is None:
+            return Wish("undo", path, data=text, trash=step.trash)
+        return Wish("undo", target, before=step.after, new_path=path if step.new_path else None, data=text)
+
+    def _text_before(self, step: Version) -> bytes:
+        data = self.history.content(step.before or "")
+        if data is None and step.trash and is_trash(step.trash):
+            with self._beneath() as here, telling("read", step.trash):
+                try:
+                    data, _ = atomic.read_file(here, step.trash)
+                except FileNotFoundError:
+                    data = None
+        if data is None or sha256(data) != step.before:
+            hint = "Texts are kept for as many days and megabytes as the settings say."
+            raise NotFound(f"The text before {step.id} is no longer kept.", hint=hint)
+        return data
+
+    def _beneath(self) -> Beneath:
+        return Beneath(str(self.root), by_path=self._backing.by_path)
+
+
+def _rewritten(rewrite: Rewrite) -> Wish:
+    return Wish("update", rewrite.path, before=rewrite.expected_sha256, data=rewrite.data)

@@ -1,0 +1,332 @@
+"""How a write goes: wishes are checked, staged, carried out together, and answered (durability.md §3).
+
+A wish says what one note shall become. Everything that changes a note is a list of them, all carried out or none, under
+the vault's lock. Nothing here knows where a wish comes from, or what a note means.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
+from simplemem.note.names import compare_key
+from simplemem.vault import atomic
+from simplemem.vault.atomic import Backing, Intruded, sha256
+from simplemem.vault.difference import difference
+from simplemem.vault.history import History, Op, Version
+from simplemem.vault.journal import OBSIDIAN_TRASH, OWN_TRASH, Journal, Step
+from simplemem.vault.paths import Beneath, check_path, is_path, parent
+from simplemem.vault.scan import Entry, entry_at
+from simplemem.vault.trouble import telling
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Who asks for a write, and why: kept in the history."""
+
+    tool: str
+    who: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did to one note. `changed` is False when it had been done already."""
+
+    path: str
+    sha256: str | None
+    previous_sha256: str | None
+    version: str
+    entry: Entry | None
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one note shall become. Without `before` it must not exist; without `data` it keeps its text."""
+
+    op: Op
+    path: str
+    before: str | None = None
+    new_path: str | None = None
+    data: bytes | None = None
+    gone: bool = False
+    trash: str | None = None  # the file in the trash that comes back
+
+    @property
+    def target(self) -> str:
+        """Where the note is afterwards."""
+        return self.path if self.new_path is None else self.new_path
+
+    @property
+    def after(self) -> str | None:
+        """The hash of its bytes afterwards."""
+        return None if self.gone else sha256(self.data) if self.data is not None else self.before
+
+
+class Writer:
+    """Carries out wishes in one vault."""
+
+    def __init__(
+        self,
+        root: str,
+        lock: Callable[[], AbstractContextManager[None]],
+        history: History,
+        journal: Journal,
+        *,
+        backing: Backing,
+        durable: bool,
+        max_bytes: int,
+        trash: Literal["own", "obsidian"],
+    ) -> None:
+        self._root = root
+        self._lock = lock
+        self._history = history
+        self._journal = journal
+        self._backing = backing
+        self._durable = durable
+        self._max_bytes = max_bytes
+        self._trash = trash
+
+    def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+        """All of it or nothing; the answers in the order of the wishes."""
+        self._check(wishes)
+        doing, path = wishes[0].op, wishes[0].path
+        with (
+            Beneath(self._root, by_path=self._backing.by_path) as here,
+            telling(doing, path, writing=True),
+        ):
+            if len(wishes) > 1:
+                with self._lock():
+                    return self._under_lock(here, wishes, change, {})
+            # One note: its text is written and synced before the lock is asked for, so that others need not wait.
+            if self._is_done(here, wishes[0]):
+                return self._repeated(here, wishes)
+            self._current(here, wishes[0])
+            with self._staged(here, wishes[0]) as staged, self._lock():
+                return self._under_lock(here, wishes, change, staged)
+
+    def _under_lock(
+        self, here: Beneath, wishes: Sequence[Wish], change: Change, staged: dict[str, str]
+    ) -> list[Written]:
+        self._journal.resume(here)
+        if all(self._is_done(here, wish) for wish in wishes):
+            return self._repeated(here, wishes)
+        for wish in wishes:
+            data = self._current(here, wish)
+            if data is not None and (wish.data is not None or wish.gone):
+                self._history.keep(here, data, sha256(data))
+        for wish in wishes:
+            self._check_free(here, wish)
+            if wish.data is not None:
+                self._history.keep(here, wish.data, sha256(wish.data))
+        versions = self._versions(here, wishes, change)
+        self._stage_all(here, wishes, staged)
+        # From here on the journal answers for what is staged.
+        steps = [
+            Step(version, staged.pop(wish.path, wish.trash))
+            for wish, version in zip(wishes, versions, strict=True)
+        ]
+        try:
+            self._journal.perform(here, steps)
+        except Intruded as event:
+            wish = next(wish for wish in wishes if event.path in (wish.path, wish.new_path))
+            raise self._conflict(here, wish) from event
+        except FileExistsError as error:
+            raise _exists(wishes[0].target) from error
+        return [
+            Written(wish.target, wish.after, wish.before, step.version.id, entry_at(here, wish.target), True)
+            for wish, step in zip(wishes, steps, strict=True)
+        ]
+
+    # Checks
+
+    def _check(self, wishes: Sequence[Wish]) -> None:
+        seen: set[str] = set()
+        for wish in wishes:
+            for path in {wish.path, wish.target}:
+                check_path(path)
+                if path in seen:
+                    raise Invalid(f"{path!r} is changed twice in one operation.")
+                seen.add(path)
+            if wish.data is not None and len(wish.data) > self._max_bytes:
+                much = f"{len(wish.data):,} bytes for {wish.path!r}"
+                raise TooLong(f"{much}; at most {self._max_bytes:,} are written.")
+
+    def _is_done(self, here: Beneath, wish: Wish) -> bool:
+        """A repeated write that has happened is success: the answer to the first may have been lost (F66)."""
+        there = _hash(here, wish.target)
+        if wish.new_path is None and not wish.gone:
+            return there is not None and there == wish.after
+        if _hash(here, wish.path) is not None or there != wish.after:
+            return False
+        asked = (wish.path, wish.new_path, wish.before, wish.after)
+        last = self._history.versions(wish.path, limit=1)
+        return any((v.path, v.new_path, v.before, v.after) == asked for v in last)
+
+    def _current(self, here: Beneath, wish: Wish) -> bytes | None:
+        """The note's bytes, which are those the wish expects."""
+        try:
+            data, found = atomic.read_file(here, wish.path, self._max_bytes)
+        except FileNotFoundError as error:
+            if wish.before is None:
+                return None
+            if wish.op == "undo":
+                raise self._conflict(here, wish) from error
+            raise no_such(wish.path) from error
+        if wish.before is None:
+            raise self._conflict(here, wish) if wish.op == "undo" else _exists(wish.path)
+        if sha256(data) != wish.before:
+            raise self._conflict(here, wish)
+        if wish.data is not None and not found.st_mode & 0o222:
+            raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
+        return data
+
+    def _check_free(self, here: Beneath, wish: Wish) -> None:
+        """obsidian.md §5: unique without regard to case and to how accents are spelled."""
+        if wish.before is not None and wish.new_path is None:
+            return
+        for twin in _spellings(here, wish.target):
+            if twin != wish.path or wish.new_path is None:  # a note may be respelled
+                raise _exists(twin)
+
+    def _conflict(self, here: Beneath, wish: Wish) -> Conflict:
+        path = wish.path
+        try:
+            data, _ = atomic.read_file(here, path)
+        except FileNotFoundError:
+            hint = "Look for it under another name, or create it anew."
+            return Conflict(
+                f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path
+            )
+        had = self._history.content(wish.before) if wish.before else None
+        diff = difference(had if had is not None else wish.data, data, known=had is not None)
+        hint = "Read what is there now, and apply your change to that."
+        message = f"{path!r} has changed since." if wish.before else f"{path!r} is there again."
+        return Conflict(message, current_sha256=sha256(data), diff=diff, hint=hint, path=path)
+
+    # Staging
+
+    @contextmanager
+    def _staged(self, here: Beneath, wish: Wish) -> Iterator[dict[str, str]]:
+        """The staged file of a single wish. What is left in the dict afterwards was never in place and is dropped."""
+        staged: dict[str, str] = {}
+        fd = -1
+        if wish.data is not None and wish.trash is None:
+            staged[wish.path], fd = self._stage(here, wish, wish.data, hold=True)
+        try:
+            yield staged
+        finally:
+            if fd >= 0:
+                os.close(fd)
+            for temp in staged.values():
+                atomic.remove(here, temp)
+
+    def _stage_all(self, here: Beneath, wishes: Sequence[Wish], staged: dict[str, str]) -> None:
+        try:
+            for wish in wishes:
+                if wish.data is not None and wish.path not in staged and not _comes_back(here, wish):
+                    # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
+                    staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
+            if self._durable and len(wishes) > 1:
+                for temp in staged.values():
+                    atomic.sync_path(here, self._backing, temp)
+        except BaseException:
+            while staged:
+                atomic.remove(here, staged.popitem()[1])
+            raise
+
+    def _stage(self, here: Beneath, wish: Wish, data: bytes, *, hold: bool) -> tuple[str, int]:
+        folder = parent(wish.target)
+        # Folders are made when the change is carried out, not before: it may yet fail.
+        folder = folder[: len(folder) - len(here.missing(folder))]
+        return atomic.stage(
+            here,
+            folder,
+            data,
+            like=wish.path if wish.before is not None else None,
+            backing=self._backing,
+            sync=self._durable and hold,
+            hold=hold,
+        )
+
+    # What is said about it
+
+    def _versions(self, here: Beneath, wishes: Sequence[Wish], change: Change) -> list[Version]:
+        number = self._history.next_number()
+        steps: list[dict[str, Any]] = []
+        for wish in wishes:
+            step = {"path": wish.path, "new_path": wish.new_path, "op": wish.op}
+            step |= {"before": wish.before, "after": wish.after}
+            if wish.gone:
+                step["trash"] = self._trash_place(here, wish.path, f"v{number:06d}")
+            steps.append(step)
+        return self._history.stamp(
+            steps, first=number, tool=change.tool, who=change.who, reason=change.reason
+        )
+
+    def _trash_place(self, here: Beneath, path: str, version: str) -> str:
+        """Where a deleted file goes: ours keeps versions apart, Obsidian's numbers what clashes (obsidian.md §5)."""
+        if self._trash == "own":
+            stem, end, first = f"{OWN_TRASH}/{version}-", f"/{path}", f"{OWN_TRASH}/{version}/{path}"
+        else:
+            first = f"{OBSIDIAN_TRASH}/{path}"
+            cut = first.rindex(".") if "." in path.rpartition("/")[2] else len(first)
+            stem, end = first[:cut] + " ", first[cut:]
+        place, number = first, 1
+        while entry_at(here, place) is not None:
+            number += 1
+            place = f"{stem}{number}{end}"
+        return place
+
+    def _repeated(self, here: Beneath, wishes: Sequence[Wish]) -> list[Written]:
+        answers = []
+        for wish in wishes:
+            last = self._history.versions(wish.target, limit=1)
+            version = last[0].id if last and last[0].after == wish.after else ""
+            entry = entry_at(here, wish.target)
+            answers.append(Written(wish.target, wish.after, wish.after, version, entry, changed=False))
+        return answers
+
+
+def no_such(path: str) -> NotFound:
+    """The error for a path where nothing is."""
+    return NotFound(f"There is no {path!r} in the vault.")
+
+
+def _exists(path: str) -> AlreadyExists:
+    hint = "Choose another name, or change the one there is."
+    return AlreadyExists(f"{path!r} is there already.", hint=hint, path=path)
+
+
+def _hash(here: Beneath, path: str) -> str | None:
+    try:
+        return atomic.hash_of(here, path)
+    except NotADirectoryError:
+        return None
+
+
+def _comes_back(here: Beneath, wish: Wish) -> bool:
+    """Whether the file itself can come back from the trash, with its dates and attributes."""
+    return wish.trash is not None and _hash(here, wish.trash) == wish.after
+
+
+def _spellings(here: Beneath, path: str) -> list[str]:
+    """The paths there are that differ from this one in nothing but case and composition, or in nothing."""
+    found = [""]
+    parts = check_path(path)
+    for depth, part in enumerate(parts):
+        key, deeper = compare_key(part), []
+        ending = "/" if depth < len(parts) - 1 else ""
+        for prefix in found:
+            try:
+                names = here.folder(tuple(prefix.split("/")[:-1])).names()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            deeper += [f"{prefix}{n}{ending}" for n in names if compare_key(n) == key and is_path(n)]
+        found = deeper
+    return found

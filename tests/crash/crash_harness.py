@@ -1,0 +1,100 @@
+"""Dying, or failing, at every system call of an operation: how the crash tests do it.
+
+The operation runs in a forked child in which each call that changes the disk goes through a counter. At the chosen
+call the child kills itself with SIGKILL before making it (or after half of a write), or the call fails. A process that dies
+keeps what the kernel was already told, so syncing is counted but left out: it would only make the tests slow.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from simplemem.vault import kernel
+
+_IN_OS = (
+    "open write pwrite truncate ftruncate fsync rename replace link symlink unlink remove mkdir rmdir "
+    "chmod fchmod chown fchown setxattr utime"
+).split()
+_IN_KERNEL = ("exchange", "rename_new")
+
+
+@dataclass
+class Outcome:
+    """How the child ended: `died` by our hand, or what it returned, or the error it raised."""
+
+    died: bool
+    calls: list[str]
+    value: Any = None
+    error: BaseException | None = None
+
+
+def run(
+    action: Callable[[], Any],
+    *,
+    at: int | None = None,
+    how: Literal["die", "half", "fail"] = "die",
+    errno: int = 0,
+) -> Outcome:
+    """Run `action` in a child; at its call number `at` (from 1) let it die or fail. Without `at`, only count."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        write, leave = os.write, os._exit
+        try:
+            calls = _wire(at, how, errno)
+            try:
+                told: tuple[Any, ...] = (calls, action(), None)
+            except Exception as error:
+                error.__traceback__ = error.__cause__ = error.__context__ = None
+                told = (calls, None, error)
+            answer = pickle.dumps(told)
+            while answer:
+                answer = answer[write(writing, answer) :]
+            leave(0)
+        except BaseException:
+            traceback.print_exc()
+            leave(9)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return Outcome(died=True, calls=[])
+    assert os.WEXITSTATUS(status) == 0, "the harness itself failed in the child"
+    calls, value, error = pickle.loads(answer)
+    return Outcome(died=False, calls=calls, value=value, error=error)
+
+
+def _wire(at: int | None, how: str, errno: int) -> list[str]:
+    """Put the counter around every call that changes the disk; the list it fills names the calls made."""
+    calls: list[str] = []
+    real_write, kill, me = os.write, os.kill, os.getpid()
+
+    def wrap(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **keywords: Any) -> Any:
+            if name == "open" and not args[1] & os.O_CREAT:
+                return real(*args, **keywords)
+            calls.append(name)
+            if len(calls) == at:
+                if how == "fail":
+                    raise OSError(errno, os.strerror(errno))
+                if how == "half" and name == "write":
+                    real_write(args[0], bytes(args[1])[: len(args[1]) // 2])
+                kill(me, signal.SIGKILL)
+            return None if name == "fsync" else real(*args, **keywords)
+
+        return call
+
+    for name in _IN_OS:
+        setattr(os, name, wrap(name, getattr(os, name)))
+    for name in _IN_KERNEL:
+        setattr(kernel, name, wrap(name, getattr(kernel, name)))
+    return calls

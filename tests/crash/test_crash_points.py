@@ -1,0 +1,338 @@
+"""For every operation: dying before each call that changes the disk leaves the old or the new notes, nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.errors import SimplememError
+from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.vault import Change, Rewrite, Vault
+
+import crash_harness as harness
+
+if sys.platform == "win32":
+    pytest.skip("the harness forks", allow_module_level=True)
+
+CHANGE = Change("test")
+
+
+@pytest.fixture
+def room() -> Iterator[Path]:
+    """A folder in memory where there is one: thousands of files are made here, and no power is cut."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as name:
+        yield Path(name)
+
+
+Files = dict[str, bytes]
+OLD: Files = {
+    "a.md": b"alpha\n",
+    "deep/b.md": b"[[a]] from b\n" * 40,
+    "deep/er/c.md": b"[[a]] from c\n",
+    "d.md": b"other\n",
+}
+BACKINGS = {
+    "exchange": Backing(),
+    "links": Backing(exchange=False, rename_new=False),
+    "neither": Backing(exchange=False, rename_new=False, hard_links=False),
+}
+
+
+def rewrite(path: str, data: bytes) -> Rewrite:
+    return Rewrite(path, sha256(OLD[path]), data)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operation, and what the notes are after it."""
+
+    act: Callable[[Vault], Any]
+    new: Files
+    before: Callable[[Vault], Any] = lambda vault: None
+    old: Files | None = None
+
+
+def changed(**changes: bytes | None) -> Files:
+    files = OLD | {path: data for path, data in changes.items() if data is not None}
+    return {path: data for path, data in files.items() if changes.get(path, b"") is not None}
+
+
+B2, C2 = b"[[x/y/z]] from b\n", b"[[x/y/z]] from c\n"
+CASES = {
+    "create": Case(lambda v: v.create("e.md", b"echo\n", CHANGE), changed(**{"e.md": b"echo\n"})),
+    "create in new folders": Case(
+        lambda v: v.create("new/newer/e.md", b"echo\n", CHANGE), changed(**{"new/newer/e.md": b"echo\n"})
+    ),
+    "create with a rewrite": Case(
+        lambda v: v.create("new/a.md", b"echo\n", CHANGE, rewrites=[rewrite("deep/b.md", B2)]),
+        changed(**{"new/a.md": b"echo\n", "deep/b.md": B2}),
+    ),
+    "replace": Case(
+        lambda v: v.replace("deep/b.md", B2, sha256(OLD["deep/b.md"]), CHANGE), changed(**{"deep/b.md": B2})
+    ),
+    "move": Case(
+        lambda v: v.move("a.md", "x/y/z.md", CHANGE), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})
+    ),
+    "move to another case": Case(
+        lambda v: v.move("a.md", "A.md", CHANGE), changed(**{"a.md": None, "A.md": OLD["a.md"]})
+    ),
+    "move with rewrites": Case(
+        lambda v: v.move(
+            "a.md",
+            "x/y/z.md",
+            CHANGE,
+            data=b"rebased\n",
+            rewrites=[rewrite("deep/b.md", B2), rewrite("deep/er/c.md", C2)],
+        ),
+        changed(**{"a.md": None, "x/y/z.md": b"rebased\n", "deep/b.md": B2, "deep/er/c.md": C2}),
+    ),
+    "trash": Case(lambda v: v.trash("deep/b.md", None, CHANGE), changed(**{"deep/b.md": None})),
+    "undo of a trash": Case(
+        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
+        OLD,
+        before=lambda v: v.trash("deep/b.md", None, CHANGE),
+        old=changed(**{"deep/b.md": None}),
+    ),
+    "undo of a group": Case(
+        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
+        OLD,
+        before=lambda v: v.move(
+            "a.md", "x/z.md", CHANGE, data=b"rebased\n", rewrites=[rewrite("deep/b.md", B2)]
+        ),
+        old=changed(**{"a.md": None, "x/z.md": b"rebased\n", "deep/b.md": B2}),
+    ),
+}
+
+
+def make(root: Path, case: Case, backing: Backing) -> None:
+    root.mkdir()
+    vault = Vault(root, backing=backing)
+    for path, data in OLD.items():
+        vault.create(path, data, CHANGE)
+    case.before(vault)
+    assert notes(root) == (OLD if case.old is None else case.old)
+
+
+def notes(root: Path) -> Files:
+    """All files outside our own folder, hidden ones too, except our staged ones."""
+    found = {}
+    for path in root.rglob("*"):
+        inside = path.relative_to(root)
+        if path.is_file() and inside.parts[0] != ".simplemem" and not path.name.startswith(".simplemem-"):
+            found[inside.as_posix()] = path.read_bytes()
+    return found
+
+
+def folders(root: Path) -> set[str]:
+    found = (path.relative_to(root) for path in root.rglob("*") if path.is_dir())
+    return {path.as_posix() for path in found if path.parts[0] != ".simplemem"}
+
+
+def check_history(vault: Vault, files: Files) -> None:
+    """Replayed from its start, the log gives the notes that are there, and every text it speaks of is kept."""
+    state: dict[str, str] = {}
+    seen = []
+    for version in reversed(vault.history.versions(limit=1000)):
+        seen.append(version.id)
+        if version.op != "recovered":
+            assert state.get(version.path) == version.before, version
+            state.pop(version.path, None)
+            if version.after:
+                state[version.new_path or version.path] = version.after
+        for sha in (version.before, version.after):
+            assert sha is None or vault.history.content(sha) is not None, version
+    assert seen == sorted(set(seen))
+    assert state == {path: sha256(data) for path, data in files.items()}
+    if (vault.root / ".simplemem/history/log.jsonl").exists():
+        broken = [
+            line
+            for line in (vault.root / ".simplemem/history/log.jsonl").read_bytes().split(b"\n")
+            if line and not line.endswith(b"}")
+        ]
+        assert len(broken) <= 1
+
+
+def check_recovered(root: Path, old: Files, new: Files, backing: Backing) -> Files:
+    """After a fresh start all notes are as before or as after, nothing else lies about, and writing goes on."""
+    vault = Vault(root, backing=backing)
+    vault.recover()
+    there = notes(root)
+    assert there in (old, new)
+    assert not [p for p in root.rglob(".simplemem-*") if p.relative_to(root).parts[0] != ".simplemem"]
+    needed = {parent.as_posix() for files in (old, new) for path in files for parent in Path(path).parents}
+    assert folders(root) <= needed
+    if there == old:
+        assert folders(root) <= {p.as_posix() for path in {*OLD, *old} for p in Path(path).parents}
+    check_history(vault, there)
+    assert vault.recover() == []
+    again = vault.replace("d.md", b"life goes on\n", sha256(OLD["d.md"]), CHANGE)
+    assert again.changed and len({v.id for v in vault.history.versions(limit=1000)}) == len(
+        vault.history.versions(limit=1000)
+    )
+    return there
+
+
+def each_point(room: Path, case: Case, backing: Backing, *, how: Any = "die") -> list[Files]:
+    """Die at every call; the state each death led to."""
+    make(room / "first", case, backing)
+    old = notes(room / "first")
+    work = room / "work"
+
+    def fresh() -> None:
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(room / "first", work)
+
+    fresh()
+    whole = harness.run(lambda: case.act(Vault(work, backing=backing)))
+    assert whole.error is None and notes(work) == case.new and len(whole.calls) > 5
+    outcomes = []
+    for at, call in enumerate(whole.calls, 1):
+        if how == "half" and call != "write":
+            continue
+        fresh()
+        ended = harness.run(lambda: case.act(Vault(work, backing=backing)), at=at, how=how)
+        assert ended.died
+        whole_texts = {*old.values(), *case.new.values()}
+        torn = {path for path, data in notes(work).items() if data not in whole_texts}
+        assert not torn and len(notes(work)) >= min(len(old), len(case.new)), (at, call)
+        outcomes.append(check_recovered(work, old, case.new, backing))
+    return outcomes
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
+    outcomes = each_point(room, CASES[name], BACKINGS["exchange"])
+    assert CASES[name].new in outcomes, "some death comes late enough for the change to stand"
+    assert outcomes[0] != CASES[name].new, "the first death comes too early for it"
+
+
+@pytest.mark.parametrize("disk", ["links", "neither"])
+@pytest.mark.parametrize(
+    "name",
+    ["create in new folders", "replace", "move", "move to another case", "move with rewrites", "trash"],
+)
+def test_dying_on_a_disk_that_lacks_calls_leaves_old_or_new(room: Path, name: str, disk: str) -> None:
+    outcomes = each_point(room, CASES[name], BACKINGS[disk])
+    assert CASES[name].new in outcomes
+
+
+@pytest.mark.parametrize("name", ["create", "replace", "move with rewrites"])
+def test_dying_in_the_middle_of_a_write_leaves_old_or_new(room: Path, name: str) -> None:
+    each_point(room, CASES[name], BACKINGS["exchange"], how="half")
+
+
+@pytest.mark.parametrize("disk", ["exchange", "links"])
+def test_a_recovery_that_dies_is_taken_up_by_the_next(room: Path, disk: str) -> None:
+    case, backing = CASES["move with rewrites"], BACKINGS[disk]
+    make(room / "first", case, backing)
+    calls = count(copy(room, "first", "count"), case, backing)
+    swaps = [at for at, call in enumerate(calls, 1) if call in ("exchange", "rename_new", "replace", "link")]
+    for at in (swaps[len(swaps) // 2], len(calls) - 12, len(calls) - 2):
+        broken = copy(room, "first", "broken")
+        assert harness.run(lambda root=broken: case.act(Vault(root, backing=backing)), at=at).died
+        counted = copy(room, "broken", "count")
+        whole = harness.run(lambda root=counted: Vault(root, backing=backing).recover())
+        assert whole.error is None
+        for point in range(1, len(whole.calls) + 1):
+            work = copy(room, "broken", "work")
+            assert harness.run(lambda root=work: Vault(root, backing=backing).recover(), at=point).died
+            check_recovered(work, OLD, case.new, backing)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("replace", errno.EIO),
+        ("replace", errno.EMFILE),
+        ("replace", errno.ENOSPC),
+        ("create in new folders", errno.ENOSPC),
+        ("move with rewrites", errno.ENOSPC),
+        ("trash", errno.ENOSPC),
+    ],
+)
+def test_a_call_that_fails_leaves_the_notes_as_they_were(room: Path, name: str, code: int) -> None:
+    case, backing = CASES[name], BACKINGS["exchange"]
+    make(room / "first", case, backing)
+    calls = count(copy(room, "first", "count"), case, backing)
+    for at, call in enumerate(calls, 1):
+        work = copy(room, "first", "work")
+        ended = harness.run(
+            lambda root=work: case.act(Vault(root, backing=backing)), at=at, how="fail", errno=code
+        )
+        assert not ended.died
+        there = notes(work)
+        if ended.error is None:
+            assert there == case.new, (at, call)
+        else:
+            assert isinstance(ended.error, SimplememError), (at, call, repr(ended.error))
+            assert ended.error.message and "Errno" not in ended.error.message
+            # A sync that fails after the exchange: the note is new, and nobody was told that it is safe.
+            assert there == OLD or (call == "fsync" and there == case.new), (at, call)
+        if ended.error is not None and call != "unlink":
+            assert not [p for p in work.rglob(".simplemem-*") if ".simplemem" not in p.parts], (at, call)
+        check_recovered(work, OLD, case.new, backing)
+
+
+def test_a_failed_sync_is_not_tried_again(room: Path) -> None:
+    case, backing = CASES["replace"], BACKINGS["exchange"]
+    make(room / "first", case, backing)
+    calls = count(copy(room, "first", "count"), case, backing)
+    first = calls.index("fsync") + 1
+    work = copy(room, "first", "work")
+    ended = harness.run(lambda: case.act(Vault(work, backing=backing)), at=first, how="fail", errno=errno.EIO)
+    assert ended.error is not None and ended.calls.count("fsync") == 1
+    assert "exchange" not in ended.calls, "bytes that may not be on the disk never take a note's place"
+
+
+def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_answer(
+    room: Path,
+) -> None:
+    case, backing = CASES["replace"], BACKINGS["exchange"]
+    make(room / "first", case, backing)
+    calls = count(copy(room, "first", "count"), case, backing)
+    swap = calls.index("exchange")
+    assert calls.index("open") < calls.index("write") < calls.index("fsync") < swap
+    after = calls[swap:]
+    assert after.count("fsync") >= 3, "the log, the note's folder and the folder of what was displaced"
+    last_rename = max(k for k, call in enumerate(after) if call in ("exchange", "rename_new"))
+    assert all(k > last_rename for k, call in enumerate(after) if call == "fsync"), (
+        "one commit holds them all"
+    )
+
+
+def count(root: Path, case: Case, backing: Backing) -> list[str]:
+    """The calls of an operation that nothing disturbs."""
+    whole = harness.run(lambda: case.act(Vault(root, backing=backing)))
+    assert whole.error is None and notes(root) == case.new
+    return whole.calls
+
+
+def copy(room: Path, source: str, target: str) -> Path:
+    shutil.rmtree(room / target, ignore_errors=True)
+    return Path(shutil.copytree(room / source, room / target, copy_function=_copy_linked(room / source)))
+
+
+def _copy_linked(root: Path) -> Callable[[str, str], Any]:
+    """Copy files, and keep two names of one file two names of one file."""
+    seen: dict[int, str] = {}
+
+    def copy_one(source: str, target: str) -> str:
+        inode = os.lstat(source).st_ino
+        if inode in seen:
+            os.link(seen[inode], target)
+        else:
+            shutil.copy2(source, target)
+            seen[inode] = target
+        return target
+
+    return copy_one

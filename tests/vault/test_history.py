@@ -1,0 +1,210 @@
+"""What was, is known and kept: in the order it happened, through moves, for as long as was asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from simplemem.errors import NotFound
+from simplemem.vault.atomic import sha256
+from simplemem.vault.vault import Change, Vault
+
+CHANGE = Change("update_memory", who="agent", reason="because")
+
+
+def log_of(vault: Path) -> Path:
+    return vault / ".simplemem/history/log.jsonl"
+
+
+def grow(opened: Vault, path: str, *texts: bytes) -> list[str]:
+    """Create a note and give it each text in turn; the versions that made."""
+    made = opened.create(path, texts[0], CHANGE)
+    versions = [made.version]
+    for old, new in zip(texts, texts[1:], strict=False):
+        versions.append(opened.replace(path, new, sha256(old), CHANGE).version)
+    return versions
+
+
+def test_versions_come_newest_first_and_say_everything(vault: Path) -> None:
+    opened = Vault(vault)
+    ids = grow(opened, "n.md", b"one", b"two", b"three")
+    versions = opened.history.versions("n.md")
+    assert [v.id for v in versions] == ids[::-1] == sorted(ids, reverse=True)
+    latest = versions[0]
+    assert (latest.op, latest.tool, latest.who, latest.reason) == (
+        "update",
+        "update_memory",
+        "agent",
+        "because",
+    )
+    assert (latest.before, latest.after) == (sha256(b"two"), sha256(b"three"))
+    assert latest.when.endswith("Z") and latest.group == latest.id
+    assert opened.history.versions(limit=1) == [latest] and opened.history.versions(limit=0) == []
+    assert [opened.history.content(v.after or "") for v in versions] == [b"three", b"two", b"one"]
+    assert opened.history.versions("other.md") == []
+
+
+def test_history_follows_a_note_back_through_its_moves(vault: Path) -> None:
+    opened = Vault(vault)
+    opened.create("b.md", b"an older b", CHANGE)
+    opened.trash("b.md", None, CHANGE)
+    grow(opened, "a.md", b"one", b"two")
+    opened.move("a.md", "b.md", CHANGE)
+    opened.replace("b.md", b"three", sha256(b"two"), CHANGE)
+    opened.create("a.md", b"a new a", CHANGE)
+    assert [(v.op, v.path) for v in opened.history.versions("b.md")] == [
+        ("update", "b.md"),
+        ("move", "a.md"),
+        ("update", "a.md"),
+        ("create", "a.md"),
+    ]
+    assert [v.op for v in opened.history.versions("a.md")] == ["create", "move", "update", "create"]
+
+
+def test_a_version_is_found_however_it_is_spelled(vault: Path) -> None:
+    opened = Vault(vault)
+    first, second = grow(opened, "n.md", b"one", b"two")
+    for spelling in (second, "v2", "2", " v000002 "):
+        assert opened.history.find(spelling).id == second
+    assert opened.history.find(first).op == "create"
+    for wrong in ("v3", "", "v", "x1", "-1", "2.0", "v" + "9" * 40, "\u0662", "v2\n{}"):
+        with pytest.raises(NotFound):
+            opened.history.find(wrong)
+
+
+def test_the_order_is_the_order_of_the_log_whatever_the_clock_says(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Vault(vault)
+    ids = grow(opened, "n.md", b"one", b"two")
+    lines = log_of(vault).read_bytes().splitlines()
+    later = json.loads(lines[1]) | {"when": "1970-01-01T00:00:00.000Z"}
+    log_of(vault).write_bytes(lines[0] + b"\n" + json.dumps(later).encode() + b"\n")
+    assert [v.id for v in opened.history.versions()] == ids[::-1]
+    os.utime(vault / "n.md", (0, 0))
+    assert opened.replace("n.md", b"three", sha256(b"two"), CHANGE).version > ids[-1]
+
+
+def test_damaged_lines_are_passed_over_and_closed_off(vault: Path) -> None:
+    opened = Vault(vault)
+    ids = grow(opened, "n.md", b"one", b"two")
+    log = log_of(vault)
+    log.write_bytes(
+        b"\0\0\0\nnot json\n[1]\n{}\n"
+        + b'{"id": 7}\n'
+        + b"[" * 100_000
+        + b"\n"
+        + log.read_bytes()
+        + b'{"id":"v0000'
+    )
+    assert [v.id for v in opened.history.versions()] == ids[::-1]
+    third = opened.replace("n.md", b"three", sha256(b"two"), CHANGE).version
+    assert [v.id for v in opened.history.versions()] == [third, *ids[::-1]]
+    log.unlink()
+    assert opened.history.versions() == []
+    assert opened.replace("n.md", b"four", sha256(b"three"), CHANGE).changed
+
+
+def test_a_long_log_is_read_from_its_end(vault: Path) -> None:
+    opened = Vault(vault)
+    grow(opened, "n.md", b"one", b"two")
+    first, second = log_of(vault).read_bytes().splitlines()
+    many = [
+        json.dumps(
+            json.loads(second)
+            | {"id": f"v{k:06d}", "group": f"v{k:06d}", "reason": "é" * 500, "path": f"{k}.md"}
+        )
+        for k in range(3, 3000)
+    ]
+    log_of(vault).write_text("\n".join([first.decode(), second.decode(), *many]) + "\n", encoding="utf-8")
+    assert [v.id for v in opened.history.versions(limit=3)] == ["v002999", "v002998", "v002997"]
+    assert [v.id for v in opened.history.versions("n.md")] == ["v000002", "v000001"]
+    assert len(opened.history.versions(limit=10_000)) == 2999
+    assert opened.create("m.md", b"x", CHANGE).version == "v003000"
+
+
+def test_a_damaged_text_is_not_given_out(vault: Path) -> None:
+    opened = Vault(vault)
+    grow(opened, "n.md", b"one", b"two")
+    sha = sha256(b"one")
+    kept = vault / f".simplemem/history/objects/{sha[:2]}/{sha}"
+    kept.write_bytes(b"damaged")
+    assert opened.history.content(sha) == b"one", "the displaced file still has it"
+    for displaced in (vault / ".simplemem/history/displaced").iterdir():
+        displaced.unlink()
+    assert opened.history.content(sha) is None
+    opened.create("again.md", b"one", CHANGE)
+    assert opened.history.content(sha) == b"one", "and it is mended when the text comes by again"
+    for wrong in ("", "../../lock", "x" * 64 + "/", "0" * 64):
+        assert opened.history.content(wrong) is None
+
+
+def test_a_late_save_into_the_displaced_file_becomes_a_version(vault: Path) -> None:
+    opened = Vault(vault)
+    opened.create("n.md", b"one", CHANGE)
+    with (vault / "n.md").open("r+b") as editor:
+        opened.replace("n.md", b"two", sha256(b"one"), CHANGE)
+        editor.write(b"written by an editor that had the old file open")
+    assert (vault / "n.md").read_bytes() == b"two"
+    said = opened.recover()
+    assert len(said) == 1 and "n.md" in said[0]
+    saved = opened.history.versions("n.md")[0]
+    assert saved.op == "recovered" and saved.before is None
+    assert opened.history.content(saved.after or "") == b"written by an editor that had the old file open"
+    assert opened.history.content(sha256(b"one")) == b"one"
+    assert opened.recover() == [] and opened.history.settle() == []
+
+
+def test_displaced_files_go_when_they_have_rested(vault: Path) -> None:
+    opened = Vault(vault)
+    grow(opened, "n.md", b"one", b"two", b"three")
+    displaced = vault / ".simplemem/history/displaced"
+    opened.history.settle()
+    assert len(list(displaced.iterdir())) == 2
+    time.sleep(0.01)
+    opened.history.settle(seconds=0.0)
+    assert list(displaced.iterdir()) == []
+    assert opened.history.content(sha256(b"one")) == b"one"
+
+
+def test_thinning_keeps_days_counted_back_from_the_newest_change(vault: Path) -> None:
+    opened = Vault(vault, keep_days=30)
+    grow(opened, "n.md", b"one", b"two", b"three")
+    lines = [json.loads(line) for line in log_of(vault).read_bytes().splitlines()]
+    for line, when in zip(lines, ("2020-01-01", "2020-01-02", "2020-02-15"), strict=True):
+        line["when"] = f"{when}T00:00:00.000Z"
+    log_of(vault).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert opened.history.thin() == [sha256(b"one")], "though by the clock all of it is years old"
+    assert opened.history.content(sha256(b"two")) == b"two"
+    assert len(opened.history.versions()) == 3, "what was done remains known"
+    assert opened.history.thin() == []
+
+
+def test_thinning_keeps_megabytes_newest_first_and_empties_the_trash_with_them(vault: Path) -> None:
+    opened = Vault(vault, keep_mb=1)
+    big = [bytes([65 + k]) * 400_000 for k in range(4)]
+    opened.create("gone.md", big[0], CHANGE)
+    deleted = opened.trash("gone.md", None, CHANGE)
+    grow(opened, "n.md", *big[1:])
+    place = vault / (opened.history.find(deleted.version).trash or "")
+    assert place.exists()
+    dropped = opened.history.thin()
+    assert dropped[-1] == sha256(big[0]) and sha256(big[3]) not in dropped
+    assert not place.exists() and not place.parent.exists()
+    with pytest.raises(NotFound):
+        opened.undo(deleted.version, CHANGE)
+
+
+def test_thinning_reads_displaced_files_before_dropping_anything(vault: Path) -> None:
+    opened = Vault(vault, keep_mb=0)
+    grow(opened, "n.md", b"one", b"two")
+    [displaced] = (vault / ".simplemem/history/displaced").iterdir()
+    displaced.write_bytes(b"a late save")
+    opened.history.thin()
+    late = opened.history.versions("n.md")[0]
+    assert late.op == "recovered" and late.after == sha256(b"a late save")
+    assert opened.history.content(late.after) == b"a late save"

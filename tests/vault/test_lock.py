@@ -1,0 +1,128 @@
+"""One thread of one process holds a vault at a time; who waits too long is told by whom."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from simplemem.errors import Unavailable
+from simplemem.vault.vault import Change, Vault
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from simplemem.vault.vault import Vault
+with Vault(Path(sys.argv[1])).lock():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(vault: Path) -> subprocess.Popen[str]:
+    """Another process that holds the vault."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(vault)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_it_may_be_taken_again_by_the_thread_that_holds_it(vault: Path) -> None:
+    opened = Vault(vault)
+    with opened.lock(), opened.lock(0), opened.lock():
+        opened.create("n.md", b"x", Change("test"))
+    with opened.lock(0):
+        pass
+
+
+def test_another_thread_waits(vault: Path) -> None:
+    opened, order = Vault(vault), []
+    inside = threading.Event()
+
+    def second() -> None:
+        inside.wait()
+        with opened.lock():
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with opened.lock():
+        inside.set()
+        time.sleep(0.02)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_two_openings_in_one_process_exclude_each_other(vault: Path) -> None:
+    one, other = Vault(vault), Vault(vault)
+    with one.lock(), pytest.raises(Unavailable):
+        with other.lock(0.02):
+            pass
+    with other.lock(0):
+        pass
+
+
+def test_who_waits_too_long_is_told_the_holder(vault: Path, holder: subprocess.Popen[str]) -> None:
+    opened = Vault(vault)
+    with pytest.raises(Unavailable) as trouble, opened.lock(0.05):
+        pass
+    assert str(holder.pid) in trouble.value.message
+    with pytest.raises(Unavailable) as trouble, opened.lock(0):
+        pass
+    assert opened.scan() == [], "looking needs no lock"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_holder_that_stands_still_is_never_robbed(vault: Path, holder: subprocess.Popen[str]) -> None:
+    os.kill(holder.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(Unavailable), Vault(vault).lock(0.1):
+            pass
+    finally:
+        os.kill(holder.pid, signal.SIGCONT)
+    with pytest.raises(Unavailable), Vault(vault).lock(0):
+        pass
+
+
+def test_a_holder_that_dies_frees_it(vault: Path, holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    with Vault(vault).lock():
+        pass
+
+
+def test_the_folder_for_what_is_ours_is_made_with_its_gitignore(vault: Path) -> None:
+    opened = Vault(vault)
+    assert not (vault / ".simplemem").exists(), "opening and looking make nothing"
+    with opened.lock():
+        assert (vault / ".simplemem/.gitignore").read_text() == "*\n"
+    (vault / ".simplemem/.gitignore").write_text("!mine\n")
+    assert opened.sidecar() == vault / ".simplemem"
+    with opened.lock():
+        assert (vault / ".simplemem/.gitignore").read_text() == "!mine\n", "what a person wrote there stays"
+
+
+def test_a_folder_thrown_away_meanwhile_is_made_again(vault: Path) -> None:
+    opened = Vault(vault)
+    opened.create("a.md", b"x", Change("test"))
+    shutil.rmtree(vault / ".simplemem")
+    opened.create("b.md", b"x", Change("test"))
+    with opened.lock(), pytest.raises(Unavailable), Vault(vault).lock(0):
+        pass
+
+
+def test_an_error_inside_frees_it(vault: Path) -> None:
+    opened = Vault(vault)
+    with pytest.raises(KeyError), opened.lock():
+        raise KeyError
+    with Vault(vault).lock(0):
+        pass

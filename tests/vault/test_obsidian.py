@@ -1,0 +1,339 @@
+"""The conventions a vault keeps in `.obsidian/`, read from real files, and what they leave out of recall."""
+
+from __future__ import annotations
+
+import json
+import os
+import unicodedata
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.vault.obsidian import Conventions, read_conventions
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    (tmp_path / ".obsidian").mkdir()
+    return tmp_path
+
+
+def write(vault: Path, name: str, settings: Any) -> None:
+    (vault / ".obsidian" / f"{name}.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_without_settings_has_obsidians_defaults(tmp_path: Path) -> None:
+    assert read_conventions(tmp_path) == Conventions()
+    assert read_conventions(tmp_path / "nowhere") == Conventions()
+    assert Conventions().link_format == "shortest"
+    assert Conventions().trash == "own"
+    assert Conventions().daily_format == "YYYY-MM-DD"
+
+
+def test_every_setting_is_read(vault: Path) -> None:
+    write(
+        vault,
+        "app",
+        {
+            "newLinkFormat": "relative",
+            "useMarkdownLinks": True,
+            "alwaysUpdateLinks": True,
+            "trashOption": "local",
+            "attachmentFolderPath": "files/images",
+            "newFileLocation": "folder",
+            "newFileFolderPath": "inbox/",
+            "userIgnoreFilters": ["Archive/", "/\\.excalidraw\\.md$/"],
+            "someOtherKey": {"kept": "out"},
+        },
+    )
+    write(vault, "templates", {"folder": "/Templates/"})
+    write(vault, "daily-notes", {"folder": "days", "format": "YYYY/MM/DD", "template": "Templates/Day"})
+    assert read_conventions(vault) == Conventions(
+        link_format="relative",
+        markdown_links=True,
+        update_links=True,
+        trash="obsidian",
+        attachment_folder="files/images",
+        new_note_folder="inbox",
+        ignore_filters=("Archive/", "/\\.excalidraw\\.md$/"),
+        templates_folder="Templates",
+        daily_folder="days",
+        daily_format="YYYY/MM/DD",
+        daily_template="Templates/Day",
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("shortest", "shortest"), ("relative", "relative"), ("absolute", "absolute"), ("longest", "shortest")],
+)
+def test_a_link_format_nobody_knows_is_the_shortest(vault: Path, written: str, read: str) -> None:
+    write(vault, "app", {"newLinkFormat": written})
+    assert read_conventions(vault).link_format == read
+
+
+@pytest.mark.parametrize(("option", "trash"), [("local", "obsidian"), ("system", "own"), ("none", "own")])
+def test_only_the_vaults_own_trash_is_obsidians(vault: Path, option: str, trash: str) -> None:
+    write(vault, "app", {"trashOption": option})
+    assert read_conventions(vault).trash == trash
+
+
+@pytest.mark.parametrize(
+    ("location", "folder"), [("root", ""), ("current", "./"), ("folder", "inbox"), ("elsewhere", "")]
+)
+def test_where_new_notes_go(vault: Path, location: str, folder: str) -> None:
+    write(vault, "app", {"newFileLocation": location, "newFileFolderPath": "inbox"})
+    assert read_conventions(vault).new_note_folder == folder
+
+
+@pytest.mark.parametrize(
+    ("written", "folder"),
+    [
+        ("/", ""),
+        ("./", "./"),
+        ("./files", "./files"),
+        ("files\\images", "files/images"),
+        ("a\u00a0b/", "a b"),
+        ("../outside", ""),
+        ("a/../../b", ""),
+        ("C:\\Users", ""),
+        ("a\x00b", ""),
+        ("lone \ud800 surrogate", ""),
+    ],
+)
+def test_a_folder_setting_never_leads_out_of_the_vault(vault: Path, written: str, folder: str) -> None:
+    write(vault, "app", {"attachmentFolderPath": written})
+    write(vault, "templates", {"folder": written})
+    conventions = read_conventions(vault)
+    assert conventions.attachment_folder == folder
+    assert conventions.templates_folder == folder.removeprefix("./")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"\xff\xfe{}",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"attachmentFolderPath": ' + b"9" * 5_000 + b"}",
+        b'{"userIgnoreFilters": "not a list", "newLinkFormat": ["relative"], "newFileLocation": {}}',
+        b'{"useMarkdownLinks": "yes", "alwaysUpdateLinks": 1, "attachmentFolderPath": 3, "trashOption": 0}',
+        b'{"userIgnoreFilters": [1, null, "", " ", {"a": 1}]}',
+        b'{"folder": 1, "format": ["YYYY"], "template": true}',
+    ],
+)
+def test_settings_that_make_no_sense_are_the_defaults(vault: Path, data: bytes) -> None:
+    for name in ("app", "templates", "daily-notes"):
+        (vault / ".obsidian" / f"{name}.json").write_bytes(data)
+    assert read_conventions(vault) == Conventions()
+
+
+def test_a_file_beyond_any_reason_is_not_taken_in(vault: Path) -> None:
+    filler = " " * 1_000_001
+    (vault / ".obsidian" / "app.json").write_text('{"useMarkdownLinks": true}' + filler)
+    assert read_conventions(vault).markdown_links is True  # what was read is whole JSON followed by blanks
+    (vault / ".obsidian" / "app.json").write_text(filler + '{"useMarkdownLinks": true}')
+    assert read_conventions(vault) == Conventions()
+
+
+def test_a_byte_order_mark_is_read_over(vault: Path) -> None:
+    (vault / ".obsidian" / "app.json").write_bytes(b'\xef\xbb\xbf{"useMarkdownLinks": true}')
+    assert read_conventions(vault).markdown_links is True
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_file_does_not_hold_up_the_start(vault: Path) -> None:
+    os.mkfifo(vault / ".obsidian" / "app.json")
+    (vault / ".obsidian" / "templates.json").mkdir()
+    (vault / ".obsidian" / "daily-notes.json").symlink_to(vault / "nowhere")
+    assert read_conventions(vault) == Conventions()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = ["newLinkFormat", "useMarkdownLinks", "trashOption", "attachmentFolderPath", "newFileLocation"]
+KEYS += ["newFileFolderPath", "userIgnoreFilters", "folder", "format", "template"]
+
+
+@given(settings=st.dictionaries(st.sampled_from(KEYS), json_values), path=st.text(max_size=30))
+def test_no_settings_and_no_path_raise(
+    tmp_path_factory: pytest.TempPathFactory, settings: Any, path: str
+) -> None:
+    vault = tmp_path_factory.mktemp("vault")
+    (vault / ".obsidian").mkdir()
+    for name in ("app", "templates", "daily-notes"):
+        write(vault, name, settings)
+    conventions = read_conventions(vault)
+    conventions.hidden_reason(path)
+    conventions.daily_date(path + ".md")
+    assert hash(conventions) == hash(read_conventions(vault))
+
+
+# --- what recall leaves out -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "node_modules/pkg/README.md",
+        "site/node_modules/a.md",
+        "vendor/lib/notes.md",
+        "dist/page.md",
+        "tool/build/page.md",
+        "logseq/bak/pages/a.md",
+        "graph/logseq/bak/a.md",
+        "note.sync-conflict-20260124-120000-ABCDEFG.md",
+        "a/~$letter.md",
+        "a/photo.md.icloud",
+        "a/.photo.icloud",
+    ],
+)
+def test_what_other_tools_leave_behind_is_hidden(path: str) -> None:
+    assert Conventions().hidden_reason(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "note.md",
+        "Build/shed.md",
+        "building/plan.md",
+        "vendor.md",
+        "node_modules.md",
+        "logseq/pages/a.md",
+        "bak/a.md",
+        "about ~$ signs.md",
+        "icloud.md",
+        "sync-conflict.md",
+        "Templates/a.md",
+    ],
+)
+def test_an_ordinary_note_is_not_hidden(path: str) -> None:
+    assert Conventions().hidden_reason(path) is None
+
+
+def test_templates_are_hidden_and_only_they() -> None:
+    conventions = Conventions(templates_folder="Templates/de", daily_template="meta/Day")
+    assert "template" in (conventions.hidden_reason("Templates/de/meeting.md") or "")
+    assert "template" in (conventions.hidden_reason("templates/DE/sub/meeting.md") or "")
+    assert "template" in (conventions.hidden_reason("meta/Day.md") or "")
+    assert conventions.hidden_reason("Templates/den.md") is None
+    assert conventions.hidden_reason("Templates/other.md") is None
+    assert conventions.hidden_reason("meta/Day two.md") is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "hidden", "kept"),
+    [
+        ("Archive/", ["Archive/a.md", "archive/b/c.md"], ["Archive.md", "x/Archive/a.md"]),
+        ("Arch", ["Archive/a.md", "Arch.md"], ["x/Arch.md"]),
+        ("/Archive", ["Archive/a.md"], ["x/Archive/a.md"]),
+        ("Caf\u00e9/", ["Cafe\u0301/a.md"], ["Cafe/a.md"]),
+        ("a.b/", ["a.b/c.md"], ["axb/c.md"]),
+        ("/", [], ["note.md"]),
+        ("//", [], ["note.md"]),
+        ("/^_/", ["_note.md", "_x/a.md"], ["a/_note.md"]),
+        ("/\\.excalidraw\\.md$/", ["d/x.excalidraw.md"], ["x.excalidraw.md.md", "xexcalidraw.md"]),
+        ("/(^|\\/)drafts\\//", ["drafts/a.md", "x/Drafts/a.md"], ["mydrafts/a.md"]),
+        ("/20\\d{2}-(0[1-9]|1[0-2])/", ["2026-01.md", "x/2025-12-24.md"], ["2026-13.md", "x20261.md"]),
+        ("/.*\\/archive\\/.*/", ["x/archive/a.md"], ["archive/a.md"]),
+        ("/[^\\/]+\\.tmp\\.md/", ["a/b.tmp.md"], ["a/.tmp.md/b.md"]),
+    ],
+)
+def test_excluded_files_are_those_obsidian_excludes(entry: str, hidden: list[str], kept: list[str]) -> None:
+    conventions = Conventions(ignore_filters=(entry,))
+    assert [path for path in hidden if conventions.hidden_reason(path) is None] == []
+    assert [path for path in kept if conventions.hidden_reason(path) is not None] == []
+    assert conventions.unread_filters() == {}
+    for path in hidden:
+        assert entry in (conventions.hidden_reason(path) or "")
+
+
+@pytest.mark.parametrize("entry", ["/(?=a)b/", "/(a/", "/a\\1/", "/[z-a]/", "/" + "a" * 501 + "/", "/*/"])
+def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str) -> None:
+    conventions = Conventions(ignore_filters=(entry, "Archive/"))
+    assert conventions.hidden_reason("abc/" + "a" * 600) is None
+    assert conventions.hidden_reason("Archive/a.md") is not None
+    assert list(conventions.unread_filters()) == [entry]
+    assert conventions.unread_filters()[entry].endswith(".")
+
+
+# --- daily notes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("moment_format", "name"),
+    [
+        ("YYYY-MM-DD", "2026-01-24"),
+        ("YYYYMMDD", "20260124"),
+        ("YYYY/MM/YYYY-MM-DD", "2026/01/2026-01-24"),
+        ("DD.MM.YY", "24.01.26"),
+        ("D-M-YYYY", "24-1-2026"),
+        ("MMMM Do, YYYY", "January 24th, 2026"),
+        ("MMM D YYYY", "Jan 24 2026"),
+        ("YYYY-MM-DD dddd", "2026-01-24 samedi"),
+        ("YYYY/MM MMMM/DD ddd", "2026/01 Januar/24 Sa."),
+        ("[Day] YYYY-DDDD", "Day 2026-024"),
+        ("GGGG-[W]WW-E", "2026-W04-6"),
+        ("YYYY-MM-DD [log (MM)]", "2026-01-24 log (MM)"),
+        ("YYYY年M月D日", "2026年1月24日"),
+        ("YYYY-MM-DD HHmm", "2026-01-24 0915"),
+    ],
+)
+def test_a_daily_note_is_known_by_the_vaults_format(moment_format: str, name: str) -> None:
+    conventions = Conventions(daily_folder="Days", daily_format=moment_format)
+    assert conventions.daily_date(f"Days/{name}.md") == date(2026, 1, 24)
+    assert conventions.daily_date(f"days/{unicodedata.normalize('NFD', name)}.md") == date(2026, 1, 24)
+    assert conventions.daily_date(f"{name}.md") is None
+    assert conventions.daily_date(f"Days/{name} too.md") is None
+    assert conventions.daily_date(f"Days/{name}.txt") is None
+
+
+@pytest.mark.parametrize(
+    ("moment_format", "name"),
+    [
+        ("YYYY-MM-DD", "2026-02-30"),
+        ("YYYY-MM-DD", "0000-01-01"),
+        ("YYYY-DDDD", "2026-366"),
+        ("YYYY-DDDD", "2026-000"),
+        ("GGGG-[W]WW-E", "2026-W54-1"),
+        ("YYYY/MM/YYYY-MM-DD", "2025/01/2026-01-24"),
+        ("MMMM D YYYY", "janvier 24 2026"),
+        ("YYYY-MM", "2026-01"),
+        ("gggg-[W]ww", "2026-W04"),
+        ("[daily]", "daily"),
+        ("", ""),
+        ("YYYY" * 100, "2026" * 100),
+        ("MMMM" * 8 + "-YYYY-MM-DD", "a" * 200),
+    ],
+)
+def test_what_is_no_day_is_no_daily_note(moment_format: str, name: str) -> None:
+    assert Conventions(daily_format=moment_format).daily_date(f"{name}.md") is None
+
+
+@given(day=st.dates(min_value=date(1000, 1, 1)))
+def test_every_day_is_read_back(day: date) -> None:
+    year, week, weekday = day.isocalendar()
+    shown = {
+        "YYYY-MM-DD": day.isoformat(),
+        "YYYY/DDD": f"{day.year}/{day.timetuple().tm_yday}",
+        "Do MMMM YYYY": f"{day.day}th {day.strftime('%B')} {day.year}",
+        "GGGG.WW.E": f"{year:04}.{week:02}.{weekday}",
+    }
+    for moment_format, name in shown.items():
+        assert Conventions(daily_format=moment_format).daily_date(f"{name}.md") == day

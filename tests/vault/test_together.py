@@ -1,0 +1,272 @@
+"""Many at once on the same notes: our own processes and threads, and editors that know nothing of us."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from simplemem.errors import AlreadyExists, Conflict, SimplememError
+from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.vault import Change, Vault
+
+CHANGE = Change("test")
+
+APPEND = """
+import json, random, sys
+from pathlib import Path
+from simplemem.errors import AlreadyExists, Conflict
+from simplemem.vault.atomic import Backing
+from simplemem.vault.vault import Change, Vault
+root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+vault, change, luck, said, won = Vault(root, backing=Backing(**json.loads(sys.argv[4]))), Change("test", me), random.Random(me), [], []
+for k in range(count):
+    note, line = f"n{luck.randrange(4)}.md", f"{me}.{k}\\n".encode()
+    while True:
+        there = vault.read(note)
+        try:
+            vault.replace(note, there.data + line, there.sha256, change)
+        except Conflict:
+            continue
+        said.append((note, line.decode()))
+        break
+    if k % 10 == 0:
+        try:
+            vault.create(f"race{k}.md", me.encode(), change)
+            won.append(k)
+        except AlreadyExists:
+            pass
+print(json.dumps([said, won]))
+"""
+
+
+@pytest.mark.parametrize("backing", [{}, {"exchange": False, "rename_new": False}], ids=["exchange", "links"])
+def test_eight_processes_append_and_no_acknowledged_line_is_lost(
+    vault: Path, backing: dict[str, bool]
+) -> None:
+    count = 50 if not backing else 15
+    for k in range(4):
+        (vault / f"n{k}.md").write_bytes(b"start\n")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), json.dumps(backing)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for k in range(8)
+    ]
+    answers = [json.loads(process.communicate()[0]) for process in processes]
+    assert all(process.returncode == 0 for process in processes)
+    said = [tuple(pair) for answer in answers for pair in answer[0]]
+    assert len(said) == 8 * count
+    texts = {f"n{k}.md": (vault / f"n{k}.md").read_text().splitlines(keepends=True) for k in range(4)}
+    assert all(texts[note].count(line) == 1 for note, line in said)
+    assert sum(map(len, texts.values())) == len(said) + 4
+    wins = [k for answer in answers for k in answer[1]]
+    assert sorted(wins) == list(range(0, count, 10)), "of each race to create, one won"
+    opened = Vault(vault)
+    assert opened.strays() == [] and opened.recover() == []
+    versions = opened.history.versions(limit=10_000)
+    assert len(versions) == len({v.id for v in versions}) == len(said) + len(wins)
+
+
+def test_threads_of_one_opening_append_and_lose_nothing(vault: Path) -> None:
+    (vault / "n.md").write_bytes(b"")
+    opened, problems = Vault(vault, durable=False), []
+
+    def append(me: int) -> None:
+        try:
+            for k in range(25):
+                while True:
+                    there = opened.read("n.md")
+                    with contextlib.suppress(Conflict):
+                        opened.replace("n.md", there.data + b"%d.%d\n" % (me, k), there.sha256, CHANGE)
+                        break
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=append, args=(me,)) for me in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    lines = (vault / "n.md").read_bytes().splitlines()
+    assert sorted(lines) == sorted(b"%d.%d" % (me, k) for me in range(6) for k in range(25))
+
+
+def test_one_of_many_threads_makes_a_note(vault: Path) -> None:
+    opened, outcomes = Vault(vault, durable=False), []
+    barrier = threading.Barrier(6)
+
+    def make(me: int) -> None:
+        for k in range(5):
+            barrier.wait()
+            try:
+                opened.create(f"{k}.md", b"%d" % me, CHANGE)
+                outcomes.append((k, me))
+            except AlreadyExists:
+                pass
+
+    threads = [threading.Thread(target=make, args=(me,)) for me in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(k for k, _ in outcomes) == list(range(5))
+    assert all((vault / f"{k}.md").read_bytes() == b"%d" % me for k, me in outcomes)
+
+
+EDIT = """
+import os, sys, time
+path, how, mark = sys.argv[1], sys.argv[2], sys.argv[3]
+end, k, saved = time.monotonic() + 1.5, 0, []
+while time.monotonic() < end:
+    k += 1
+    text = f"editor {k} {mark}\\n".encode() * 20
+    if how == "by rename":
+        with open(path + "~", "wb") as file:
+            file.write(text)
+        os.replace(path + "~", path)
+    else:
+        with open(path, "wb") as file:
+            file.write(text)
+    saved.append(k)
+    time.sleep(0.0003 * (k % 5))
+print(len(saved))
+"""
+
+
+@pytest.mark.parametrize("how", ["by rename", "in place"])
+def test_an_editor_that_saves_all_the_time_loses_nothing_we_displaced(vault: Path, how: str) -> None:
+    """Every text of the editor that we took the place of is in the history; what it wrote over itself is its own."""
+    note = vault / "n.md"
+    note.write_bytes(b"start\n")
+    opened, luck = Vault(vault, durable=False), random.Random(1)
+    editor = subprocess.Popen(
+        [sys.executable, "-c", EDIT, str(note), how, "x"], stdout=subprocess.PIPE, text=True
+    )
+    ours, conflicts, displaced = [], 0, set()
+    while editor.poll() is None:
+        try:
+            there = opened.read("n.md")
+            written = opened.replace("n.md", b"ours %d\n" % luck.getrandbits(60), there.sha256, CHANGE)
+            ours.append(written.sha256)
+            displaced.add(written.previous_sha256)
+        except Conflict:
+            conflicts += 1
+        except SimplememError as error:
+            assert error.code == "not_found", error
+    saves = int(editor.communicate()[0])
+    opened.recover()
+    assert ours and saves > 100
+    last = note.read_bytes()
+    final = {k for k in range(1, saves + 1) if f"editor {k} x\n".encode() * 20 == last}
+    kept = {sha for v in opened.history.versions(limit=100_000) for sha in (v.before, v.after) if sha}
+    assert all(opened.history.content(sha) is not None for sha in kept), "nothing that is spoken of is lost"
+    assert all(sha in kept for sha in ours) and displaced <= kept
+    # The editor's last save: it stands, or ours took its place and it is kept, even if it came at that very moment.
+    sha = sha256(f"editor {saves} x\n".encode() * 20)
+    assert final == {saves} or opened.history.content(sha) is not None
+    assert [name for name in os.listdir(vault) if name != ".simplemem"] == ["n.md"]
+
+
+@pytest.mark.parametrize("backing", [Backing(), Backing(exchange=False)], ids=["exchange", "links"])
+def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, backing: Backing
+) -> None:
+    """The window between our last look and our rename, made as wide as can be."""
+    from simplemem.vault import journal
+
+    (vault / "n.md").write_bytes(b"one")
+    opened = Vault(vault, backing=backing)
+    for number, save in enumerate((_by_rename, _in_place)):
+        before = (vault / "n.md").read_bytes()
+        real = journal.Journal._apply
+
+        def apply(self: journal.Journal, here: object, step: journal.Step) -> None:
+            save(vault / "n.md", b"theirs %d" % number)
+            real(self, here, step)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.Journal, "_apply", apply)
+            with pytest.raises(Conflict) as trouble:
+                opened.replace("n.md", b"ours", sha256(before), CHANGE)
+        assert trouble.value.details["current_sha256"] == sha256(b"theirs %d" % number)
+        assert (vault / "n.md").read_bytes() == b"theirs %d" % number
+    assert opened.strays() == [] and opened.history.versions() == []
+
+
+def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from simplemem.vault import journal
+    from simplemem.vault.vault import Rewrite
+
+    opened = Vault(vault)
+    for name in ("a", "b", "c"):
+        opened.create(f"{name}.md", name.encode(), CHANGE)
+    real = journal.Journal._apply
+
+    def apply(self: journal.Journal, here: object, step: journal.Step) -> None:
+        if step.version.path == "c.md":
+            _by_rename(vault / "c.md", b"theirs")
+        real(self, here, step)  # type: ignore[arg-type]
+
+    rewrites = [Rewrite(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")]
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.Journal, "_apply", apply)
+        with pytest.raises(Conflict) as trouble:
+            opened.move("a.md", "new/d.md", CHANGE, data=b"moved", rewrites=rewrites)
+    assert trouble.value.details["path"] == "c.md"
+    left = {p.name: p.read_bytes() for p in vault.rglob("*") if p.is_file() and ".simplemem" not in p.parts}
+    assert left == {"a.md": b"a", "b.md": b"b", "c.md": b"theirs"} and not (vault / "new").exists()
+    assert len(opened.history.versions()) == 3
+    assert opened.move("a.md", "new/d.md", CHANGE).changed
+
+
+def test_a_note_read_while_it_is_written_is_read_whole(vault: Path) -> None:
+    """A slow writer in place: what is given out is what it looked like at rest, or the writer was at it for long."""
+    note = vault / "n.md"
+    note.write_bytes(b"old" * 1000)
+    opened, done = Vault(vault), threading.Event()
+
+    def rewrite() -> None:
+        for k in range(40):
+            with note.open("r+b") as file:
+                for part in range(10):
+                    file.seek(part * 300)
+                    file.write(b"%03d" % k * 100)
+                    file.flush()
+            time.sleep(0.004)
+        done.set()
+
+    thread = threading.Thread(target=rewrite)
+    thread.start()
+    torn = total = 0
+    while not done.is_set():
+        data = opened.read("n.md").data
+        total += 1
+        torn += len({data[k : k + 3] for k in range(0, 3000, 3)}) > 1
+    thread.join()
+    assert total > 10 and torn < total
+    assert opened.read("n.md").data == b"039" * 1000
+
+
+def _by_rename(path: Path, data: bytes) -> None:
+    path.with_name(path.name + "~").write_bytes(data)
+    os.replace(path.with_name(path.name + "~"), path)
+
+
+def _in_place(path: Path, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.truncate()
+        file.write(data)

@@ -1,0 +1,502 @@
+"""What can be done with the notes of a folder, and what is said when it cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
+from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.difference import difference
+from simplemem.vault.vault import Change, Rewrite, Vault
+
+CHANGE = Change("test")
+
+
+@pytest.fixture
+def opened(vault: Path) -> Vault:
+    return Vault(vault)
+
+
+def files(vault: Path) -> dict[str, bytes]:
+    """All files outside our own folder."""
+    found = (path for path in vault.rglob("*") if path.is_file())
+    inside = ((path.relative_to(vault), path) for path in found)
+    return {name.as_posix(): path.read_bytes() for name, path in inside if name.parts[0] != ".simplemem"}
+
+
+class TestLooking:
+    def test_a_scan_lists_every_file_that_is_not_hidden(self, vault: Path, opened: Vault) -> None:
+        for name in (
+            "b.md",
+            "a/x.md",
+            "a/pic.png",
+            "a.md",
+            ".hidden.md",
+            ".git/config",
+            "a/.trash/y.md",
+            "é.md",
+        ):
+            (vault / name).parent.mkdir(parents=True, exist_ok=True)
+            (vault / name).write_bytes(name.encode())
+        entries = opened.scan()
+        assert [e.path for e in entries] == sorted(["a.md", "a/pic.png", "a/x.md", "b.md", "é.md"])
+        found = os.stat(vault / "a/x.md")
+        entry = opened.entry("a/x.md")
+        assert entry in entries and entry is not None
+        assert (entry.size, entry.mtime_ns, entry.inode) == (found.st_size, found.st_mtime_ns, found.st_ino)
+        assert opened.problems == []
+        assert [e.path for e in opened.entries_below("a")] == ["a/pic.png", "a/x.md"]
+        assert opened.entries_below("") == entries
+        assert opened.entries_below("nowhere") == opened.entries_below("a.md") == []
+        assert (
+            opened.entry("nowhere.md") is None
+            and opened.entry("a") is None
+            and opened.entry("a.md/b") is None
+        )
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
+    def test_names_that_cannot_be_spelled_are_reported_not_listed(self, vault: Path, opened: Vault) -> None:
+        (vault / "back\\slash.md").write_bytes(b"x")
+        (Path(os.fsdecode(os.fsencode(vault) + b"/latin\xe9.md"))).write_bytes(b"x")
+        (vault / "good.md").write_bytes(b"x")
+        assert [e.path for e in opened.scan()] == ["good.md"]
+        assert len(opened.problems) == 2 and all(p.path.isascii() for p in opened.problems)
+
+    @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may look everywhere")
+    def test_a_folder_that_may_not_be_listed_is_a_problem_not_empty(self, vault: Path, opened: Vault) -> None:
+        (vault / "shut").mkdir(mode=0o000)
+        assert opened.scan() == []
+        assert [(p.path, p.folder) for p in opened.problems] == [("shut", True)]
+
+    def test_bytes_are_given_as_they_are(self, vault: Path, opened: Vault) -> None:
+        data = b"\xef\xbb\xbf---\r\na: 1\r\n---\r\n\x00\xff no newline at the end"
+        (vault / "odd.md").write_bytes(data)
+        file = opened.read("odd.md")
+        assert file.data == data and file.sha256 == sha256(data) and file.entry == opened.entry("odd.md")
+
+    def test_what_is_not_there_or_too_long_is_said(self, vault: Path) -> None:
+        opened = Vault(vault, max_bytes=10)
+        for path in ("no.md", "no/such/folder.md"):
+            with pytest.raises(NotFound):
+                opened.read(path)
+        with (vault / "huge.md").open("wb") as sparse:
+            sparse.truncate(1 << 40)
+        with pytest.raises(TooLong):
+            opened.read("huge.md")
+        with pytest.raises(TooLong):
+            opened.create("long.md", b"x" * 11, CHANGE)
+        assert [e.path for e in opened.scan()] == ["huge.md"]
+
+
+class TestCreating:
+    def test_a_note_and_its_folders_are_made(self, vault: Path, opened: Vault) -> None:
+        written = opened.create("a/b/n.md", b"text", CHANGE)
+        assert files(vault) == {"a/b/n.md": b"text"}
+        assert written.changed and written.path == "a/b/n.md" and written.previous_sha256 is None
+        assert written.sha256 == sha256(b"text") and written.entry == opened.entry("a/b/n.md")
+        assert opened.history.find(written.version).op == "create"
+
+    @pytest.mark.parametrize(
+        ("there", "wanted"),
+        [
+            ("note.md", "note.md"),
+            ("Note.md", "nOTE.md"),
+            ("Folder/n.md", "folder/N.md"),
+            ("caf\u00e9.md", "cafe\u0301.md"),
+            ("STRASSE.md", "stra\u00dfe.md"),
+        ],
+    )
+    def test_what_differs_only_in_case_or_accents_is_there_already(
+        self, vault: Path, opened: Vault, there: str, wanted: str
+    ) -> None:
+        opened.create(there, b"first", CHANGE)
+        for write in (
+            lambda: opened.create(wanted, b"second", CHANGE),
+            lambda: opened.move("other.md", wanted, CHANGE),
+        ):
+            (vault / "other.md").write_bytes(b"other")
+            with pytest.raises(AlreadyExists) as trouble:
+                write()
+            assert unicodedata.normalize("NFC", trouble.value.details["path"]) == unicodedata.normalize(
+                "NFC", there
+            )
+            assert files(vault) == {there: b"first", "other.md": b"other"}
+
+    def test_a_repeated_create_has_happened(self, vault: Path, opened: Vault) -> None:
+        first = opened.create("n.md", b"text", CHANGE)
+        again = opened.create("n.md", b"text", CHANGE)
+        assert not again.changed and again.sha256 == first.sha256 and again.version == first.version
+        assert len(opened.history.versions()) == 1
+
+    def test_a_file_is_no_folder(self, vault: Path, opened: Vault) -> None:
+        opened.create("n.md", b"text", CHANGE)
+        with pytest.raises(Invalid):
+            opened.create("n.md/inner.md", b"x", CHANGE)
+        assert files(vault) == {"n.md": b"text"}
+
+    def test_rewrites_go_with_it_or_nothing_does(self, vault: Path, opened: Vault) -> None:
+        opened.create("a.md", b"[[n]]", CHANGE)
+        opened.create("b.md", b"[[n]] too", CHANGE)
+        good = Rewrite("a.md", sha256(b"[[n]]"), b"[[old/n]]")
+        stale = Rewrite("b.md", sha256(b"something else"), b"[[old/n]] too")
+        before = files(vault)
+        with pytest.raises(Conflict) as trouble:
+            opened.create("new/n.md", b"text", CHANGE, rewrites=[good, stale])
+        assert trouble.value.details["path"] == "b.md"
+        assert files(vault) == before and not (vault / "new").exists()
+        written = opened.create("new/n.md", b"text", CHANGE, rewrites=[good])
+        assert files(vault) == before | {"new/n.md": b"text", "a.md": b"[[old/n]]"}
+        versions = opened.history.group(written.version)
+        assert [(v.op, v.path) for v in versions] == [("create", "new/n.md"), ("update", "a.md")]
+
+    def test_a_note_is_changed_once_in_an_operation(self, opened: Vault) -> None:
+        opened.create("a.md", b"one", CHANGE)
+        with pytest.raises(Invalid):
+            opened.move("a.md", "b.md", CHANGE, rewrites=[Rewrite("a.md", sha256(b"one"), b"two")])
+
+
+class TestReplacing:
+    def test_the_old_text_is_kept(self, vault: Path, opened: Vault) -> None:
+        (vault / "n.md").write_bytes(b"by hand")
+        written = opened.replace("n.md", b"by us", sha256(b"by hand"), CHANGE)
+        assert files(vault) == {"n.md": b"by us"}
+        assert written.previous_sha256 == sha256(b"by hand") and written.entry == opened.entry("n.md")
+        assert opened.history.content(sha256(b"by hand")) == b"by hand"
+
+    def test_an_acknowledged_text_outlives_an_editor_that_saves_over_it(
+        self, vault: Path, opened: Vault
+    ) -> None:
+        opened.create("n.md", b"ours", CHANGE)
+        (vault / "n.md").write_bytes(b"an editor's older text")
+        assert opened.history.content(sha256(b"ours")) == b"ours"
+
+    def test_a_conflict_says_what_is_there_and_how_it_differs(self, vault: Path, opened: Vault) -> None:
+        text = b"".join(b"line %d\n" % k for k in range(100))
+        opened.create("n.md", text, CHANGE)
+        theirs = text.replace(b"line 50\n", b"line fifty\n")
+        (vault / "n.md").write_bytes(theirs)
+        with pytest.raises(Conflict) as trouble:
+            opened.replace("n.md", b"ours", sha256(text), CHANGE)
+        details = trouble.value.details
+        assert details["current_sha256"] == sha256(theirs)
+        assert "-line 50\n" in details["diff"] and "+line fifty\n" in details["diff"]
+        assert "line 10\n" not in details["diff"] and "what you had" in details["diff"]
+        with pytest.raises(Conflict) as trouble:
+            opened.replace("n.md", text + b"more\n", sha256(b"never seen"), CHANGE)
+        assert "what you want" in trouble.value.details["diff"] and "-more\n" in trouble.value.details["diff"]
+        assert files(vault) == {"n.md": theirs}
+
+    def test_a_repeated_replace_has_happened(self, vault: Path, opened: Vault) -> None:
+        opened.create("n.md", b"one", CHANGE)
+        first = opened.replace("n.md", b"two", sha256(b"one"), CHANGE)
+        again = opened.replace("n.md", b"two", sha256(b"one"), CHANGE)
+        assert first.changed and not again.changed
+        assert (again.sha256, again.version, again.entry) == (first.sha256, first.version, first.entry)
+        assert not opened.replace("n.md", b"two", sha256(b"two"), CHANGE).changed
+
+    def test_what_is_not_there_is_not_made(self, vault: Path, opened: Vault) -> None:
+        with pytest.raises(NotFound):
+            opened.replace("n.md", b"x", sha256(b""), CHANGE)
+        assert files(vault) == {}
+
+    def test_an_empty_text_is_a_text(self, vault: Path, opened: Vault) -> None:
+        opened.create("n.md", b"", CHANGE)
+        opened.replace("n.md", b"x", sha256(b""), CHANGE)
+        written = opened.replace("n.md", b"", sha256(b"x"), CHANGE)
+        assert files(vault) == {"n.md": b""}
+        opened.undo(written.version, CHANGE)
+        assert files(vault) == {"n.md": b"x"}
+
+    def test_the_thread_that_holds_the_lock_may_write(self, vault: Path, opened: Vault) -> None:
+        with opened.lock():
+            made = opened.create("n.md", b"one", CHANGE)
+            opened.replace("n.md", b"two", made.sha256 or "", CHANGE)
+            opened.move("n.md", "m.md", CHANGE)
+            opened.undo(opened.trash("m.md", None, CHANGE).version, CHANGE)
+        assert files(vault) == {"m.md": b"two"}
+
+
+class TestMoving:
+    def test_the_note_its_new_text_and_its_links_move_together(self, vault: Path, opened: Vault) -> None:
+        opened.create("a/n.md", b"[x](../b.md)", CHANGE)
+        opened.create("b.md", b"[[n]]", CHANGE)
+        written = opened.move(
+            "a/n.md",
+            "c/d/m.md",
+            CHANGE,
+            data=b"[x](../../b.md)",
+            expected_sha256=sha256(b"[x](../b.md)"),
+            rewrites=[Rewrite("b.md", sha256(b"[[n]]"), b"[[m]]")],
+        )
+        assert files(vault) == {"c/d/m.md": b"[x](../../b.md)", "b.md": b"[[m]]"}
+        assert written.path == "c/d/m.md" and written.entry == opened.entry("c/d/m.md")
+        undone = opened.undo(written.version, CHANGE)
+        assert files(vault) == {"a/n.md": b"[x](../b.md)", "b.md": b"[[n]]"}
+        assert {w.path for w in undone} == {"a/n.md", "b.md"}
+
+    def test_the_file_itself_moves(self, vault: Path, opened: Vault) -> None:
+        (vault / "a.md").write_bytes(b"x")
+        os.utime(vault / "a.md", (1_000_000_000, 1_000_000_000))
+        before = opened.entry("a.md")
+        opened.move("a.md", "b.md", CHANGE)
+        after = opened.entry("b.md")
+        assert before is not None and after is not None
+        assert (after.inode, after.mtime_ns) == (before.inode, before.mtime_ns)
+
+    def test_only_the_case_of_a_name_may_change(self, vault: Path, opened: Vault) -> None:
+        opened.create("folder/note.md", b"x", CHANGE)
+        opened.move("folder/note.md", "folder/Note.md", CHANGE)
+        assert os.listdir(vault / "folder") == ["Note.md"]
+        opened.move("folder/Note.md", "folder/NOTE.md", CHANGE, data=b"y")
+        assert files(vault) == {"folder/NOTE.md": b"y"}
+
+    def test_a_stale_hash_or_a_taken_place_changes_nothing(self, vault: Path, opened: Vault) -> None:
+        opened.create("a.md", b"a", CHANGE)
+        opened.create("b.md", b"b", CHANGE)
+        with pytest.raises(Conflict):
+            opened.move("a.md", "c.md", CHANGE, expected_sha256=sha256(b"old"))
+        with pytest.raises(AlreadyExists):
+            opened.move("a.md", "b.md", CHANGE)
+        with pytest.raises(NotFound):
+            opened.move("no.md", "c.md", CHANGE)
+        with pytest.raises(Invalid):
+            opened.move("a.md", "a.md", CHANGE)
+        assert files(vault) == {"a.md": b"a", "b.md": b"b"}
+
+    def test_a_repeated_move_has_happened(self, vault: Path, opened: Vault) -> None:
+        opened.create("a.md", b"a", CHANGE)
+        first = opened.move("a.md", "b.md", CHANGE)
+        for again in (
+            opened.move("a.md", "b.md", CHANGE),
+            opened.move("a.md", "b.md", CHANGE, expected_sha256=sha256(b"a")),
+        ):
+            assert not again.changed and again.version == first.version and again.path == "b.md"
+        opened.replace("b.md", b"edited", sha256(b"a"), CHANGE)
+        with pytest.raises(NotFound):
+            opened.move("a.md", "c.md", CHANGE)
+
+
+class TestTrashAndUndo:
+    @pytest.mark.parametrize("trash", ["own", "obsidian"])
+    def test_a_deleted_note_comes_back_as_it_was(self, vault: Path, trash: str) -> None:
+        opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
+        (vault / "a").mkdir()
+        (vault / "a/n.md").write_bytes(b"text")
+        os.utime(vault / "a/n.md", (1_000_000_000, 1_000_000_000))
+        written = opened.trash("a/n.md", sha256(b"text"), CHANGE)
+        assert written.sha256 is None and written.entry is None and opened.scan() == []
+        place = opened.history.find(written.version).trash
+        assert place is not None and (vault / place).read_bytes() == b"text"
+        assert place == (
+            ".trash/a/n.md" if trash == "obsidian" else f".simplemem/trash/{written.version}/a/n.md"
+        )
+        opened.undo(written.version, CHANGE)
+        assert (vault / "a/n.md").read_bytes() == b"text" and not (vault / place).exists()
+        assert (vault / "a/n.md").stat().st_mtime == 1_000_000_000
+
+    def test_obsidians_trash_numbers_what_clashes(self, vault: Path) -> None:
+        opened = Vault(vault, trash="obsidian")
+        for text in (b"one", b"two", b"three"):
+            opened.create("a/n.v1.md", text, CHANGE)
+            opened.trash("a/n.v1.md", None, CHANGE)
+        assert files(vault) == {
+            ".trash/a/n.v1.md": b"one",
+            ".trash/a/n.v1 2.md": b"two",
+            ".trash/a/n.v1 3.md": b"three",
+        }
+
+    @pytest.mark.parametrize("trash", ["own", "obsidian"])
+    def test_an_emptied_or_edited_trash_loses_nothing(self, vault: Path, trash: str) -> None:
+        opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
+        opened.create("n.md", b"text", CHANGE)
+        for ruin in (
+            shutil.rmtree,
+            lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited"),
+        ):
+            written = opened.trash("n.md", None, CHANGE)
+            ruin(vault / (".trash" if trash == "obsidian" else ".simplemem/trash"))
+            opened.undo(written.version, CHANGE)
+            assert (vault / "n.md").read_bytes() == b"text"
+
+    def test_a_stale_hash_deletes_nothing(self, vault: Path, opened: Vault) -> None:
+        opened.create("n.md", b"new", CHANGE)
+        with pytest.raises(Conflict) as trouble:
+            opened.trash("n.md", sha256(b"old"), CHANGE)
+        assert trouble.value.details["current_sha256"] == sha256(b"new") and files(vault) == {"n.md": b"new"}
+        with pytest.raises(NotFound):
+            opened.trash("no.md", None, CHANGE)
+
+    def test_a_repeated_delete_has_happened(self, opened: Vault) -> None:
+        opened.create("n.md", b"x", CHANGE)
+        first = opened.trash("n.md", sha256(b"x"), CHANGE)
+        again = opened.trash("n.md", sha256(b"x"), CHANGE)
+        assert first.changed and not again.changed and again.version == first.version
+        with pytest.raises(NotFound):
+            opened.trash("n.md", None, CHANGE)
+
+    def test_every_change_can_be_undone_and_the_undo_too(self, vault: Path, opened: Vault) -> None:
+        opened.create("a.md", b"one", CHANGE)
+        states, versions = [files(vault)], []
+        for change in (
+            lambda: opened.replace("a.md", b"two", sha256(b"one"), CHANGE),
+            lambda: opened.move("a.md", "b/c.md", CHANGE),
+            lambda: opened.move("b/c.md", "d.md", CHANGE, data=b"three"),
+            lambda: opened.trash("d.md", None, CHANGE),
+            lambda: opened.create("d.md", b"four", CHANGE),
+        ):
+            versions.append(change().version)
+            states.append(files(vault))
+        for version, state in zip(versions[::-1], states[-2::-1], strict=True):
+            undone = opened.undo(version, CHANGE)
+            assert files(vault) == state and all(w.changed for w in undone)
+            redone = opened.undo(undone[0].version, CHANGE)
+            assert files(vault) == states[states.index(state) + 1]
+            opened.undo(redone[0].version, CHANGE)
+            assert files(vault) == state
+        assert {v.op for v in opened.history.versions(limit=15)} == {"undo"}
+
+    def test_a_note_that_has_moved_on_is_not_taken_back(self, vault: Path, opened: Vault) -> None:
+        made = opened.create("a.md", b"one", CHANGE)
+        changed = opened.replace("a.md", b"two", sha256(b"one"), CHANGE)
+        (vault / "a.md").write_bytes(b"by hand")
+        for version in (made.version, changed.version):
+            with pytest.raises(Conflict) as trouble:
+                opened.undo(version, CHANGE)
+            assert trouble.value.details["current_sha256"] == sha256(b"by hand")
+        (vault / "a.md").unlink()
+        with pytest.raises(Conflict) as trouble:
+            opened.undo(changed.version, CHANGE)
+        assert trouble.value.details["current_sha256"] is None
+        assert files(vault) == {}
+
+    def test_one_note_that_has_moved_on_keeps_the_whole_group(self, vault: Path, opened: Vault) -> None:
+        opened.create("a.md", b"a", CHANGE)
+        opened.create("b.md", b"[[a]]", CHANGE)
+        rewrite = Rewrite("b.md", sha256(b"[[a]]"), b"[[c]]")
+        moved = opened.move("a.md", "c.md", CHANGE, rewrites=[rewrite])
+        (vault / "b.md").write_bytes(b"[[c]] and more")
+        with pytest.raises(Conflict):
+            opened.undo(moved.version, CHANGE)
+        assert files(vault) == {"b.md": b"[[c]] and more", "c.md": b"a"}
+
+    def test_a_place_taken_since_is_not_overwritten_by_what_comes_back(
+        self, vault: Path, opened: Vault
+    ) -> None:
+        opened.create("a.md", b"old", CHANGE)
+        gone = opened.trash("a.md", None, CHANGE)
+        (vault / "a.md").write_bytes(b"another")
+        with pytest.raises(Conflict):
+            opened.undo(gone.version, CHANGE)
+        assert files(vault) == {"a.md": b"another"}
+
+    def test_a_repeated_undo_has_happened(self, vault: Path, opened: Vault) -> None:
+        opened.create("a.md", b"one", CHANGE)
+        changed = opened.replace("a.md", b"two", sha256(b"one"), CHANGE)
+        assert opened.undo(changed.version, CHANGE)[0].changed
+        assert not opened.undo(changed.version, CHANGE)[0].changed
+        assert files(vault) == {"a.md": b"one"}
+
+
+class TestRecovering:
+    def test_strays_of_ours_are_cleared_and_their_text_is_kept(self, vault: Path, opened: Vault) -> None:
+        opened.create("a/n.md", b"text", CHANGE)
+        strays = {
+            f"a/.simplemem-99999-{'0' * 24}.tmp": b"a text found nowhere else",
+            f".simplemem-1-{'1' * 24}.tmp": b"text",
+            f".simplemem-2-{'2' * 24}.tmp": b"",
+        }
+        for name, data in strays.items():
+            (vault / name).write_bytes(data)
+        (vault / ".simplemem-mine.tmp").write_bytes(b"somebody else's file")
+        assert sorted(opened.strays()) == sorted(strays)
+        assert len(opened.recover()) == 3 and opened.strays() == []
+        assert files(vault) == {"a/n.md": b"text", ".simplemem-mine.tmp": b"somebody else's file"}
+        [found] = [v for v in opened.history.versions() if v.op == "recovered"]
+        assert opened.history.content(found.after or "") == b"a text found nowhere else"
+        with pytest.raises(Invalid):
+            opened.undo(found.version if hasattr(found, "version") else found.id, CHANGE)
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="forks")
+    def test_a_staged_file_of_a_live_writer_is_left_alone(self, vault: Path, opened: Vault) -> None:
+        from simplemem.vault import atomic
+        from simplemem.vault.paths import Beneath
+
+        with Beneath(str(vault)) as here:
+            temp, fd = atomic.stage(here, (), b"soon", like=None, backing=Backing(), sync=False, hold=True)
+        assert Vault(vault).recover() == [] and (vault / temp).exists()
+        os.close(fd)
+        assert len(Vault(vault).recover()) == 1 and not (vault / temp).exists()
+
+    def test_a_plan_from_elsewhere_cannot_reach_hidden_files(self, vault: Path, opened: Vault) -> None:
+        opened.create("n.md", b"x", CHANGE)
+        evil = f".simplemem-1-{'1' * 24}.tmp"
+        (vault / ".git/hooks").mkdir(parents=True)
+        import json
+
+        for path, temp in (
+            (".git/hooks/pre-commit", evil),
+            ("ok.md", ".git/config"),
+            ("../out.md", evil),
+            ("o.md", "n.md"),
+        ):
+            (vault / evil).write_bytes(b"#!/bin/sh\n")
+            version = {"id": "v000009", "group": "v000009", "path": path, "when": "", "op": "create"}
+            version |= {"after": sha256(b"#!/bin/sh\n"), "temp": temp, "who": "", "tool": "", "reason": ""}
+            plan = json.dumps({"folders": [], "steps": [version]}).encode()
+            (vault / ".simplemem/journal/plan").write_bytes(sha256(plan).encode() + b"\n" + plan + b"\n")
+            opened.recover()
+            assert files(vault) == {"n.md": b"x"} and os.listdir(vault / ".git/hooks") == []
+        assert not vault.with_name("out.md").exists()
+
+    @pytest.mark.parametrize("plan", [b"", b"\0" * 4096, b"{", b"[" * 100_000, b"null\n", b"\xff\n{}\n"])
+    def test_a_damaged_plan_is_no_plan(self, vault: Path, opened: Vault, plan: bytes) -> None:
+        opened.create("n.md", b"x", CHANGE)
+        (vault / ".simplemem/journal/plan").write_bytes(plan)
+        assert opened.recover() == []
+        assert opened.replace("n.md", b"y", sha256(b"x"), CHANGE).changed
+
+    def test_a_read_only_opening_changes_nothing(self, vault: Path) -> None:
+        Vault(vault).create("n.md", b"x", CHANGE)
+        (vault / f".simplemem-2-{'2' * 24}.tmp").write_bytes(b"stray")
+        opened = Vault(vault, read_only=True)
+        before = files(vault)
+        for write in (
+            lambda: opened.create("m.md", b"y", CHANGE),
+            lambda: opened.replace("n.md", b"y", sha256(b"x"), CHANGE),
+            lambda: opened.move("n.md", "m.md", CHANGE),
+            lambda: opened.trash("n.md", None, CHANGE),
+            lambda: opened.undo("v1", CHANGE),
+        ):
+            with pytest.raises(ReadOnly):
+                write()
+        assert opened.recover() == [] and files(vault) == before
+        assert opened.read("n.md").data == b"x" and len(opened.history.versions()) == 1
+
+
+class TestDifference:
+    def test_it_is_bounded_whatever_the_texts(self) -> None:
+        texts = [
+            b"",
+            b"x" * 150_000,
+            b"\n" * 150_000,
+            b"a\nb\n" * 40_000,
+            b"b\na\n" * 40_000,
+            b"\xff\xfe\x00" * 1000,
+            "\u2028\u0085".encode() * 5000,
+            b"".join(b"%d\n" % (k * 7919 % 1000) for k in range(20_000)),
+        ]
+        for one in texts:
+            for other in texts:
+                assert len(difference(one, other, known=True)) <= 4100
+        assert difference(None, b"x", known=False) == difference(b"x" * 300_000, b"y", known=True) == ""
+
+    def test_equal_texts_differ_in_nothing_and_a_last_line_without_newline_is_seen(self) -> None:
+        assert difference(b"a\nb", b"a\nb", known=True) == ""
+        assert "-b" in difference(b"a\nb\n", b"a\nc\n", known=True)
+        assert difference(b"a\n", b"a", known=True) != ""

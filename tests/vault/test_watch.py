@@ -1,0 +1,414 @@
+"""Hints about changed paths, from a real watcher on a real folder. Conditions are waited for, never timed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from simplemem.vault.watch import EVERYTHING, REMOTE_FILE_SYSTEMS, Watcher, mounted_kind
+
+DEADLINE = 30.0  # generous: a busy machine is not a failure
+
+
+class Heard:
+    """What a watcher reported, kept in the order of its calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[set[str]] = []
+        self.warnings: list[str] = []
+        self.changed = threading.Condition()
+
+    def __call__(self, paths: set[str]) -> None:
+        with self.changed:
+            self.calls.append(set(paths))
+            self.changed.notify_all()
+
+    @property
+    def paths(self) -> set[str]:
+        return set().union(*self.calls)
+
+    def forget(self) -> None:
+        with self.changed:
+            self.calls.clear()
+
+    def wait_for(self, *paths: str) -> None:
+        """Until every one of the paths was reported, by itself or by a folder above it."""
+
+        def all_covered() -> bool:
+            return all(covered(path, self.paths) for path in paths)
+
+        with self.changed:
+            assert self.changed.wait_for(all_covered, DEADLINE), f"not reported: {set(paths) - self.paths}"
+
+
+def covered(path: str, reported: set[str]) -> bool:
+    parts = path.split("/")
+    return any("/".join(parts[:n]) in reported for n in range(len(parts) + 1))
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while not true():
+        assert time.monotonic() < deadline, "did not come true"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    root = tmp_path / "vault"
+    (root / "logs").mkdir(parents=True)
+    (root / ".obsidian").mkdir()
+    (root / ".simplemem").mkdir()
+    (root / ".git").mkdir()
+    (root / "note.md").write_text("one\n")
+    (root / "logs" / "flight.md").write_text("up\n")
+    return root
+
+
+@pytest.fixture(params=["watching", "polling"])
+def watcher(request: pytest.FixtureRequest, vault: Path, heard: Heard) -> Iterator[Watcher]:
+    """Both ways of finding changes must report the same paths."""
+    poll = request.param == "polling"
+    with Watcher(vault, heard, poll=poll, poll_seconds=0.05, warn=heard.warnings.append) as running:
+        assert running.mode == request.param
+        yield running
+    assert heard.warnings == []
+
+
+# --- how people and programs save -----------------------------------------------------------------
+
+
+def test_a_note_saved_in_place_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    with (vault / "note.md").open("a") as note:
+        note.write("two\n")
+    heard.wait_for("note.md")
+    assert heard.paths == {"note.md"}
+
+
+def test_a_note_saved_by_renaming_over_it_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    (vault / "logs" / ".flight.tmp").write_text("up and away\n")
+    os.replace(vault / "logs" / ".flight.tmp", vault / "logs" / "flight.md")
+    heard.wait_for("logs/flight.md")
+    assert heard.paths == {"logs/flight.md"}
+
+
+def test_a_note_saved_as_vim_does_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    os.rename(vault / "note.md", vault / "note.md~")
+    (vault / "note.md").write_text("rewritten\n")
+    os.remove(vault / "note.md~")
+    heard.wait_for("note.md")
+    assert heard.paths <= {"note.md", "note.md~"}
+
+
+def test_a_deleted_note_and_an_attachment_are_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    (vault / "note.md").unlink()
+    (vault / "picture.svg").write_text("<svg/>")
+    heard.wait_for("note.md", "picture.svg")
+
+
+def test_a_renamed_folder_is_reported_at_both_ends(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    os.rename(vault / "logs", vault / "journal")
+    heard.wait_for("logs/flight.md", "journal/flight.md")
+    heard.forget()
+    (vault / "journal" / "flight.md").write_text("still followed\n")
+    heard.wait_for("journal/flight.md")
+
+
+def test_five_hundred_notes_at_once_are_all_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    names = [f"logs/{number:03}.md" for number in range(500)]
+    for name in names:
+        (vault / name).write_text(name)
+    heard.wait_for(*names)
+
+
+def test_a_new_folder_full_of_notes_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    """The system starts to watch a new folder a moment late: what came first must not get lost."""
+    for number in range(20):
+        deep = vault / f"new {number}" / "deeper" / "deepest"
+        deep.mkdir(parents=True)
+        (deep / "note.md").write_text("early\n")
+    heard.wait_for(*(f"new {number}/deeper/deepest/note.md" for number in range(20)))
+    for number in (0, 19):
+        wait_until(lambda at=number: _reported_alone(vault, heard, f"new {at}/deeper/deepest/late.md"))
+
+
+def test_names_of_every_kind_are_vault_paths(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    folder = vault / "Ærø 気象" / "a b"
+    folder.mkdir(parents=True)
+    heard.wait_for("Ærø 気象/a b")
+    (folder / "100% #1 [x].md").write_text("x")
+    heard.wait_for("Ærø 気象/a b/100% #1 [x].md")
+
+
+def test_a_link_as_the_root_is_followed(vault: Path, heard: Heard) -> None:
+    link = vault.parent / "link"
+    link.symlink_to(vault)
+    with Watcher(link, heard, warn=heard.warnings.append):
+        (vault / "logs" / "flight.md").write_text("x")
+        heard.wait_for("logs/flight.md")
+    assert heard.paths == {"logs/flight.md"}
+
+
+# --- what is not the vault's ----------------------------------------------------------------------
+
+
+def test_hidden_folders_are_passed_over(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    (vault / ".simplemem" / "index.db").write_text("x")
+    (vault / ".git" / "index").write_text("x")
+    (vault / ".obsidian" / "workspace.json").write_text("{}")
+    (vault / "logs" / ".hidden").mkdir()
+    (vault / "logs" / ".hidden" / "a.md").write_text("x")
+    (vault / "last.md").write_text("x")
+    heard.wait_for("last.md")
+    assert heard.paths == {"last.md"}
+
+
+@pytest.mark.parametrize("name", ["app.json", "templates.json", "daily-notes.json"])
+def test_the_files_of_conventions_are_reported(
+    watcher: Watcher, vault: Path, heard: Heard, name: str
+) -> None:
+    (vault / ".obsidian" / name).write_text("{}")
+    heard.wait_for(f".obsidian/{name}")
+    assert heard.paths == {f".obsidian/{name}"}
+
+
+def test_a_whole_folder_of_conventions_that_arrives_is_reported(
+    watcher: Watcher, vault: Path, heard: Heard
+) -> None:
+    (vault / ".obsidian").rmdir()
+    made = vault.parent / "made"
+    made.mkdir()
+    (made / "app.json").write_text("{}")
+    made.rename(vault / ".obsidian")
+    heard.wait_for(".obsidian/app.json")
+
+
+# --- the root goes and comes ----------------------------------------------------------------------
+
+
+def test_a_root_that_goes_and_comes_back_is_watched_again(
+    watcher: Watcher, vault: Path, heard: Heard
+) -> None:
+    shutil.rmtree(vault)
+    heard.wait_for(EVERYTHING)
+    heard.forget()
+    vault.mkdir()
+    (vault / "again.md").write_text("x")
+    heard.wait_for("again.md")
+    # From here on a single change is a single hint again.
+    wait_until(lambda: _reported_alone(vault, heard, "alone.md"))
+
+
+def test_a_root_made_anew_at_once_is_watched(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    """The new folder often gets the very inode number of the old one."""
+    shutil.rmtree(vault)
+    vault.mkdir()
+    heard.wait_for("note.md", "logs/flight.md")
+    wait_until(lambda: _reported_alone(vault, heard, "anew.md"))
+
+
+def test_a_root_replaced_by_another_folder_is_watched(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    other = vault.parent / "other"
+    other.mkdir()
+    os.rename(vault, vault.parent / "old")
+    os.rename(other, vault)
+    heard.wait_for(EVERYTHING)
+    wait_until(lambda: _reported_alone(vault, heard, "new.md"))
+
+
+def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, heard: Heard) -> None:
+    root = tmp_path / "later"
+    with Watcher(root, heard, warn=heard.warnings.append):
+        root.mkdir()
+        heard.wait_for(EVERYTHING)
+        wait_until(lambda: _reported_alone(root, heard, "first.md"))
+    assert heard.warnings == []
+
+
+def _reported_alone(root: Path, heard: Heard, name: str) -> bool:
+    """Whether a write to `name` is told of by its own path, as it is once the watching has begun again."""
+    heard.forget()
+    (root / name).write_text(str(time.monotonic_ns()))
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline and name not in heard.paths:
+        time.sleep(0.01)
+    return name in heard.paths
+
+
+# --- when watching fails --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limits of inotify")
+def test_too_many_open_files_fall_back_to_looking_with_one_warning(vault: Path, heard: Heard) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    watcher = Watcher(vault, heard, poll_seconds=0.05, warn=heard.warnings.append)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))  # room for one: a notifier needs three
+        watcher.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with watcher:
+        assert watcher.mode == "polling"
+        (vault / "note.md").write_text("found by looking\n")
+        heard.wait_for("note.md")
+        assert heard.paths == {"note.md"}
+    assert len(heard.warnings) == 1
+    assert "every 0.05 seconds" in heard.warnings[0]
+
+
+_UNDER_A_LIMIT = """
+    import sys, time
+    from pathlib import Path
+    from simplemem.vault.watch import Watcher
+
+    Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
+    root, reported, warnings = Path(sys.argv[1]), set(), []
+    with Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append) as watcher:
+        began = watcher.mode
+        for number in range(8):
+            (root / f"folder {number}").mkdir()
+        deadline = time.monotonic() + 30
+        while watcher.mode != "polling" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        while "folder 7/note.md" not in reported and time.monotonic() < deadline:
+            (root / "folder 7" / "note.md").write_text(str(time.monotonic_ns()))
+            time.sleep(0.1)
+    print(began, watcher.mode, len(warnings), "folder 7/note.md" in reported, "limit" in warnings[0])
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which("unshare") is None
+    or subprocess.run(["unshare", "-Ur", "true"], capture_output=True, check=False).returncode != 0,
+    reason="needs a user namespace of its own, where the limit may be lowered",
+)
+@pytest.mark.parametrize(("limit", "began"), [("3", "polling"), ("9", "watching")])
+def test_the_limit_of_watched_folders_falls_back_with_one_warning(
+    vault: Path, limit: str, began: str
+) -> None:
+    """Reached at the start it is an error; reached later, new folders are silently not watched."""
+    run = subprocess.run(
+        ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+        timeout=120,
+    )
+    assert run.stdout.split() == [began, "off", "1", "True", "True"], run.stderr
+
+
+def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard: Heard) -> None:
+    with Watcher(vault, heard, warn=heard.warnings.append):
+        try:
+            (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("x")
+        except OSError:
+            pytest.skip("this file system takes only Unicode names")
+        heard.wait_for(EVERYTHING)
+        wait_until(lambda: _reported_alone(vault, heard, "after.md"))
+
+
+def test_a_watcher_that_keeps_breaking_looks_instead(vault: Path, heard: Heard) -> None:
+    with Watcher(vault, heard, poll_seconds=0.05, warn=heard.warnings.append) as watcher:
+        for number in range(1_000):
+            try:
+                Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9%d.md" % number)).write_text("x")
+            except OSError:
+                pytest.skip("this file system takes only Unicode names")
+            time.sleep(0.05)
+            if watcher.mode == "polling":
+                break
+        (vault / "note.md").write_text("found by looking\n")
+        heard.wait_for("note.md")
+    assert len(heard.warnings) == 1
+
+
+def test_an_error_in_taking_a_change_in_is_told_and_the_paths_come_again(vault: Path, heard: Heard) -> None:
+    attempts: list[set[str]] = []
+
+    def fail_twice(paths: set[str]) -> None:
+        attempts.append(set(paths))
+        if len(attempts) <= 2:
+            raise RuntimeError("the index is locked")
+        heard(paths)
+
+    with Watcher(vault, fail_twice, poll_seconds=0.05, warn=heard.warnings.append):
+        (vault / "note.md").write_text("two\n")
+        heard.wait_for("note.md")
+    assert attempts[:3] == [{"note.md"}] * 3
+    assert len(heard.warnings) == 1
+    assert "the index is locked" in heard.warnings[0]
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse", "9p"])
+def test_a_shared_disk_is_recognised_among_the_mounts(kind: str) -> None:
+    mounts = (
+        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+        "30 22 0:40 / /home/ida/My\\040Disk rw,relatime shared:5 - ext4 /dev/sdb1 rw\n"
+        f"31 30 0:41 / /home/ida/My\\040Disk/vault rw,relatime master:2 shared:9 - {kind} server:/notes rw\n"
+    )
+    assert mounted_kind(mounts, "/home/ida/My Disk/vault/logs") == kind
+    assert mounted_kind("\n".join(reversed(mounts.split("\n"))), "/home/ida/My Disk/vault") == kind
+    assert mounted_kind(mounts, "/home/ida/My Disk/vault two") == "ext4"
+    assert kind in REMOTE_FILE_SYSTEMS
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+def test_stopping_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, heard: Heard) -> None:
+    before = threading.active_count()
+    watcher.stop()
+    assert threading.active_count() == before - 1
+    assert watcher.mode == "off"
+    (vault / "note.md").write_text("unseen\n")
+    watcher.stop()  # twice is as good as once
+    assert heard.paths == set()
+
+
+def test_a_watcher_can_be_stopped_from_within_a_call(vault: Path, heard: Heard) -> None:
+    def stop_at_once(paths: set[str]) -> None:
+        watcher.stop()
+        heard(paths)
+
+    watcher = Watcher(vault, stop_at_once, warn=heard.warnings.append)
+    watcher.start()
+    (vault / "note.md").write_text("two\n")
+    heard.wait_for("note.md")
+    wait_until(lambda: watcher.mode == "off")
+    assert heard.warnings == []
+
+
+def test_watchfiles_is_imported_only_to_watch(vault: Path) -> None:
+    """Its import costs more than the rest of a command that never watches (limits.md D)."""
+    script = (
+        "import sys; from pathlib import Path; from simplemem.vault.watch import Watcher; "
+        "w = Watcher(Path(sys.argv[1]), print, warn=print); print('watchfiles' in sys.modules); "
+        "w.start(); print('watchfiles' in sys.modules); w.stop()"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(vault)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert run.stdout.split() == ["False", "True"]
