@@ -1,0 +1,271 @@
+"""Settings: a flag beats the environment, the environment beats TOML, TOML beats the default.
+
+The vault's own `config.toml` may say how the vault is kept, never where to read or what to run: a vault arrives by
+`git clone`. Nothing here touches a note.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from simplemem.errors import Invalid, Unavailable
+
+ENV_PREFIX = "SIMPLEMEM_"
+_NOT_FROM_A_VAULT = frozenset({"vault", "db"})
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SearchSettings(_Section):
+    """How many hits, and how words and vectors are weighed (retrieval.md §2)."""
+
+    limit: int = Field(5, ge=1, le=100)
+    lexical_weight: float = Field(0.6, ge=0, le=1)
+    snippet_characters: int = Field(300, ge=40, le=4000)
+
+
+class EmbedSettings(_Section):
+    """What makes vectors. `none` searches by words alone."""
+
+    provider: Literal["wordllama", "none"] = "wordllama"
+
+
+class HistorySettings(_Section):
+    """How long earlier versions are kept."""
+
+    keep_days: int = Field(30, ge=1)
+    keep_mb: int = Field(100, ge=1)
+
+
+class IndexSettings(_Section):
+    """What is indexed, and how often the whole vault is looked through."""
+
+    max_note_mb: float = Field(5.0, gt=0, le=64)
+    scan_minutes: float = Field(5.0, ge=0.05)
+    watch: Literal["auto", "poll", "off"] = "auto"
+
+
+class WriteSettings(_Section):
+    """`full` waits for the disk; `fast` does not, and a power cut may then lose the last writes."""
+
+    durability: Literal["full", "fast"] = "full"
+
+
+class VoyageSettings(_Section):
+    """What a file of the original simplemem may say (capabilities.md SM-17). It is read, so that such a file is no error."""
+
+    api_key: SecretStr | dict[str, str] | None = None
+    model: str = "voyage-3.5"
+    rerank_model: str = "rerank-lite-1"
+
+
+class Settings(_Section):
+    """Everything that can be set, with its default."""
+
+    vault: Path | None = None
+    db: Path | None = None
+    read_only: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    max_memory_length: int | None = (
+        None  # characters of plain text; None is what the profile says, 0 is no limit
+    )
+    search: SearchSettings = SearchSettings()
+    embed: EmbedSettings = EmbedSettings()
+    history: HistorySettings = HistorySettings()
+    index: IndexSettings = IndexSettings()
+    write: WriteSettings = WriteSettings()
+    voyage_ai: VoyageSettings = VoyageSettings()
+
+    @property
+    def max_note_bytes(self) -> int:
+        return int(self.index.max_note_mb * 1024 * 1024)
+
+
+def known_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[str]:
+    """Every setting by its dotted name."""
+    for name, info in model.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from known_keys(kind, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None, *, vault: Path | None = None, env: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings in force for a vault. `flags` are dotted names; values of None are absent."""
+    return _validated(*_merged(flags or {}, vault, os.environ if env is None else env))
+
+
+def settings_with_sources(
+    flags: Mapping[str, Any] | None = None, *, vault: Path | None = None, env: Mapping[str, str] | None = None
+) -> list[tuple[str, Any, str]]:
+    """Every setting as (dotted name, value, where it came from)."""
+    values, sources = _merged(flags or {}, vault, os.environ if env is None else env)
+    settings = _validated(values, sources)
+    rows = []
+    for key in known_keys():
+        value: Any = settings
+        for part in key.split("."):
+            value = getattr(value, part)
+        rows.append((key, value, sources.get(key, "default")))
+    return rows
+
+
+def _merged(
+    flags: Mapping[str, Any], vault: Path | None, env: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Dotted values by precedence, lowest first, and the source of each."""
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+
+    def take(found: Mapping[str, Any], source: str) -> None:
+        for key, value in found.items():
+            values[key] = value
+            sources[key] = source
+
+    user_file = user_config_path(env)
+    take(_from_file(user_file), str(user_file))
+    if vault is not None:
+        vault_file = vault / ".simplemem" / "config.toml"
+        found = _from_file(vault_file)
+        forbidden = sorted(_NOT_FROM_A_VAULT & found.keys())
+        if forbidden:
+            raise Invalid(
+                f"{vault_file} sets {', '.join(forbidden)}, which a vault may not say of itself",
+                hint=f"Set it in {user_file}, in the environment or as a flag.",
+            )
+        take(found, str(vault_file))
+    for key in known_keys():
+        name = ENV_PREFIX + key.replace(".", "_").upper()
+        if env.get(name, "") != "":
+            take({key: env[name]}, f"${name}")
+    take({key: value for key, value in flags.items() if value is not None}, "flag")
+    return values, sources
+
+
+def user_config_path(env: Mapping[str, str]) -> Path:
+    """The user's own settings: `$XDG_CONFIG_HOME/simplemem/config.toml`, by default below `~/.config`."""
+    base = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base).expanduser() / "simplemem" / "config.toml"
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
+    try:
+        table = tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path} is not valid TOML: {error}") from error
+    return dict(_flat(table, path))
+
+
+def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tuple[str, Any]]:
+    known = set(known_keys())
+    for name, value in table.items():
+        key = above + name
+        if key in known:
+            yield key, value
+        elif isinstance(value, dict) and any(k.startswith(key + ".") for k in known):
+            yield from _flat(value, path, key + ".")
+        else:
+            near = get_close_matches(key, known, 1, 0.5) or get_close_matches(name, known, 1, 0.5)
+            raise Invalid(
+                f"{path} sets {key}, which is no setting",
+                hint=f"Did you mean {near[0]}?" if near else "`simplemem config` lists them all.",
+            )
+
+
+def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *parents, leaf = key.split(".")
+        branch = tree
+        for parent in parents:
+            branch = branch.setdefault(parent, {})
+        branch[leaf] = value
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        where = sources.get(key, "")
+        raise Invalid(
+            f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}"
+        ) from error
+
+
+def find_vault(
+    flag: str | Path | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    home: Path | None = None,
+) -> Path:
+    """Which vault is meant (DESIGN §8): the flag, the environment, the setting, the nearest folder upward with a
+    `.simplemem`, `./.memories`, else `~/simplemem`. The path need not exist yet."""
+    env = os.environ if env is None else env
+    here, home = cwd or Path.cwd(), home or Path.home()
+    if flag:
+        return _absolute(flag, here)
+    if env.get(f"{ENV_PREFIX}VAULT"):
+        return _absolute(env[f"{ENV_PREFIX}VAULT"], here)
+    configured = _from_file(user_config_path(env)).get("vault")
+    if configured:
+        return _absolute(str(configured), here)
+    for folder in (here, *here.parents):
+        if (folder / ".simplemem").is_dir():
+            return folder
+    if (here / ".memories").is_dir():
+        return here / ".memories"
+    return home / "simplemem"
+
+
+def _absolute(path: str | Path, here: Path) -> Path:
+    return Path(os.path.normpath(here / Path(path).expanduser()))
+
+
+EXAMPLE_CONFIG = """\
+# Settings of simplemem. Every line is the default; take away the "# " to change one.
+# They are read from <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml, and each has a name in the
+# environment: search.limit is SIMPLEMEM_SEARCH_LIMIT. A flag beats the environment, the environment beats these files.
+
+# vault = "~/notes"            # the vault to use when no other is named (not in a vault's own file)
+# db = "~/.cache/simplemem/notes.db"   # another place for the index (not in a vault's own file)
+# read_only = false            # refuse every write
+# log_level = "warning"        # debug, info, warning, error
+
+[search]
+# limit = 5                    # hits a search returns
+# lexical_weight = 0.6         # words against meaning: 1 is words alone, 0 is meaning alone
+# snippet_characters = 300
+
+[embed]
+# provider = "wordllama"       # wordllama (offline, in the package) or none
+
+[history]
+# keep_days = 30               # earlier versions are kept this long...
+# keep_mb = 100                # ...while they take no more than this
+
+[index]
+# max_note_mb = 5.0            # larger notes are listed by `stats`, not searched
+# scan_minutes = 5.0           # how often a server looks through the whole vault, beside watching it
+# watch = "auto"               # auto, poll (network drives) or off
+
+[write]
+# durability = "full"          # full waits for the disk; fast does not
+"""

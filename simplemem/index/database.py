@@ -1,0 +1,355 @@
+"""The sidecar's file: opened, checked, shared by threads and processes, rebuilt beside itself and swapped in.
+
+It may be deleted, damaged or replaced at any moment; then `Replaced` or `Damaged` is raised once and the next use works on
+a fresh file. Nothing here knows what the tables mean, and nothing outside this room opens the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from simplemem.errors import Unavailable
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x736D656D  # "smem"
+_BUSY_MS = 15_000
+_WAL_LIMIT = 8 * 1024 * 1024
+_SCHEMA = Path(__file__).with_name("schema.sql")
+
+Row = tuple[Any, ...]
+
+
+class Damaged(Exception):
+    """The file is not a usable index. `Database.discard` and a rebuild are the way out."""
+
+
+class Database:
+    """Connections to one index file, one a thread. `lock` is the vault's kernel lock: creating, replacing and
+    checkpointing happen under it (durability.md §3)."""
+
+    def __init__(self, path: Path, lock: Callable[[], AbstractContextManager[None]]) -> None:
+        self.path = path
+        self._lock = lock
+        self._local = threading.local()
+        self._open: dict[int, tuple[threading.Thread, apsw.Connection]] = {}
+        self._guard = threading.Lock()
+        self.generation = 0  # grows when another file took the place of ours
+        self._identity: tuple[int, int] | None = None
+        self.vectors_in_sql = False
+        self._prepare()
+
+    # -- opening
+
+    def _prepare(self) -> None:
+        """Make the file if there is none, and refuse one that is not ours. Cold starts of many servers meet here."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self._is_ready():
+            self._identity = self._identity_on_disk()
+            return
+        with self._lock():
+            if not self._is_ready():
+                self._create(self.path)
+            self._identity = self._identity_on_disk()
+
+    def _is_ready(self) -> bool:
+        try:
+            if self.path.stat().st_size == 0:
+                return False
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise Unavailable(f"the index {self.path} cannot be opened: {error.strerror}") from error
+        try:
+            connection = _connect(self.path)
+        except apsw.Error as error:
+            raise Damaged(str(error)) from error
+        try:
+            marks = (
+                connection.execute("PRAGMA application_id").get,
+                connection.execute("PRAGMA user_version").get,
+            )
+        except apsw.Error as error:
+            raise Damaged(str(error)) from error
+        finally:
+            connection.close()
+        if marks == (0, 0):
+            return False
+        if marks[0] != APPLICATION_ID:
+            raise Unavailable(
+                f"{self.path} is a database of another program",
+                hint="Choose another place with --db; simplemem never touches a file that is not its own.",
+            )
+        if marks[1] != SCHEMA_VERSION:
+            raise Damaged(f"index version {marks[1]}, wanted {SCHEMA_VERSION}")
+        return True
+
+    @staticmethod
+    def _create(path: Path) -> None:
+        connection = _connect(path)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            with connection:
+                connection.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}").fetchall()
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}").fetchall()
+        finally:
+            connection.close()
+
+    def _identity_on_disk(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    # -- using
+
+    def connection(self) -> apsw.Connection:
+        """This thread's connection to the file that lies at the path now (durability.md §0.8)."""
+        if self._identity_on_disk() != self._identity:
+            self._reopen()
+        held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
+        if held is not None and held[0] == self.generation:
+            return held[1]
+        connection = _connect(self.path)
+        self.vectors_in_sql = _load_sqlite_vec(connection)
+        with self._guard:
+            self._close_dead_threads()
+            old = self._open.pop(threading.get_ident(), None)
+            self._open[threading.get_ident()] = (threading.current_thread(), connection)
+        if old is not None:
+            old[1].close()
+        self._local.held = (self.generation, connection)
+        return connection
+
+    def _reopen(self) -> None:
+        with self._guard:
+            if self._identity_on_disk() == self._identity:
+                return
+            self._prepare()
+            self.generation += 1
+
+    def _close_dead_threads(self) -> None:
+        for ident, (thread, connection) in list(self._open.items()):
+            if not thread.is_alive():
+                connection.close()
+                del self._open[ident]
+
+    def rows(self, sql: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> list[Row]:
+        """All rows of a query."""
+        with _speaking_plainly():
+            return self.connection().execute(sql, values).fetchall()
+
+    def value(self, sql: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> Any:
+        """The first column of the first row, None when there is no row."""
+        with _speaking_plainly():
+            row = self.connection().execute(sql, values).fetchone()
+        return None if row is None else row[0]
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """One transaction: all of it or nothing. Re-entrant in a thread; the outermost commits."""
+        connection = self.connection()
+        if connection.in_transaction:
+            yield connection
+            return
+        with _speaking_plainly():
+            connection.execute("BEGIN IMMEDIATE").fetchall()
+            try:
+                yield connection
+                connection.execute("COMMIT").fetchall()
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK").fetchall()
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """One snapshot for several queries."""
+        connection = self.connection()
+        if connection.in_transaction:
+            yield connection
+            return
+        with _speaking_plainly():
+            connection.execute("BEGIN").fetchall()
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT").fetchall()
+
+    def meta(self, key: str) -> str | None:
+        found = self.value("SELECT value FROM meta WHERE key = ?", (key,))
+        return None if found is None else str(found)
+
+    def set_meta(self, key: str, value: str) -> None:
+        with self.writing() as db:
+            db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value)).fetchall()
+
+    # -- caring
+
+    def checkpoint(self, *, force: bool = False) -> None:
+        """Fold the write-ahead log into the file once it has grown, under the vault lock (durability.md §0.6)."""
+        try:
+            size = os.stat(f"{self.path}-wal").st_size
+        except OSError:
+            return
+        if size < (1 if force else _WAL_LIMIT):
+            return
+        with self._lock(), contextlib.suppress(apsw.BusyError):
+            self.connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def check(self) -> list[str]:
+        """What is wrong with the file: SQLite's quick check, and FTS5's own, which sees what that does not (§0.9)."""
+        try:
+            connection = self.connection()
+            found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
+            for table in ("note_text", "passage_text", "block_text"):
+                connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')").fetchall()
+        except apsw.Error as error:
+            return [str(error)]
+        return found
+
+    def discard(self) -> None:
+        """Put a fresh, empty index in the place of this one. Under the lock, and only if nobody else just did."""
+        seen = self._identity
+        with self._lock():
+            if self._identity_on_disk() == seen or not self._usable():
+                fresh = self.path.with_name(f"{self.path.name}.new-{os.getpid()}")
+                _remove(fresh)
+                self._create(fresh)
+                self._swap_in(fresh)
+        self.connection()
+
+    def _usable(self) -> bool:
+        try:
+            return self._is_ready()
+        except Damaged:
+            return False
+
+    def replace_with(self, fresh: Path) -> None:
+        """Swap a completely built index in. Other processes notice by the file's identity."""
+        with self._lock():
+            self._swap_in(fresh)
+        self.connection()
+
+    def _swap_in(self, fresh: Path) -> None:
+        connection = _connect(fresh)
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # folds its log in; WAL again below
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        connection.close()
+        self._close_all()
+        for suffix in ("-wal", "-shm"):
+            _remove(Path(f"{self.path}{suffix}"), alone=True)
+        os.replace(fresh, self.path)
+        for suffix in ("-wal", "-shm"):
+            _remove(Path(f"{fresh}{suffix}"), alone=True)
+
+    def _close_all(self) -> None:
+        """Close this thread's connection; the others close when their threads next ask."""
+        with self._guard:
+            held = self._open.pop(threading.get_ident(), None)
+        if held is not None:
+            held[1].close()
+            self._local.held = None
+
+    def close(self) -> None:
+        """Close every connection. Call when no other thread is using the database."""
+        with self._guard:
+            for _, connection in self._open.values():
+                connection.close()
+            self._open.clear()
+        self._local = threading.local()
+
+
+def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
+    """The index at `path`. One that is damaged or older is replaced; a newer one is left alone and ours lies beside it."""
+    version = _version_of(path)
+    if version is not None and version > SCHEMA_VERSION:
+        path = path.with_name(f"{path.stem}-v{SCHEMA_VERSION}{path.suffix}")
+    for _ in range(3):
+        try:
+            return Database(path, lock)
+        except Damaged:
+            with lock():
+                if _version_of(path) != SCHEMA_VERSION:
+                    _remove(path)
+            time.sleep(0.01)
+    raise Unavailable(
+        f"the index {path} cannot be made", hint="Is its folder writable, and the disk not full?"
+    )
+
+
+def build_beside(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
+    """A fresh, empty index next to `path`, private to this process until `Database.replace_with` swaps it in."""
+    fresh = path.with_name(f"{path.name}.new-{os.getpid()}")
+    _remove(fresh)
+    return Database(fresh, lock)
+
+
+def _version_of(path: Path) -> int | None:
+    """The schema version of a file, None when it is not a readable index of ours."""
+    if not path.exists():
+        return None
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            if connection.execute("PRAGMA application_id").get != APPLICATION_ID:
+                return None
+            return int(connection.execute("PRAGMA user_version").get)
+        finally:
+            connection.close()
+    except apsw.Error:
+        return None
+
+
+def _connect(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(_BUSY_MS)
+    connection.execute("PRAGMA synchronous = NORMAL").fetchall()
+    connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+    connection.execute("PRAGMA temp_store = MEMORY").fetchall()
+    connection.execute("PRAGMA cache_size = -16000").fetchall()
+    return connection
+
+
+def _load_sqlite_vec(connection: apsw.Connection) -> bool:
+    """Load the extension by its file: importing the package would import numpy with it (limits.md A)."""
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or not spec.submodule_search_locations:
+        return False
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(str(Path(spec.submodule_search_locations[0]) / "vec0"))
+        connection.enable_load_extension(False)
+    except apsw.Error:
+        return False
+    return True
+
+
+def _remove(path: Path, *, alone: bool = False) -> None:
+    for name in [path] if alone else [path, Path(f"{path}-wal"), Path(f"{path}-shm")]:
+        name.unlink(missing_ok=True)
+
+
+@contextmanager
+def _speaking_plainly() -> Iterator[None]:
+    """SQLite's failures as ours: a busy index is Unavailable, a damaged one Damaged."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.CantOpenError) as error:
+        raise Damaged(str(error)) from error
+    except apsw.BusyError as error:
+        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
+    except apsw.FullError as error:
+        raise Unavailable("the disk is full; the index could not be written") from error

@@ -1,0 +1,142 @@
+"""What the index keeps of a note, made from the note in one place. Pure: no SQL, no disk.
+
+Both the first indexing and every later one go through `facts_of`, so that an index after any sequence of changes equals
+one built afresh.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from simplemem.note.body import Body
+from simplemem.note.names import base_name
+from simplemem.note.note import Note
+from simplemem.note.passages import cut_passages
+from simplemem.note.tags import tag_pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A passage or a block: where it stands, and its text."""
+
+    start: int
+    stop: int
+    line: int
+    kind: str
+    headings: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One note as rows."""
+
+    title: str
+    description: str
+    type: str
+    created: str
+    modified: str
+    words: int
+    summary: str  # what is searched with the whole note but stands in no passage: description and aliases
+    passages: tuple[Unit, ...]
+    blocks: tuple[Unit, ...]
+
+
+def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
+    """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
+    title = note.string("title") or base_name(path)
+    description = note.string("description") or ""
+    passages = tuple(
+        Unit(p.start, p.end, p.line, "passage", p.headings, note.text[p.start : p.end])
+        for p in cut_passages(note.text, note.body)
+    )
+    paths = _heading_paths(note.body)
+    blocks = tuple(
+        Unit(
+            b.start,
+            b.end,
+            b.line,
+            b.kind,
+            paths[b.heading] if b.heading >= 0 else (),
+            note.text[b.start : b.end],
+        )
+        for b in note.body.blocks
+    )
+    if note.header.style == "broken" and note.header.body_start:
+        header = Unit(0, note.header.body_start, 1, "header", (), note.text[: note.header.body_start])
+        passages, blocks = (header, *passages), (header, *blocks)
+    return Facts(
+        title=title,
+        description=description,
+        type=note.string("type") or "",
+        created=instant(note.string("created")) or "",
+        modified=max(instant(note.string("modified")) or "", local_time(mtime_ns)),
+        words=len(note.content.split()),
+        summary="\n".join([description, *note.aliases]).strip(),
+        passages=passages,
+        blocks=blocks,
+    )
+
+
+def _heading_paths(body: Body) -> list[tuple[str, ...]]:
+    """For every heading, the headings it stands under and itself."""
+    paths: list[tuple[str, ...]] = []
+    above: list[tuple[int, str]] = []
+    for heading in body.headings:
+        while above and above[-1][0] >= heading.level:
+            above.pop()
+        above.append((heading.level, heading.text))
+        paths.append(tuple(text for _, text in above))
+    return paths
+
+
+def local_time(ns: int) -> str:
+    """A file time as notes write times: local, to the second, without an offset."""
+    try:
+        return datetime.fromtimestamp(ns / 1e9).strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ006  (local on purpose)
+    except (OverflowError, OSError, ValueError):
+        return "1970-01-01T00:00:00"
+
+
+def instant(text: str | None) -> str | None:
+    """A date or time as a note has it, in the form that sorts: `2026-01-24T12:00:00`. None for anything else."""
+    if not text or len(text) > 40:
+        return None
+    try:
+        found = datetime.fromisoformat(text.strip().replace(" ", "T", 1))
+    except ValueError:
+        return None
+    if found.tzinfo is not None:
+        try:
+            found = found.astimezone(UTC).astimezone().replace(tzinfo=None)
+        except (OverflowError, OSError, ValueError):
+            return None
+    return found.strftime("%Y-%m-%dT%H:%M:%S") if found.year >= 1000 else None
+
+
+def embedded_text(title: str, unit: Unit) -> str:
+    """What a vector is made of: where a passage stands (its own heading, else the title), then its words."""
+    return (unit.headings[-1] if unit.headings else title) + "\n" + unit.text
+
+
+def hash_of(text: str) -> bytes:
+    """What tells whether a vector still fits its text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def property_rows(note: Note) -> list[tuple[str, str]]:
+    """The header as (key, JSON value)."""
+    return [(str(key), as_json(value)) for key, value in note.header.properties.items()]
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str, allow_nan=True)
+
+
+def pair_rows(note: Note) -> list[tuple[str, str]]:
+    """The (key, value) rows a tag filter asks for, once each."""
+    return list(dict.fromkeys(tag_pairs(note.tags, note.header.properties)))

@@ -1,0 +1,116 @@
+"""Which notes a question is about: a filter as SQL with bound values, applied before anything is ranked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import apsw
+
+from simplemem.index.notes import _ROW, Row
+from simplemem.note.names import compare_key
+from simplemem.note.words import segment
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """A filter whose names and dates are already resolved. Empty fields do not narrow."""
+
+    tags: Mapping[str, str] = field(default_factory=dict)  # key -> value, "" asks only that the tag is there
+    require_all: bool = False
+    all_tags: Mapping[str, str] = field(default_factory=dict)  # from `tag:` in a question: always all of them
+    type: str = ""
+    prefix: str = ""
+    since: str = ""
+    until: str = ""
+    link_to: str = ""  # a vault path
+    linked_by: str = ""
+    phrases: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()  # vault paths
+    hidden: bool = False  # whether notes left out of recall take part
+
+    def is_open(self) -> bool:
+        """Whether it lets every visible note pass."""
+        return replace(self, hidden=False, require_all=False) == Narrow()
+
+    def condition(self) -> tuple[str, dict[str, Any]]:
+        """The WHERE of it, for `notes n`, and its values."""
+        parts = [] if self.hidden else ["n.hidden IS NULL"]
+        values: dict[str, Any] = {}
+        for name, wanted, require_all in (
+            ("t", self.tags, self.require_all),
+            ("q", self.all_tags, True),
+        ):
+            tags = []
+            for k, (key, value) in enumerate(wanted.items()):
+                values[f"{name}k{k}"], values[f"{name}v{k}"] = compare_key(key), value
+                tags.append(
+                    f"n.id IN (SELECT note_id FROM tag_pairs WHERE key = :{name}k{k}"
+                    f" AND (value = :{name}v{k} OR lower(value) = lower(:{name}v{k})))"
+                )
+            if tags:
+                parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
+        if self.type:
+            parts.append(
+                "lower(n.type) = lower(:type)" if self.type != "memory" else "n.type IN ('', 'memory')"
+            )
+            values["type"] = self.type
+        if self.prefix:
+            parts.append("substr(n.path_key || '/', 1, length(:prefix)) = :prefix")
+            values["prefix"] = compare_key(self.prefix)
+        if self.since:
+            parts.append("n.modified >= :since")
+            values["since"] = self.since
+        if self.until:
+            parts.append("n.modified < :until")
+            values["until"] = self.until
+        if self.link_to:
+            parts.append("n.id IN (SELECT source_id FROM links WHERE path = :link_to)")
+            values["link_to"] = self.link_to
+        if self.linked_by:
+            parts.append(
+                "n.path IN (SELECT l.path FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = :linked_by)"
+            )
+            values["linked_by"] = self.linked_by
+        if self.only:
+            parts.append("n.path IN (SELECT value FROM json_each(:only))")
+            values["only"] = json.dumps(list(self.only))
+        for k, phrase in enumerate(self.phrases):
+            parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
+            values[f"phrase{k}"] = quoted(phrase)
+        for k, word in enumerate(self.without):
+            parts.append(f"n.id NOT IN (SELECT rowid FROM note_text WHERE note_text MATCH :without{k})")
+            values[f"without{k}"] = quoted(word)
+        return " AND ".join(parts) or "1", values
+
+
+def quoted(text: str) -> str:
+    """Text as one FTS5 string: never syntax, whatever is in it."""
+    return '"' + segment(text).replace('"', '""').replace("\0", " ") + '"'
+
+
+def ids(db: apsw.Connection, narrow: Narrow) -> list[int]:
+    """The notes that pass."""
+    where, values = narrow.condition()
+    return [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)]  # noqa: S608
+
+
+_ORDER = {
+    "modified": "n.modified DESC, n.path",
+    "created": "n.created DESC, n.path",
+    "name": "n.path_key, n.path",
+    "title": "n.title_key, n.path",
+}
+SORTS = tuple(_ORDER)
+
+
+def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, offset: int) -> tuple[list[Row], int]:
+    """A page of the notes that pass, and how many there are in all."""
+    where, values = narrow.condition()
+    total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)  # noqa: S608
+    sql = f"SELECT {_ROW} FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :offset"  # noqa: S608
+    rows = db.execute(sql, {**values, "limit": limit, "offset": offset})
+    return [Row(*row) for row in rows], total

@@ -1,0 +1,189 @@
+"""The door of the sidecar: the small set of operations that store and search use. They speak values, not SQL.
+
+A second implementation on another engine would offer this class's methods and nothing above would notice.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from simplemem.embed import Embedder
+from simplemem.index import counts, filters, links, notes, text, vectors
+from simplemem.index.database import Database, build_beside, open_database
+from simplemem.index.filters import Narrow
+from simplemem.index.links import StoredLink
+from simplemem.index.notes import Known, Row
+from simplemem.index.text import Match, Place
+from simplemem.index.vectors import Nearness, Resident
+from simplemem.vault.links import Named
+
+
+class Index:
+    """One vault's sidecar. Thread-safe: every thread has its own connection."""
+
+    def __init__(self, path: Path, lock: Callable[[], AbstractContextManager[None]]) -> None:
+        self._lock = lock
+        self.database: Database = open_database(path, lock)
+        self._resident: Resident | None = None
+        self._guard = threading.Lock()
+
+    @property
+    def path(self) -> Path:
+        return self.database.path
+
+    @property
+    def generation(self) -> int:
+        """Grows when another file took the place of the index: what was known of it holds no more."""
+        self.database.connection()
+        return self.database.generation
+
+    def keep_vectors_in_memory(self, dimension: int) -> None:
+        """For a process that will search more than once."""
+        with self._guard:
+            if self._resident is None:
+                self._resident = Resident(dimension)
+
+    def snapshot(self) -> AbstractContextManager[Any]:
+        """Hold one state of the index over several questions."""
+        return self.database.reading()
+
+    def build_beside(self) -> Database:
+        return build_beside(self.path, self._lock)
+
+    def close(self) -> None:
+        self.database.close()
+
+    # -- notes
+
+    def known(self, path: str) -> Known | None:
+        with self.database.reading() as db:
+            return notes.known(db, path)
+
+    def row(self, path: str) -> Row | None:
+        with self.database.reading() as db:
+            return notes.row_at(db, path)
+
+    def rows(self, ids: Iterable[int]) -> dict[int, Row]:
+        with self.database.reading() as db:
+            return notes.rows_of(db, ids)
+
+    def tags_of(self, note_id: int) -> tuple[str, ...]:
+        with self.database.reading() as db:
+            return notes.tags_of(db, note_id)
+
+    def paths_named(self, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
+        with self.database.reading() as db:
+            return notes.paths_named(db, key)
+
+    def near_names(self, prefix: str, limit: int) -> list[str]:
+        with self.database.reading() as db:
+            return notes.near_names(db, prefix, limit)
+
+    def all_paths(self) -> list[str]:
+        with self.database.reading() as db:
+            return notes.all_names(db)
+
+    def changed_since(self, rev: int) -> tuple[int, list[str]]:
+        """The newest revision, and the paths of notes put after `rev`."""
+        with self.database.reading() as db:
+            return notes.changed_since(db, rev)
+
+    # -- narrowing and listing
+
+    def ids(self, narrow: Narrow) -> list[int]:
+        with self.database.reading() as db:
+            return filters.ids(db, narrow)
+
+    def page(self, narrow: Narrow, sort: str, limit: int, offset: int) -> tuple[list[Row], int]:
+        with self.database.reading() as db:
+            return filters.page(db, narrow, sort, limit, offset)
+
+    # -- words and vectors
+
+    def leg(self, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
+        with self.database.reading() as db:
+            return text.leg(db, name, expression, limit, ids)
+
+    def places(self, ids: Iterable[int]) -> dict[int, Place]:
+        with self.database.reading() as db:
+            return text.places_of(db, ids)
+
+    def passages(self, note_id: int) -> list[Place]:
+        with self.database.reading() as db:
+            return text.passages_of(db, note_id)
+
+    def nearest(
+        self, query: bytes, ids: Sequence[int] | None, limit: int = 200, also: Collection[int] = ()
+    ) -> dict[int, Nearness]:
+        """How near the nearest notes are to a query's vector, and those in `also`; notes without vectors are absent."""
+        with self.database.reading() as db:
+            if self._resident is None and not self.database.vectors_in_sql:
+                self.keep_vectors_in_memory(len(query))
+            if self._resident is not None:
+                return self._resident.nearest(db, self.database.generation, query, ids, limit, also)
+            return vectors.nearest_in_sql(db, query, ids, limit, also)
+
+    def nearest_place(self, note_id: int, query: bytes) -> int | None:
+        with self.database.reading() as db:
+            return vectors.nearest_place(db, note_id, query)
+
+    def vectors_of(self, note_id: int) -> list[bytes]:
+        with self.database.reading() as db:
+            return vectors.vectors_of(db, note_id)
+
+    def pending(self) -> int:
+        """Notes that wait for their vectors."""
+        with self.database.reading() as db:
+            return vectors.count_missing(db)
+
+    def adopt(self, embedder: Embedder | None) -> None:
+        from simplemem.index.fill import adopt
+
+        adopt(self.database, embedder)
+
+    # -- links
+
+    def named(self) -> Named:
+        """Which files have a name, as the index knows it."""
+        return links.named_by(self.database.connection())
+
+    def files(self) -> set[str]:
+        with self.database.reading() as db:
+            return links.all_files(db)
+
+    def links_from(self, path: str) -> list[StoredLink]:
+        with self.database.reading() as db:
+            return links.links_from(db, path)
+
+    def links_to(self, path: str) -> list[StoredLink]:
+        with self.database.reading() as db:
+            return links.links_to(db, path)
+
+    def sources_that_could_mean(self, paths: Iterable[str]) -> list[str]:
+        with self.database.reading() as db:
+            return links.sources_that_could_mean(db, paths)
+
+    def all_links(self) -> list[StoredLink]:
+        with self.database.reading() as db:
+            return links.all_links(db)
+
+    # -- counting
+
+    def counts(self) -> dict[str, Any]:
+        with self.database.reading() as db:
+            return counts.counts(db)
+
+    def note_count(self) -> int:
+        return int(self.database.value("SELECT count(*) FROM notes"))
+
+    def tag_counts(self) -> dict[str, int]:
+        with self.database.reading() as db:
+            return counts.tags(db)
+
+    def inspection(self) -> dict[str, dict[str, Any]]:
+        with self.database.reading() as db:
+            return counts.inspection(db)

@@ -1,0 +1,152 @@
+"""Links between notes: resolved when a note is put, and resolved again when a file comes, goes or moves.
+
+A change of one file touches only the links that could mean it, found by the name they are looked up by, so the work
+depends on the change and not on the vault.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from simplemem.note.note import Note
+from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLink:
+    """A link as the index keeps it, with what it means now."""
+
+    source: str
+    form: str
+    target: str
+    subpath: str
+    display: str
+    line: int
+    path: str | None
+    via: str
+    ambiguous: tuple[str, ...]
+
+
+def named_by(db: apsw.Connection) -> Named:
+    """Which files have a name, asked of the index."""
+
+    def named(key: str) -> Sequence[str]:
+        return [
+            row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ? ORDER BY path", (key,))
+        ]
+
+    return named
+
+
+def named_in_memory(paths: Iterable[str]) -> Named:
+    """The same from a dictionary: for the first indexing, where asking SQL for every link would cost more."""
+    names: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        names.setdefault(name_key(path), []).append(path)
+    return lambda key: names.get(key, ())
+
+
+def add_files(db: apsw.Connection, paths: Iterable[str]) -> None:
+    db.executemany(
+        "INSERT OR REPLACE INTO files (path, name_key) VALUES (?, ?)", ((p, name_key(p)) for p in paths)
+    )
+
+
+def remove_files(db: apsw.Connection, paths: Iterable[str]) -> None:
+    db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
+
+
+def all_files(db: apsw.Connection) -> set[str]:
+    return {row[0] for row in db.execute("SELECT path FROM files")}
+
+
+def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, *, new: bool) -> None:
+    """Write a note's links, resolved."""
+    if not new:
+        remove(db, note_id)
+    rows = []
+    for seq, link in enumerate(note.links):
+        found = resolve(link.target, path, named)
+        form = "property" if link.property is not None else "embed" if link.embed else link.form
+        rows.append(
+            (note_id, seq, form, link.target, link.subpath, link.display, link.line, name_key(link.target),
+             found.path, found.via, _ambiguous(found))
+        )  # fmt: skip
+    db.executemany(
+        """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        rows,
+    )
+
+
+def _ambiguous(found: Resolution) -> str:
+    return json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
+
+
+def remove(db: apsw.Connection, note_id: int) -> None:
+    db.execute("DELETE FROM links WHERE source_id = ?", (note_id,)).fetchall()
+
+
+def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> set[str]:
+    """Resolve the links that could mean one of `files`, which came or went. Returns the notes whose links changed."""
+    keys = {key for path in files for key in lookup_keys(path)}
+    changed: set[str] = set()
+    sql = """SELECT l.source_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
+             FROM links l JOIN notes n ON n.id = l.source_id
+             WHERE l.key IN (SELECT value FROM json_each(?))"""
+    for source_id, seq, source, target, path, via, ambiguous in db.execute(
+        sql, (json.dumps(sorted(keys)),)
+    ).fetchall():
+        found = resolve(target, source, named)
+        if (found.path, found.via, _ambiguous(found)) != (path, via, ambiguous):
+            db.execute(
+                "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE source_id = ? AND seq = ?",
+                (found.path, found.via, _ambiguous(found), source_id, seq),
+            ).fetchall()
+            changed.add(source)
+    return changed
+
+
+def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[str]:
+    """The notes with a link that is looked up by the name of one of `files`: all that a move could concern."""
+    keys = sorted({key for path in files for key in lookup_keys(path)})
+    sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.source_id
+             WHERE l.key IN (SELECT value FROM json_each(?)) ORDER BY n.path"""
+    return [row[0] for row in db.execute(sql, (json.dumps(keys),))]
+
+
+_LINK = "s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous"
+
+
+def _stored(row: Sequence[object]) -> StoredLink:
+    *facts, ambiguous = row
+    return StoredLink(*facts, tuple(json.loads(str(ambiguous))))  # type: ignore[arg-type]
+
+
+def links_from(db: apsw.Connection, path: str) -> list[StoredLink]:
+    """The links of a note, in the order they stand."""
+    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = ? ORDER BY l.seq"  # noqa: S608
+    return [_stored(row) for row in db.execute(sql, (path,))]
+
+
+def links_to(db: apsw.Connection, path: str) -> list[StoredLink]:
+    """The links of other visible notes that mean this file."""
+    sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
+              WHERE l.path = ? AND s.path != l.path ORDER BY s.path, l.seq"""  # noqa: S608
+    return [_stored(row) for row in db.execute(sql, (path,))]
+
+
+def unresolved(db: apsw.Connection) -> list[StoredLink]:
+    """Links that lead nowhere."""
+    sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
+              WHERE l.path IS NULL ORDER BY s.path, l.seq"""  # noqa: S608
+    return [_stored(row) for row in db.execute(sql)]
+
+
+def all_links(db: apsw.Connection) -> list[StoredLink]:
+    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id ORDER BY s.path, l.seq"  # noqa: S608
+    return [_stored(row) for row in db.execute(sql)]

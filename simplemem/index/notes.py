@@ -1,0 +1,214 @@
+"""The rows of notes: put, renamed, removed, found by name, and narrowed by a filter."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from simplemem.index.facts import Facts, pair_rows, property_rows
+from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.note import Note
+
+# A file changed this shortly before it was read may change again without its time changing (durability.md F31).
+RACY_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What the disk said about a file when it was read."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the index knows of a note without reading it."""
+
+    id: int
+    path: str
+    sha256: str
+    stat: Stat
+    checked_ns: int
+    hidden: str | None
+
+    def may_have_changed(self, now: Stat) -> bool:
+        """Whether the file must be read again: another size or time, or a time too near to the last reading."""
+        newest = max(self.stat.mtime_ns, self.stat.ctime_ns)
+        return now != self.stat or newest > self.checked_ns - RACY_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A note as it is listed."""
+
+    id: int
+    path: str
+    title: str
+    description: str
+    type: str
+    created: str
+    modified: str
+    size: int
+    words: int
+    sha256: str
+    hidden: str | None
+    problem: str | None
+
+
+_ROW = "n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden, n.problem"
+
+
+def put(
+    db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hidden: str | None
+) -> tuple[int, bool]:
+    """Write the note's own rows (not its links and text). Returns its id, which it keeps for life, and whether the note
+    is new to the index."""
+    found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
+    rev = int(db.execute("SELECT coalesce(max(rev), 0) + 1 FROM notes").get)
+    values = (
+        path, compare_key(name_of(path)), compare_key(base_name(path)), compare_key(facts.title), note.sha256,
+        stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
+        facts.created, facts.modified, facts.words, hidden, note.problem, 0, rev,
+    )  # fmt: skip
+    if found is None:
+        db.execute(
+            """INSERT INTO notes (path, path_key, name_key, title_key, sha256, size, mtime_ns, ctime_ns, checked_ns,
+                                  title, description, type, created, modified, words, hidden, problem, embedded, rev)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            values,
+        ).fetchall()
+        note_id = db.last_insert_rowid()
+    else:
+        note_id = found[0]
+        db.execute(
+            """UPDATE notes SET path = ?, path_key = ?, name_key = ?, title_key = ?, sha256 = ?, size = ?, mtime_ns = ?,
+                                ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, created = ?,
+                                modified = ?, words = ?, hidden = ?, problem = ?, embedded = ?, rev = ?
+               WHERE id = ?""",
+            (*values, note_id),
+        ).fetchall()
+        _clear(db, note_id)
+    db.executemany(
+        "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)",
+        ((note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)),
+    )
+    db.executemany(
+        "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)",
+        ((note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)),
+    )
+    db.executemany(
+        "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)",
+        ((key, value, note_id) for key, value in pair_rows(note)),
+    )
+    db.executemany(
+        "INSERT INTO properties (note_id, seq, key, value) VALUES (?, ?, ?, ?)",
+        ((note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))),
+    )
+    return note_id, found is None
+
+
+def _clear(db: apsw.Connection, note_id: int) -> None:
+    for table in ("aliases", "tags", "tag_pairs", "properties"):
+        db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()  # noqa: S608  (a fixed list)
+
+
+def remove(db: apsw.Connection, note_id: int) -> None:
+    """Forget a note's own rows."""
+    _clear(db, note_id)
+    db.execute("DELETE FROM notes WHERE id = ?", (note_id,)).fetchall()
+
+
+def rename(db: apsw.Connection, note_id: int, path: str) -> None:
+    """Give a note another path. It must be put again, because a title may come from the name; its vectors stay."""
+    db.execute("UPDATE notes SET path = ? WHERE id = ?", (path, note_id)).fetchall()
+
+
+def refresh_stat(db: apsw.Connection, note_id: int, stat: Stat, modified: str) -> None:
+    """The file was touched and holds the same bytes."""
+    db.execute(
+        "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, modified = ? WHERE id = ?",
+        (stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), modified, note_id),
+    ).fetchall()
+
+
+def all_known(db: apsw.Connection) -> dict[str, Known]:
+    """Every note by path, as a scan compares it."""
+    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden FROM notes"
+    return {row[1]: _known(row) for row in db.execute(sql)}
+
+
+def known(db: apsw.Connection, path: str) -> Known | None:
+    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden FROM notes WHERE path = ?"
+    row = db.execute(sql, (path,)).fetchone()
+    return None if row is None else _known(row)
+
+
+def known_below(db: apsw.Connection, folder: str) -> list[Known]:
+    """The notes in a folder and its folders."""
+    sql = """SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden FROM notes
+             WHERE path >= ? || '/' AND path < ? || '0'"""
+    return [_known(row) for row in db.execute(sql, (folder, folder))]
+
+
+def _known(row: Sequence[Any]) -> Known:
+    return Known(row[0], row[1], row[2], Stat(row[3], row[4], row[5]), row[6], row[7])
+
+
+def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:
+    """The newest revision, and the paths of notes put after `rev`."""
+    newest = int(db.execute("SELECT coalesce(max(rev), 0) FROM notes").get)
+    return newest, [row[0] for row in db.execute("SELECT path FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
+
+
+def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
+    """Notes by id."""
+    sql = f"SELECT {_ROW} FROM notes n WHERE n.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+    return {row[0]: Row(*row) for row in db.execute(sql, (json.dumps(list(ids)),))}
+
+
+def row_at(db: apsw.Connection, path: str) -> Row | None:
+    row = db.execute(f"SELECT {_ROW} FROM notes n WHERE n.path = ?", (path,)).fetchone()  # noqa: S608
+    return None if row is None else Row(*row)
+
+
+def tags_of(db: apsw.Connection, note_id: int) -> tuple[str, ...]:
+    return tuple(
+        row[0] for row in db.execute("SELECT tag FROM tags WHERE note_id = ? ORDER BY seq", (note_id,))
+    )
+
+
+def aliases_of(db: apsw.Connection, note_id: int) -> tuple[str, ...]:
+    return tuple(
+        row[0] for row in db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (note_id,))
+    )
+
+
+def paths_named(db: apsw.Connection, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Notes whose path, file name, title or alias compares equal to `key`, each in path order."""
+    by_path = "SELECT path FROM notes WHERE path_key = ? ORDER BY path"
+    by_name = "SELECT path FROM notes WHERE name_key = ? ORDER BY path"
+    by_title = "SELECT path FROM notes WHERE title_key = ? ORDER BY path"
+    by_alias = """SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"""
+    found = [[row[0] for row in db.execute(sql, (key,))] for sql in (by_path, by_name, by_title, by_alias)]
+    return found[0], found[1], found[2], found[3]
+
+
+def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
+    """Paths of visible notes whose name or path starts with `prefix` (compared), for completion."""
+    key = compare_key(prefix)
+    sql = """SELECT path FROM notes
+             WHERE hidden IS NULL AND (substr(path_key, 1, ?) = ? OR substr(name_key, 1, ?) = ?)
+             ORDER BY path LIMIT ?"""
+    return [row[0] for row in db.execute(sql, (len(key), key, len(key), key, limit))]
+
+
+def all_names(db: apsw.Connection) -> list[str]:
+    """The paths of all notes, for guessing what a mistyped name meant."""
+    return [row[0] for row in db.execute("SELECT path FROM notes ORDER BY path")]

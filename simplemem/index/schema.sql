@@ -1,0 +1,138 @@
+-- The sidecar: a function of the vault and the settings. Delete it and it comes back equal.
+-- Raise SCHEMA_VERSION in database.py with every change here; an older file is then rebuilt, never migrated.
+
+-- Facts about the index itself: settings it was made with, whether it is complete, when it was last checked.
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Every file a link can mean: notes and attachments. `name_key` is the last segment, compared without case or Unicode form.
+CREATE TABLE files (
+    path TEXT PRIMARY KEY,
+    name_key TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX files_by_name ON files (name_key);
+
+-- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides.
+-- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` grows with every change.
+CREATE TABLE notes (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    path_key TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    title_key TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    checked_ns INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    description TEXT NOT NULL,
+    type TEXT NOT NULL,
+    created TEXT NOT NULL,
+    modified TEXT NOT NULL,
+    words INTEGER NOT NULL,
+    hidden TEXT,
+    problem TEXT,
+    embedded INTEGER NOT NULL,
+    rev INTEGER NOT NULL
+);
+CREATE INDEX notes_by_path_key ON notes (path_key);
+CREATE INDEX notes_by_name ON notes (name_key);
+CREATE INDEX notes_by_title ON notes (title_key);
+CREATE INDEX notes_by_hash ON notes (sha256);
+CREATE INDEX notes_by_modified ON notes (modified);
+CREATE INDEX notes_by_rev ON notes (rev);
+CREATE INDEX notes_to_embed ON notes (id) WHERE embedded = 0;
+
+CREATE TABLE aliases (
+    note_id INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    alias TEXT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (note_id, seq)
+) WITHOUT ROWID;
+CREATE INDEX aliases_by_key ON aliases (key);
+
+-- Tags as they are shown, and the (key, value) rows that filters ask for; value '' says that the tag is there.
+CREATE TABLE tags (
+    note_id INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    tag TEXT NOT NULL,
+    source TEXT NOT NULL,
+    PRIMARY KEY (note_id, seq)
+) WITHOUT ROWID;
+CREATE TABLE tag_pairs (
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    note_id INTEGER NOT NULL,
+    PRIMARY KEY (key, value, note_id)
+) WITHOUT ROWID;
+CREATE INDEX tag_pairs_by_note ON tag_pairs (note_id);
+
+-- The header, a row a property, its value as JSON.
+CREATE TABLE properties (
+    note_id INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (note_id, seq)
+) WITHOUT ROWID;
+
+-- Links as they stand and what they mean now. `key` is what they are looked up by, so that a file that comes, goes or
+-- moves touches only the links that could mean it.
+CREATE TABLE links (
+    source_id INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    form TEXT NOT NULL,
+    target TEXT NOT NULL,
+    subpath TEXT NOT NULL,
+    display TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    path TEXT,
+    via TEXT NOT NULL,
+    ambiguous TEXT NOT NULL,
+    PRIMARY KEY (source_id, seq)
+) WITHOUT ROWID;
+CREATE INDEX links_by_key ON links (key);
+CREATE INDEX links_by_path ON links (path) WHERE path IS NOT NULL;
+
+-- What is searched. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK in text.py).
+-- Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
+CREATE TABLE passages (
+    id INTEGER PRIMARY KEY,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    headings TEXT NOT NULL,
+    hash BLOB NOT NULL
+);
+CREATE TABLE blocks (
+    id INTEGER PRIMARY KEY,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    headings TEXT NOT NULL,
+    hash BLOB NOT NULL
+);
+
+-- One vector a passage and a block, int8. Absent until the embedder has come by.
+CREATE TABLE vectors (
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL,
+    vector BLOB NOT NULL
+);
+
+-- The three lexical legs of retrieval.md §2. Contentless: the words are here, the text is in the vault.
+CREATE VIRTUAL TABLE note_text USING fts5 (
+    title, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE VIRTUAL TABLE passage_text USING fts5 (
+    title, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE VIRTUAL TABLE block_text USING fts5 (
+    title, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+);

@@ -1,0 +1,305 @@
+"""Bring the index in step with the vault: after a change of ours, after a hint from the watcher, after a scan.
+
+A file's size and time only tell whether to read it; its hash decides. What a scan does not find is checked again before
+it is forgotten, and a vault that suddenly looks empty is not believed. Indexing writes no note.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import apsw
+
+from simplemem.errors import NotFound, SimplememError, Unreadable
+from simplemem.index import links, notes, text
+from simplemem.index.database import Database
+from simplemem.index.facts import facts_of, instant, local_time
+from simplemem.index.notes import Known, Stat
+from simplemem.note.note import Note, read_note
+from simplemem.vault.links import Named
+from simplemem.vault.vault import Entry, File, Vault
+
+Progress = Callable[[str, int, int], None]
+_BATCH = 250  # notes a transaction while many are indexed at once
+_FEW = 20  # so many notes may vanish at once without a doubt
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a pass found: the names of the memories it touched, and what it could not read."""
+
+    added: list[str] = field(default_factory=list)
+    modified: list[str] = field(default_factory=list)
+    moved: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    doubted: int = 0  # notes that seem to have vanished all at once, and were kept
+    embedded: int = 0
+    seconds: float = 0.0
+
+    def changed(self) -> set[str]:
+        """The paths of all notes whose rows are new."""
+        return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "added": len(self.added),
+            "modified": len(self.modified),
+            "moved": len(self.moved),
+            "removed": len(self.removed),
+            "embedded": self.embedded,
+            "skipped": [{"path": path, "why": why} for path, why in self.skipped],
+            "doubted": self.doubted,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A note file that was read and understood, ready to be put."""
+
+    path: str
+    note: Note
+    stat: Stat
+
+
+class Sync:
+    """Keeps one database in step with one vault. `hidden_reason` says which notes are left out of recall, and why."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        database: Database,
+        hidden_reason: Callable[[str], str | None],
+        max_note_bytes: int,
+    ) -> None:
+        self.vault = vault
+        self.database = database
+        self.hidden_reason = hidden_reason
+        self.max_note_bytes = max_note_bytes
+        self.skipped: dict[str, str] = {}  # files that are not indexed, and why
+
+    # -- a change of one file
+
+    def put_written(self, path: str, data: bytes, entry: Entry, *, came: bool) -> None:
+        """Index a note we have just written, under the lock in which it was written."""
+        note = read_note(data)
+        with self.database.writing() as db:
+            if came:
+                links.add_files(db, [path])
+            named = links.named_by(db)
+            self._put(db, _Read(path, note, _stat(entry)), named)
+            if came:
+                links.resolve_again(db, [path], named)
+
+    def forget(self, path: str) -> None:
+        """A note we have just moved away or deleted."""
+        with self.database.writing() as db:
+            found = notes.known(db, path)
+            if found is not None:
+                self._remove(db, found)
+            links.remove_files(db, [path])
+            links.resolve_again(db, [path], links.named_by(db))
+
+    def move(self, old: str, new: str, data: bytes, entry: Entry) -> None:
+        """A note we have just renamed: same id, same vectors."""
+        with self.database.writing() as db:
+            found = notes.known(db, old)
+            links.remove_files(db, [old])
+            links.add_files(db, [new])
+            if found is not None:
+                notes.rename(db, found.id, new)
+            named = links.named_by(db)
+            self._put(db, _Read(new, read_note(data), _stat(entry)), named)
+            links.resolve_again(db, [old, new], named)
+
+    # -- hints and scans
+
+    def look_at(self, paths: Iterable[str]) -> SyncReport:
+        """Paths that may have changed: files or folders, there or gone."""
+        entries: dict[str, Entry] = {}
+        known: dict[str, Known] = {}
+        files: set[str] = set()
+        with self.database.reading() as db:
+            for path in sorted(set(paths)):
+                for entry in self._entries_at(path):
+                    entries[entry.path] = entry
+                for found in [notes.known(db, path), *notes.known_below(db, path)]:
+                    if found is not None:
+                        known[found.path] = found
+                files |= _files_at(db, path)
+        return self._reconcile(entries, known, files, SyncReport())
+
+    def _entries_at(self, path: str) -> list[Entry]:
+        try:
+            entry = self.vault.entry(path)
+            return [entry] if entry is not None else self.vault.entries_below(path)
+        except SimplememError:
+            return []
+
+    def scan(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
+        """Compare the whole vault with the index. `believe` accepts that many notes are gone."""
+        began = time.perf_counter()
+        report = SyncReport()
+        entries = {entry.path: entry for entry in self.vault.scan()}
+        with self.database.reading() as db:
+            known, files = notes.all_known(db), links.all_files(db)
+        vanished = [path for path in known if path not in entries]
+        if not believe and len(vanished) > max(_FEW, len(known) // 5):
+            arrived = sum(1 for path in entries if _is_note(path) and path not in known)
+            if arrived < len(vanished) // 2:
+                report.doubted = len(vanished)
+                known = {path: found for path, found in known.items() if path in entries}
+                files &= set(entries)
+        self._reconcile(entries, known, files, report, progress)
+        report.seconds = time.perf_counter() - began
+        return report
+
+    def _reconcile(
+        self,
+        entries: dict[str, Entry],
+        known: dict[str, Known],
+        files: set[str],
+        report: SyncReport,
+        progress: Progress | None = None,
+    ) -> SyncReport:
+        """Make the rows of the files in `entries` and `known` right."""
+        came, went = entries.keys() - files, files - entries.keys()
+        went = {path for path in went if self._is_gone(path)}
+        self.skipped = {
+            path: why for path, why in self.skipped.items() if path in entries or not self._is_gone(path)
+        }
+        to_read = [
+            path
+            for path, entry in sorted(entries.items())
+            if _is_note(path) and not self._is_too_large(entry, report)
+            and ((k := known.get(path)) is None or k.may_have_changed(_stat(entry)) or k.hidden != self.hidden_reason(path))
+        ]  # fmt: skip
+        too_large = {path for path in self.skipped if path in known and path in entries}
+        gone = {
+            path: k
+            for path, k in known.items()
+            if path not in entries and (path in went or path not in files)
+        }
+        if not (came or went or to_read or gone or too_large):
+            return report
+        with self.database.writing() as db:
+            links.add_files(db, came)
+            links.remove_files(db, went)
+            named = (
+                links.named_in_memory(links.all_files(db)) if len(to_read) > _BATCH else links.named_by(db)
+            )
+        gone_by_hash: dict[str, list[Known]] = {}
+        for found in gone.values():
+            gone_by_hash.setdefault(found.sha256, []).append(found)
+        for first in range(0, len(to_read), _BATCH):
+            batch = to_read[first : first + _BATCH]
+            with self.database.writing() as db:
+                for path in batch:
+                    self._look_at_file(db, path, known.get(path), gone_by_hash, named, report)
+            if progress is not None:
+                progress("text", min(first + _BATCH, len(to_read)), len(to_read))
+        left = [found for same in gone_by_hash.values() for found in same]
+        with self.database.writing() as db:
+            for found in left:
+                if self._is_gone(found.path):
+                    self._remove(db, found)
+                    report.removed.append(found.path)
+            for path in too_large:
+                self._remove(db, known[path])
+                report.removed.append(path)
+            if came or went:
+                links.resolve_again(db, came | went, links.named_by(db) if len(came) < _BATCH else named)
+        self.database.checkpoint()
+        return report
+
+    def _look_at_file(
+        self,
+        db: apsw.Connection,
+        path: str,
+        known: Known | None,
+        gone_by_hash: dict[str, list[Known]],
+        named: Named,
+        report: SyncReport,
+    ) -> None:
+        try:
+            read = self._read(path)
+        except NotFound:
+            return  # it went while we looked; its own event or the next scan tells
+        except (Unreadable, OSError) as error:
+            report.skipped.append((path, str(error)))
+            self.skipped[path] = str(error)
+            if known is not None:
+                self._remove(db, known)
+                report.removed.append(path)
+            return
+        if (
+            known is not None
+            and known.sha256 == read.note.sha256
+            and known.hidden == self.hidden_reason(path)
+        ):
+            modified = max(instant(read.note.string("modified")) or "", local_time(read.stat.mtime_ns))
+            notes.refresh_stat(db, known.id, read.stat, modified)
+            return
+        origins = gone_by_hash.get(read.note.sha256) if known is None else None
+        if origins:
+            origin = origins.pop(0)
+            notes.rename(db, origin.id, path)
+            report.moved.append((origin.path, path))
+        else:
+            (report.added if known is None else report.modified).append(path)
+        self._put(db, read, named)
+
+    def _read(self, path: str) -> _Read:
+        file: File = self.vault.read(path)
+        return _Read(path, read_note(file.data), _stat(file.entry))
+
+    def _is_too_large(self, entry: Entry, report: SyncReport) -> bool:
+        if entry.size <= self.max_note_bytes:
+            return False
+        why = f"{entry.size} bytes; notes over {self.max_note_bytes} are not indexed"
+        report.skipped.append((entry.path, why))
+        self.skipped[entry.path] = why
+        return True
+
+    def _is_gone(self, path: str) -> bool:
+        """The second proof that a deletion asks for."""
+        try:
+            return self.vault.entry(path) is None and self.vault.root.is_dir()
+        except SimplememError:
+            return False
+
+    # -- rows
+
+    def _put(self, db: apsw.Connection, read: _Read, named: Named) -> int:
+        hidden = self.hidden_reason(read.path)
+        facts = facts_of(read.path, read.note, read.stat.mtime_ns)
+        note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden)
+        if hidden is None:
+            text.put(db, note_id, read.path, facts, new=new)
+        else:
+            text.remove(db, note_id)
+            db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
+        links.put(db, note_id, read.path, read.note, named, new=new)
+        return note_id
+
+    def _remove(self, db: apsw.Connection, found: Known) -> None:
+        text.remove(db, found.id)
+        links.remove(db, found.id)
+        notes.remove(db, found.id)
+
+
+def _is_note(path: str) -> bool:
+    return path.casefold().endswith(".md")
+
+
+def _stat(entry: Entry) -> Stat:
+    return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
+
+
+def _files_at(db: apsw.Connection, path: str) -> set[str]:
+    sql = "SELECT path FROM files WHERE path = ? OR (path >= ? || '/' AND path < ? || '0')"
+    return {row[0] for row in db.execute(sql, (path, path, path))}

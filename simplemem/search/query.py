@@ -1,0 +1,83 @@
+"""A question as the index can be asked it. Pure.
+
+Everything a person or a model types is words. Only what is unmistakably meant so is more: `"a phrase"`, `tag:x`,
+`tag:key=value`, `type:x`, `path:folder/`, and `-word` after a space. Nothing ever reaches SQLite as syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from simplemem.index.filters import quoted
+from simplemem.note.words import content_words, words_of
+
+MAX_CHARACTERS = 2_000  # of a question; the rest is not read
+_MAX_WORDS = 64
+
+_TERM = re.compile(
+    r"""(?:(?<=\s)|^)(?:
+        (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
+      | (?P<not>-)?(?P<field>tag|type|path):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
+      | -(?P<word>[^\W\d_][\w'-]{0,60})
+    )(?=\s|$)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question taken apart: the words to rank by, and what narrows."""
+
+    text: str
+    words: tuple[str, ...]
+    phrases: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    tags: dict[str, str] = field(default_factory=dict)
+    type: str = ""
+    prefix: str = ""
+
+    def expression(self) -> str:
+        """The words for FTS5: each a quoted string, any of them (AND finds nothing for a question, retrieval.md §3)."""
+        return " OR ".join(quoted(word) for word in self.words)
+
+
+def read_query(text: str) -> Query:
+    """Take a question apart. Never raises: what is not syntax on purpose is words."""
+    text = text[:MAX_CHARACTERS].replace("\0", " ")
+    phrases: list[str] = []
+    without: list[str] = []
+    tags: dict[str, str] = {}
+    found = {"type": "", "path": ""}
+    plain: list[str] = []
+    last = 0
+    for term in _TERM.finditer(text):
+        value = term["quotedvalue"] or term["value"]
+        if term["not"] or (term["phrase"] is not None and not words_of(term["phrase"])):
+            continue  # a negated field is not offered: it stays words
+        plain.append(text[last : term.start()])
+        last = term.end()
+        if term["phrase"] is not None:
+            (without if term["minus"] else phrases).append(term["phrase"])
+            if not term["minus"]:
+                plain.append(f" {term['phrase']} ")
+        elif term["word"] is not None:
+            without.append(term["word"])
+        elif term["field"] == "tag":
+            key, _, wanted = value.lstrip("#").partition("=")
+            tags[key] = wanted
+        else:
+            found[term["field"]] = value
+    plain.append(text[last:])
+    words = " ".join(plain)
+    if not words.strip() and without and not (phrases or tags or any(found.values())):
+        return Query(
+            text, _ranked_words(text)
+        )  # "-5 degrees" alone excludes nothing: there is nothing to keep
+    return Query(
+        text, _ranked_words(words), tuple(phrases), tuple(without), tags, found["type"], found["path"]
+    )
+
+
+def _ranked_words(text: str) -> tuple[str, ...]:
+    return tuple(content_words(words_of(text))[:_MAX_WORDS])

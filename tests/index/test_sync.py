@@ -1,0 +1,203 @@
+"""The index follows the vault: whatever changed, by whom, and in whatever order it is noticed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from simplemem.config import Settings
+from simplemem.index.counts import dump
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def names(store: EnhancedStore, query: str) -> list[str]:
+    return [hit.name for hit in store.search(query, mode="text", limit=50).hits]
+
+
+def assert_equals_rebuilt(store: EnhancedStore, folder: Path) -> None:
+    """Row for row, and word for word."""
+    settings = store.settings.model_copy(update={"db": folder / "rebuilt.db"})
+    (folder / "rebuilt.db").unlink(missing_ok=True)
+    with EnhancedStore(store.root, settings) as fresh:
+        fresh.sync()
+        with store._index.snapshot() as ours, fresh._index.snapshot() as theirs:
+            assert list(dump(ours)) == list(dump(theirs))
+
+
+def test_a_scan_finds_what_came_changed_and_went(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", "apple")
+    write("b.md", "banana")
+    plain_store.sync()
+    write("a.md", "apricot, which is longer")
+    (vault / "b.md").unlink()
+    write("sub/c.md", "cherry")
+    report = plain_store.sync()
+    assert (report.added, report.modified, report.removed) == (["sub/c.md"], ["a.md"], ["b.md"])
+    assert names(plain_store, "apple banana") == []
+    assert names(plain_store, "apricot") == ["a"]
+    assert names(plain_store, "cherry") == ["sub/c"]
+
+
+def test_an_unchanged_vault_is_not_read_again(plain_store: EnhancedStore, write: Write) -> None:
+    file = write("a.md", "apple")
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    plain_store.sync()
+    report = plain_store.sync()
+    assert report.changed() == set()
+
+
+def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    file = write("a.md", "apple")
+    plain_store.sync()
+    before = file.stat()
+    file.write_text("grape")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    plain_store.sync()
+    assert names(plain_store, "grape") == ["a"]
+
+
+def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("old name.md", "The harbour crane was repaired in spring.\n")
+    store.sync()
+    with store._index.snapshot() as db:
+        before = db.execute("SELECT id FROM notes").get
+    (vault / "old name.md").rename(vault / "new name.md")
+    report = store.sync()
+    assert report.moved == [("old name.md", "new name.md")]
+    with store._index.snapshot() as db:
+        assert db.execute("SELECT id FROM notes").get == before
+    assert names(store, "crane") == ["new name"]
+
+
+def test_a_changed_header_embeds_nothing_again(store: EnhancedStore, write: Write) -> None:
+    write("a.md", "---\ntitle: Crane\n---\nThe harbour crane.\n")
+    store.sync()
+    write("a.md", "---\ntitle: Crane\ntags: [harbour]\n---\nThe harbour crane.\n")
+    report = store.sync()
+    assert report.modified == ["a.md"]
+    assert report.embedded == 0
+    assert store.state().pending == 0
+
+
+def test_a_vault_that_suddenly_looks_empty_is_not_believed(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    for k in range(40):
+        write(f"notes/n{k}.md", f"plum {k}")
+    plain_store.sync()
+    shutil.move(vault / "notes", vault.parent / "unmounted")
+    report = plain_store.sync()
+    assert report.doubted == 40
+    assert plain_store.state().state == "partial"
+    assert plain_store.state().notes == 40
+    shutil.move(vault.parent / "unmounted", vault / "notes")
+    plain_store.sync()
+    assert plain_store.state().state == "ready"
+    shutil.rmtree(vault / "notes")
+    assert len(plain_store.sync(believe=True).removed) == 40
+
+
+def test_a_whole_folder_renamed_is_no_deletion(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    for k in range(40):
+        write(f"notes/n{k}.md", f"plum number {k}")
+    plain_store.sync()
+    (vault / "notes").rename(vault / "archive")
+    report = plain_store.sync()
+    assert (len(report.moved), report.doubted) == (40, 0)
+    assert set(names(plain_store, "plum")) == {f"archive/n{k}" for k in range(40)}
+
+
+def test_links_are_resolved_again_when_their_target_comes_goes_and_moves(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", "[[Target]]")
+    plain_store.sync()
+    assert plain_store.inspect()["a.md"]["unresolved"] == ["Target"]
+    write("x/Target.md", "far")
+    plain_store.sync()
+    assert plain_store.inspect()["a.md"]["links"] == ["x/Target.md"]
+    write("Target.md", "near")
+    plain_store.sync()
+    assert plain_store.inspect()["a.md"]["links"] == ["Target.md"]
+    (vault / "Target.md").unlink()
+    plain_store.sync()
+    assert plain_store.inspect()["a.md"]["links"] == ["x/Target.md"]
+
+
+def test_an_attachment_that_comes_and_goes_is_followed(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", "![[plan.png]]")
+    plain_store.sync()
+    write("files/plan.png", b"\x89PNG")
+    plain_store.sync()
+    assert plain_store.inspect()["a.md"]["attachments"] == ["files/plan.png"]
+    (vault / "files/plan.png").unlink()
+    plain_store.sync()
+    assert plain_store.inspect()["a.md"]["unresolved"] == ["plan.png"]
+
+
+def test_one_bad_file_never_hurts_the_others(plain_store: EnhancedStore, write: Write) -> None:
+    write("good.md", "pear")
+    write("binary.md", b"\x00\x01\x02pear\xff\xfe")
+    write("latin.md", "p\xeache pear".encode("latin-1"))
+    write("deep.md", "---\na: " + "[" * 50_000 + "\n---\npear")
+    write("huge.md", b"pear " * 2_000_000)
+    report = plain_store.sync()
+    assert {"good", "latin", "deep"} <= set(names(plain_store, "pear"))
+    assert [path for path, _ in report.skipped] == ["huge.md"]
+    assert "huge.md" in [row["path"] for row in plain_store.stats()["skipped"]]
+
+
+def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, write: Write) -> None:
+    write(".obsidian/app.json", '{"userIgnoreFilters": ["archive/"]}')
+    write("archive/Old.md", "quince")
+    write("a.md", "[[Old]] quince")
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+        assert names(store, "quince") == ["a"]
+        assert store.inspect()["a.md"]["links"] == ["archive/Old.md"]
+        write(".obsidian/app.json", "{}")
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+        assert set(names(store, "quince")) == {"a", "archive/Old"}
+
+
+def test_indexing_writes_no_note(store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("a.md", "\ufeff---\r\ntags:\r\n- x\r\n---\r\nbody without a last line end")
+    write("b.md", "---\nbroken: [\n---\ntext\n")
+    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    times = {path: path.stat().st_mtime_ns for path in before}
+    store.sync()
+    store.search("body")
+    store.sync(rebuild=True)
+    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+    assert {path: path.stat().st_mtime_ns for path in before} == times
+
+
+def test_after_many_changes_the_index_equals_a_rebuilt_one(
+    store: EnhancedStore, write: Write, vault: Path, tmp_path: Path
+) -> None:
+    for k in range(12):
+        write(
+            f"f{k % 3}/n{k}.md",
+            f"---\ntags: [t{k % 4}]\naliases: [Alias {k}]\n---\n# H{k}\n\n[[n{(k * 5) % 12}]] word{k} #in{k}\n",
+        )
+    store.sync()
+    store.create("new", "[[n3]] [[Alias 4]]", {"tags": {"status": "done"}})
+    store.move("n3", "f0/renamed")
+    store.update("f1/n4", append="more [[renamed]]\n")
+    store.change_tags("n5", {"status": "open"})
+    store.delete("n6")
+    (vault / "f2" / "n8.md").rename(vault / "n8.md")
+    write("f0/n0.md", "rewritten by hand\n")
+    store.sync()
+    assert_equals_rebuilt(store, tmp_path)

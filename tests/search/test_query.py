@@ -1,0 +1,61 @@
+"""A question is words, unless it is unmistakably meant to be more."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.search.query import read_query
+
+
+def test_words_that_only_hold_a_sentence_together_are_left_out() -> None:
+    assert read_query("What did we decide about the harbour crane?").words == ("decide", "harbour", "crane")
+
+
+def test_a_question_of_such_words_alone_keeps_them() -> None:
+    assert read_query("who is it").words == ("who", "is", "it")
+
+
+def test_quotes_fields_and_a_minus_are_syntax_when_they_stand_alone() -> None:
+    query = read_query('crane "north pier" tag:status=done tag:#todo type:decision path:projects/ -rust')
+    assert query.words == ("crane", "north", "pier")
+    assert query.phrases == ("north pier",)
+    assert query.without == ("rust",)
+    assert query.tags == {"status": "done", "todo": ""}
+    assert (query.type, query.prefix) == ("decision", "projects/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "multi-agent",
+        "38.101",
+        "C++",
+        "foo/bar",
+        "a AND b NOT c",
+        "NEAR(x y)",
+        "col:x",
+        "20 -5 degrees",
+        'odd " quote',
+    ],
+)
+def test_everything_else_is_only_words(text: str) -> None:
+    query = read_query(text)
+    assert not (query.phrases or query.without or query.tags or query.type or query.prefix)
+    assert query.words
+
+
+def test_two_characters_of_an_unspaced_script_are_a_word() -> None:
+    assert read_query("京都の").words == ("京都", "都の")
+
+
+@given(st.text(max_size=200))
+def test_no_text_is_ever_syntax_to_sqlite(text: str) -> None:
+    db = apsw.Connection(":memory:")
+    db.execute("CREATE VIRTUAL TABLE t USING fts5 (x)").fetchall()
+    db.execute("INSERT INTO t VALUES ('some words')").fetchall()
+    query = read_query(text)
+    if query.words:
+        db.execute("SELECT * FROM t WHERE t MATCH ?", (query.expression(),)).fetchall()
