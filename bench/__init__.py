@@ -1,0 +1,1 @@
+"""What is measured, as commands that print figures. Nothing here asserts a duration."""

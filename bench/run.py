@@ -1,0 +1,184 @@
+"""The figures of docs/performance.md: `make bench`, or `python bench/run.py --notes 10000`.
+
+CPU seconds of this machine, and ratios; wall time only where waiting is the point. A vault is made afresh in a temporary
+folder each time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.vaults import make_queries, make_vault  # noqa: E402
+from simplemem.config import load_settings  # noqa: E402
+from simplemem.store import EnhancedStore  # noqa: E402
+
+COMMAND = [sys.executable, "-m", "simplemem"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--queries", type=int, default=200)
+    given = parser.parse_args()
+    with _room() as room:
+        vault = room / "vault"
+        make_vault(vault, given.notes)
+        print(f"{given.notes} notes, {sum(p.stat().st_size for p in vault.rglob('*.md')) / 1e6:.1f} MB")
+        for measure in (cold, unchanged, searching, filtered, one_shot, writing, editing_by_hand):
+            measure(vault, given.queries)
+
+
+def cold(vault: Path, _: int) -> None:
+    """From no index to text, and to vectors."""
+    with EnhancedStore(vault) as store:
+        text = _cpu(lambda: store.sync(embed=False))
+        vectors = _cpu(lambda: store.sync())
+        size = store._index.path.stat().st_size / 1e6
+    print(
+        f"cold index: text searchable after {text:.2f} s cpu, with vectors after {text + vectors:.2f} s; {size:.0f} MB"
+    )
+
+
+def unchanged(vault: Path, _: int) -> None:
+    """A start on a vault that has not changed."""
+    with EnhancedStore(vault) as store:
+        print(f"unchanged scan: {statistics.median(_cpu(store.sync) for _ in range(5)):.3f} s cpu")
+
+
+def searching(vault: Path, count: int) -> None:
+    """Searches in a process that stays."""
+    queries = make_queries(count)
+    with EnhancedStore(vault) as store:
+        _keep_vectors(store)
+        store.search(queries[0])
+        for mode in ("hybrid", "text", "semantic"):
+            times = sorted(1000 * _cpu(lambda q=query, m=mode: store.search(q, mode=m)) for query in queries)
+            print(f"search {mode}: p50 {_at(times, 0.5):.1f} ms, p95 {_at(times, 0.95):.1f} ms cpu")
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"resident at most: {memory:.0f} MB")
+
+
+def filtered(vault: Path, count: int) -> None:
+    """Searches narrowed by a tag and a folder."""
+    from simplemem.memory import Filter
+
+    queries = make_queries(count)
+    narrow = Filter.of(tags={"status": "done"}, prefix="area-1")
+    with EnhancedStore(vault) as store:
+        _keep_vectors(store)
+        store.search(queries[0])
+        times = sorted(1000 * _cpu(lambda q=query: store.search(q, filter=narrow)) for query in queries)
+        print(f"search filtered: p50 {_at(times, 0.5):.1f} ms, p95 {_at(times, 0.95):.1f} ms cpu")
+
+
+def one_shot(vault: Path, _: int) -> None:
+    """Commands, from start to end."""
+    for words in (
+        ["--help"],
+        ["search", "bada komi", "--vault", str(vault)],
+        ["list", "--vault", str(vault)],
+    ):
+        times = [_child_cpu([*COMMAND, *words]) for _ in range(5)]
+        print(f"simplemem {words[0]}: {statistics.median(times):.2f} s cpu")
+
+
+def writing(vault: Path, _: int) -> None:
+    """A write, with and without waiting for the disk."""
+    for durability in ("full", "fast"):
+        settings = load_settings({"write.durability": durability, "embed.provider": "none"})
+        with EnhancedStore(vault, settings) as store:
+            store.create(f"bench/{durability}", "First line.")
+            walls, cpus = [], []
+            for k in range(100):
+                began = time.perf_counter()
+                cpus.append(
+                    1000 * _cpu(lambda k=k, d=durability: store.update(f"bench/{d}", append=f"line {k}"))
+                )
+                walls.append(1000 * (time.perf_counter() - began))
+            print(
+                f"write, durability {durability}: {statistics.median(walls):.1f} ms wall, {statistics.median(cpus):.1f} ms cpu"
+            )
+    shutil.rmtree(vault / "bench")
+
+
+def editing_by_hand(vault: Path, _: int) -> None:
+    """From the save of an editor to the first search that finds it, with `index --watch` beside."""
+    watcher = subprocess.Popen(
+        [*COMMAND, "index", "--watch", "--vault", str(vault)], stdout=subprocess.DEVNULL
+    )
+    try:
+        with EnhancedStore(vault, load_settings({"embed.provider": "none"})) as store:
+            note = next(vault.rglob("*.md"))
+            waits = []
+            _wait_for(store, note, "warmup")
+            for k in range(10):
+                began = time.perf_counter()
+                _wait_for(store, note, f"handmade{k}word")
+                waits.append(1000 * (time.perf_counter() - began))
+            print(
+                f"hand edit to searchable: median {statistics.median(waits):.0f} ms, most {max(waits):.0f} ms wall"
+            )
+    finally:
+        watcher.terminate()
+        watcher.wait()
+
+
+def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
+    """Save as an editor does, then ask the index alone (a search would look at the note again by itself)."""
+    fresh = note.with_suffix(".saving")
+    fresh.write_bytes(note.read_bytes() + f"\n{word}\n".encode())
+    os.replace(fresh, note)
+    deadline = time.monotonic() + 30
+    while not store._index.leg("note", f'"{word}"', 1, None):
+        if time.monotonic() > deadline:
+            raise SystemExit("an edit by hand was not seen in 30 s")
+        time.sleep(0.002)
+
+
+def _keep_vectors(store: EnhancedStore) -> None:
+    embedder, _ = store._ready_embedder()
+    if embedder is not None:
+        store._index.keep_vectors_in_memory(embedder.dimension)
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def _child_cpu(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _at(times: list[float], share: float) -> float:
+    return times[min(len(times) - 1, int(len(times) * share))]
+
+
+@contextmanager
+def _room() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="simplemem-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

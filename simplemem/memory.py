@@ -1,0 +1,267 @@
+"""The values that the store gives and takes: a memory, a hit, a list, the outcome of a write. Plain and frozen."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from simplemem.errors import Invalid
+from simplemem.note.tags import parse_tag_request
+
+
+class Value:
+    """Anything below can be shown to a program as plain JSON."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Value):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value != value:
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState(Value):
+    """How far the index can be trusted just now. `pending` notes wait for their vectors or, while indexing, to be read."""
+
+    state: Literal["ready", "indexing", "partial"]
+    notes: int
+    pending: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Value):
+    """Which memories take part. Names and dates are as a person gives them; the store resolves them."""
+
+    tags: Mapping[str, str] = field(default_factory=dict)  # "" asks only that the tag is there
+    require_all: bool = False
+    type: str = ""
+    prefix: str = ""
+    since: str = ""
+    until: str = ""
+    link_to: str = ""
+    linked_by: str = ""
+
+    @classmethod
+    def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
+        """A filter from forgiving arguments: tags as map, list, text or JSON; None for what is not given."""
+        wanted: dict[str, str] = {}
+        for key, value in (parse_tag_request(tags) if tags not in (None, "", [], {}) else {}).items():
+            if value is None or value is False:
+                raise Invalid(
+                    f"a tag filter cannot ask for {key} = {value}",
+                    hint='Use "" to ask that the tag is there.',
+                )
+            wanted[key] = "" if value is True else str(value)
+        return cls(tags=wanted, **{key: value for key, value in fields.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOut(Value):
+    """A link as it stands in a memory. `target` is the name of the memory or file it leads to, or its text if nowhere."""
+
+    target: str
+    resolved: bool
+    kind: str
+    line: int
+    display: str = ""
+    ambiguous: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Value):
+    """One memory, read whole. `content` is the body without the header, `text` the whole file."""
+
+    name: str
+    path: str
+    title: str
+    description: str
+    type: str
+    created: str | None
+    modified: str
+    tags: tuple[str, ...]
+    tag_map: Mapping[str, Any]
+    aliases: tuple[str, ...]
+    frontmatter: Mapping[str, Any]
+    content: str
+    text: str
+    sha256: str
+    links: tuple[LinkOut, ...]
+    backlinks: tuple[str, ...]
+    headings: tuple[tuple[int, str, int], ...]
+    tokens: int
+    problem: str | None = None
+    version: str | None = None
+    content_line: int = 1  # the line of the file on which `content` begins
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Value):
+    """A memory in a list."""
+
+    name: str
+    path: str
+    title: str
+    description: str
+    type: str
+    tags: tuple[str, ...]
+    created: str | None
+    modified: str
+    size: int
+    sha256: str
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Value):
+    """Part of a list. Pass `next_cursor` to go on; None at the end."""
+
+    items: tuple[Listed, ...]
+    next_cursor: str | None
+    total: int
+    index: IndexState
+
+
+@dataclass(frozen=True, slots=True)
+class Hit(Value):
+    """A memory that answers a question: enough to answer from and to cite."""
+
+    name: str
+    title: str
+    description: str
+    type: str
+    score: float
+    snippet: str
+    heading: str
+    line: int
+    tags: tuple[str, ...]
+    created: str | None
+    modified: str
+    sha256: str
+    why: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Value):
+    """The answer to a search. `degraded` says in a sentence what was missing, and is empty when nothing was."""
+
+    query: str
+    mode: str
+    hits: tuple[Hit, ...]
+    index: IndexState
+    explain: Mapping[str, Any] | None = None
+    degraded: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlink(Value):
+    """A memory that leads here: by a link, with the line it stands in, or by its meaning."""
+
+    name: str
+    title: str
+    kind: Literal["link", "semantic"]
+    form: str
+    snippet: str
+    line: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pack(Value):
+    """A context pack. `left_out` pieces found no room in the budget."""
+
+    query: str
+    text: str
+    tokens: int
+    items: tuple[Mapping[str, Any], ...]
+    left_out: int
+    index: IndexState
+    degraded: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved(Value):
+    """A write that is on the disk. `changed` is False when the note already was what was wanted."""
+
+    name: str
+    path: str
+    sha256: str
+    previous_sha256: str | None
+    changed: bool
+    version: str
+    tags: tuple[str, ...]
+    tag_map: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved(Value):
+    """A memory under its new name, and the memories whose links were written again."""
+
+    name: str
+    path: str
+    previous_name: str
+    sha256: str
+    rewritten: tuple[str, ...]
+    version: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted(Value):
+    """A memory that is in the trash. `version` brings it back."""
+
+    name: str
+    version: str
+    links_left_unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undone(Value):
+    """A change that was taken back, which can itself be undone."""
+
+    name: str
+    sha256: str | None
+    version: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry(Value):
+    """One change of one memory."""
+
+    version: str
+    name: str
+    new_name: str | None
+    when: str
+    op: str
+    who: str
+    tool: str
+    reason: str
+    before: str | None
+    sha256: str | None
+    diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Value):
+    """Something the doctor noticed."""
+
+    check: str
+    level: Literal["error", "warning", "note"]
+    path: str
+    message: str
+    hint: str = ""

@@ -1,0 +1,103 @@
+"""Which vault, and which settings: flag, environment, file, default, in that order."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import (
+    EXAMPLE_CONFIG,
+    Settings,
+    find_vault,
+    known_keys,
+    load_settings,
+    settings_with_sources,
+)
+from simplemem.errors import Invalid
+
+
+def user_file(tmp_path: Path, text: str) -> dict[str, str]:
+    file = tmp_path / "config" / "simplemem" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+
+def vault_file(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "vault" / ".simplemem" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return tmp_path / "vault"
+
+
+def test_a_flag_beats_the_environment_beats_the_vault_beats_the_user(tmp_path: Path) -> None:
+    env = user_file(
+        tmp_path, "[search]\nlimit = 7\n[history]\nkeep_days = 7\n[index]\nscan_minutes = 7\nmax_note_mb = 7"
+    )
+    vault = vault_file(tmp_path, "[history]\nkeep_days = 8\n[index]\nscan_minutes = 8\nmax_note_mb = 8")
+    env |= {"SIMPLEMEM_INDEX_SCAN_MINUTES": "9", "SIMPLEMEM_INDEX_MAX_NOTE_MB": "9"}
+    settings = load_settings({"index.max_note_mb": 10, "search.limit": None}, vault=vault, env=env)
+    assert (settings.search.limit, settings.history.keep_days) == (7, 8)
+    assert (settings.index.scan_minutes, settings.index.max_note_mb) == (9, 10)
+    sources = {
+        key: source
+        for key, _, source in settings_with_sources({"index.max_note_mb": 10}, vault=vault, env=env)
+    }
+    assert sources["index.max_note_mb"] == "flag"
+    assert sources["index.scan_minutes"] == "$SIMPLEMEM_INDEX_SCAN_MINUTES"
+    assert sources["write.durability"] == "default"
+
+
+def test_an_unknown_key_is_named_with_the_nearest_known_one(tmp_path: Path) -> None:
+    with pytest.raises(Invalid) as caught:
+        load_settings(env=user_file(tmp_path, "[search]\nlimits = 3"))
+    assert "search.limits" in caught.value.message
+    assert "search.limit" in caught.value.hint
+
+
+def test_a_wrong_value_says_where_it_came_from(tmp_path: Path) -> None:
+    with pytest.raises(Invalid) as caught:
+        load_settings(env={"SIMPLEMEM_SEARCH_LIMIT": "many"})
+    assert "$SIMPLEMEM_SEARCH_LIMIT" in caught.value.message
+
+
+@pytest.mark.parametrize("line", ['vault = "/"', 'db = "/etc/index.db"'])
+def test_a_vault_cannot_say_where_to_read_or_write(tmp_path: Path, line: str) -> None:
+    with pytest.raises(Invalid):
+        load_settings(vault=vault_file(tmp_path, line), env={"XDG_CONFIG_HOME": str(tmp_path)})
+
+
+def test_broken_toml_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="not valid TOML"):
+        load_settings(env=user_file(tmp_path, "limit = = 3"))
+
+
+def test_the_example_shows_every_setting_with_its_default() -> None:
+    uncommented = "\n".join(
+        line.removeprefix("# ") for line in EXAMPLE_CONFIG.split("\n") if " = " in line or line[:1] == "["
+    )
+    shown = tomllib.loads(uncommented)
+    named = {f"{table}.{key}" for table, keys in shown.items() if isinstance(keys, dict) for key in keys}
+    named |= {key for key, value in shown.items() if not isinstance(value, dict)}
+    assert named == set(known_keys())
+    shown.pop("vault"), shown.pop("db")
+    assert Settings.model_validate(shown) == Settings()
+
+
+def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", tmp_path / "work" / "deep"
+    here.mkdir(parents=True)
+    none: dict[str, str] = {"XDG_CONFIG_HOME": str(tmp_path / "nowhere")}
+    assert find_vault(env=none, cwd=here, home=home) == home / "simplemem"
+    (here / ".memories").mkdir()
+    assert find_vault(env=none, cwd=here, home=home) == here / ".memories"
+    (tmp_path / "work" / ".simplemem").mkdir()
+    assert find_vault(env=none, cwd=here, home=home) == tmp_path / "work"
+    configured = user_file(tmp_path, f'vault = "{tmp_path / "set"}"')
+    assert find_vault(env=configured, cwd=here, home=home) == tmp_path / "set"
+    assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == Path("/env")
+    assert (
+        find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"
+    )
