@@ -21,9 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.vaults import make_queries, make_vault  # noqa: E402
-from simplemem.config import load_settings  # noqa: E402
-from simplemem.store import EnhancedStore  # noqa: E402
+from bench.vaults import make_queries, make_vault
+from simplemem.config import load_settings
+from simplemem.store import EnhancedStore
 
 COMMAND = [sys.executable, "-m", "simplemem"]
 
@@ -104,9 +104,7 @@ def writing(vault: Path, _: int) -> None:
             walls, cpus = [], []
             for k in range(100):
                 began = time.perf_counter()
-                cpus.append(
-                    1000 * _cpu(lambda k=k, d=durability: store.update(f"bench/{d}", append=f"line {k}"))
-                )
+                cpus.append(1000 * _cpu(lambda k=k, d=durability: store.update(f"bench/{d}", append=f"line {k}")))
                 walls.append(1000 * (time.perf_counter() - began))
             print(
                 f"write, durability {durability}: {statistics.median(walls):.1f} ms wall, {statistics.median(cpus):.1f} ms cpu"
@@ -116,9 +114,7 @@ def writing(vault: Path, _: int) -> None:
 
 def editing_by_hand(vault: Path, _: int) -> None:
     """From the save of an editor to the first search that finds it, with `index --watch` beside."""
-    watcher = subprocess.Popen(
-        [*COMMAND, "index", "--watch", "--vault", str(vault)], stdout=subprocess.DEVNULL
-    )
+    watcher = subprocess.Popen([*COMMAND, "index", "--watch", "--vault", str(vault)], stdout=subprocess.DEVNULL)
     try:
         with EnhancedStore(vault, load_settings({"embed.provider": "none"})) as store:
             note = next(vault.rglob("*.md"))
@@ -128,9 +124,7 @@ def editing_by_hand(vault: Path, _: int) -> None:
                 began = time.perf_counter()
                 _wait_for(store, note, f"handmade{k}word")
                 waits.append(1000 * (time.perf_counter() - began))
-            print(
-                f"hand edit to searchable: median {statistics.median(waits):.0f} ms, most {max(waits):.0f} ms wall"
-            )
+            print(f"hand edit to searchable: median {statistics.median(waits):.0f} ms, most {max(waits):.0f} ms wall")
     finally:
         watcher.terminate()
         watcher.wait()

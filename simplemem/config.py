@@ -75,9 +75,7 @@ class Settings(_Section):
     db: Path | None = None
     read_only: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    max_memory_length: int | None = (
-        None  # characters of plain text; None is what the profile says, 0 is no limit
-    )
+    max_memory_length: int | None = None  # characters of plain text; None is what the profile says, 0 is no limit
     search: SearchSettings = SearchSettings()
     embed: EmbedSettings = EmbedSettings()
     history: HistorySettings = HistorySettings()
@@ -204,9 +202,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         where = sources.get(key, "")
-        raise Invalid(
-            f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}"
-        ) from error
+        raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
 
 def find_vault(

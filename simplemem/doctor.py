@@ -112,9 +112,7 @@ def _broken_links(index: Index) -> Iterator[Finding]:
             yield Finding("links", "note", link.source, f"line {link.line}: [[{link.target}]] leads nowhere")
         elif link.ambiguous:
             others = ", ".join(name_of(path) for path in link.ambiguous)
-            yield Finding(
-                "links", "note", link.source, f"line {link.line}: [[{link.target}]] could mean {others}"
-            )
+            yield Finding("links", "note", link.source, f"line {link.line}: [[{link.target}]] could mean {others}")
 
 
 def _stray_files(vault: Vault) -> Iterator[Finding]:

@@ -29,9 +29,7 @@ class Edit:
     new: str
 
 
-def new_text(
-    name: str, content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False
-) -> str:
+def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
     """The text of a note that is made by us: a header as Obsidian writes it, a blank line, the content. With
     `tags_as_map` its tags are the map that the original simplemem wrote."""
     properties: dict[str, Any] = {}
@@ -46,9 +44,7 @@ def new_text(
         given.pop(held or key, None)
     extra: dict[str, Any] = {}
     if tags_as_map and request not in (None, "", [], {}):
-        properties["tags"] = {
-            key: value for key, value in parse_tag_request(request).items() if value is not None
-        }
+        properties["tags"] = {key: value for key, value in parse_tag_request(request).items() if value is not None}
     elif request not in (None, "", [], {}):
         tags, extra = tags_for_new_note(parse_tag_request(request))
         if tags:
@@ -102,9 +98,7 @@ def apply_edits(note: Note, edits: Sequence[Edit]) -> str:
     head, body = note.text[:start], note.text[start:]
     for edit in edits:
         if not edit.old:
-            raise Invalid(
-                "an edit has no text to replace", hint="Give `old` as it stands in the note, or use append."
-            )
+            raise Invalid("an edit has no text to replace", hint="Give `old` as it stands in the note, or use append.")
         old = edit.old if edit.old in body else _in_line_ends_of(note.text, edit.old)
         count = body.count(old)
         if count == 0:

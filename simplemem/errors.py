@@ -46,9 +46,7 @@ class NotFound(SimplememError):
 
     code = "not_found"
 
-    def __init__(
-        self, message: str, *, hint: str = "", candidates: Sequence[str] = (), **details: Any
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "", candidates: Sequence[str] = (), **details: Any) -> None:
         if candidates:
             details["candidates"] = list(candidates)
         super().__init__(message, hint=hint, **details)

@@ -81,9 +81,7 @@ class Recall:
             if mode == "semantic" and vector is None:
                 mode = "text"
                 degraded = degraded or "Searched by words only: the setting embed.provider is none."
-            ranked = rank(
-                self._index, query.expression(), vector, ids, mode, self._settings.search.lexical_weight
-            )
+            ranked = rank(self._index, query.expression(), vector, ids, mode, self._settings.search.lexical_weight)
             near_the_cut = ranked[: limit * 2 + 20]
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
@@ -208,9 +206,7 @@ class Recall:
 
     # -- backlinks
 
-    def backlinks(
-        self, path: str, query: str | None, limit: int, kinds: Sequence[str]
-    ) -> tuple[Backlink, ...]:
+    def backlinks(self, path: str, query: str | None, limit: int, kinds: Sequence[str]) -> tuple[Backlink, ...]:
         """Memories that lead to this one: links first, then those nearest in meaning; by a query when one is given."""
         limit = _within(limit, 1, MAX_LIMIT, "limit")
         unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
@@ -246,9 +242,7 @@ class Recall:
             return []
         near = self._index.nearest(vector, None, limit * 4)
         scored = ((max(n.passage, n.score), note) for note, n in near.items() if note != row.id)
-        best = sorted(
-            (pair for pair in scored if pair[0] >= _SEMANTIC_FLOOR), key=lambda p: (-round(p[0], 6), p[1])
-        )
+        best = sorted((pair for pair in scored if pair[0] >= _SEMANTIC_FLOOR), key=lambda p: (-round(p[0], 6), p[1]))
         rows = self._index.rows(note for _, note in best[: limit * 2])
         found = []
         for score, note_id in best[: limit * 2]:
@@ -259,9 +253,7 @@ class Recall:
             place = self._nearest_place(note_id, vector)
             shown = snippet(text, place, None, 200) if place is not None else other.description
             line = place.line if place is not None else 1
-            found.append(
-                Backlink(name_of(other.path), other.title, "semantic", "", shown, line, round(score, 4))
-            )
+            found.append(Backlink(name_of(other.path), other.title, "semantic", "", shown, line, round(score, 4)))
         return found[:limit]
 
     def _by_query(self, items: list[Backlink], text: str) -> list[Backlink]:

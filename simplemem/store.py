@@ -166,7 +166,9 @@ class EnhancedStore:
             if embedder is None:
                 self._index.adopt(None)
             else:
-                report.embedded = fill.fill(self.vault, self._index.database, embedder, progress)
+                report.embedded = fill.fill(
+                    self.vault, self._index.database, embedder, progress, ready=self._sync.waiting
+                )
         return report
 
     def _scan(self, progress: Progress | None, *, believe: bool) -> SyncReport:
@@ -219,9 +221,7 @@ class EnhancedStore:
         if not self._scanned:
             return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
         if self._doubted:
-            reason = (
-                f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
-            )
+            reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
             return IndexState("partial", notes, pending, reason)
         if pending and self.settings.embed.provider != "none":
             return IndexState(
@@ -302,9 +302,7 @@ class EnhancedStore:
                     self._embedder_missing = f"Searching by words only: {error.message}."
                     _LOG.warning("no embedder: %s", error)
                 if self._embedder is None and not self._embedder_missing:
-                    self._embedder_missing = (
-                        "Searching by words only, as the setting embed.provider = none says."
-                    )
+                    self._embedder_missing = "Searching by words only, as the setting embed.provider = none says."
                 if self._embedder is not None:
                     self._index.adopt(self._embedder)
                     if self._keeper is not None:
@@ -385,11 +383,7 @@ class EnhancedStore:
         data = self.vault.history.content(sha256)
         if data is None:
             for path in (version.new_path, version.path):
-                if (
-                    path is not None
-                    and self._entry(path) is not None
-                    and (f := self.vault.read(path)).sha256 == sha256
-                ):
+                if path is not None and self._entry(path) is not None and (f := self.vault.read(path)).sha256 == sha256:
                     return f.data
         return data
 
@@ -444,13 +438,13 @@ class EnhancedStore:
             found.append(LinkOut(shown, meant.path is not None, kind, link.line, link.display, others))
         return tuple(found)
 
-    def list(  # noqa: A003
+    def list(
         self,
         *,
         filter: Filter | None = None,
         sort: str = "modified",
         limit: int = 50,
-        cursor: str | None = None,  # noqa: A002
+        cursor: str | None = None,
     ) -> Page:
         """Memories that pass a filter, newest first unless told otherwise."""
         return self._healing(lambda: self._recall.list(filter or Filter(), sort, limit, cursor))
@@ -570,9 +564,7 @@ class EnhancedStore:
         path = self._path_of(name)
         data = _encoded(text)
         with self.vault.lock():
-            return self._saved(
-                self.vault.replace(path, data, if_sha256, Change(tool, who, reason)), data, came=False
-            )
+            return self._saved(self.vault.replace(path, data, if_sha256, Change(tool, who, reason)), data, came=False)
 
     def change_tags(
         self,
@@ -588,13 +580,9 @@ class EnhancedStore:
         changes = parse_tag_request(tags)
         if not changes:
             raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
-        return self._change(
-            name, lambda note: change_tags(note.text, changes), if_sha256, Change(tool, who, reason)
-        )
+        return self._change(name, lambda note: change_tags(note.text, changes), if_sha256, Change(tool, who, reason))
 
-    def _change(
-        self, name: str, changed: Callable[[Note], str], if_sha256: str | None, change: Change
-    ) -> Saved:
+    def _change(self, name: str, changed: Callable[[Note], str], if_sha256: str | None, change: Change) -> Saved:
         """Read, change, replace; again from the start when somebody else was faster and no hash was named."""
         self._must_write()
         path = self._path_of(name)
@@ -657,9 +645,7 @@ class EnhancedStore:
         told = list(warnings)
         entry = written.entry
         if written.changed and entry is not None:
-            told += self._indexed(
-                written.path, lambda: self._sync.put_written(written.path, data, entry, came=came)
-            )
+            told += self._indexed(written.path, lambda: self._sync.put_written(written.path, data, entry, came=came))
         self._index_rewrites(rewrites)
         if written.changed:
             self._tell({name_of(written.path), *(name_of(r.path) for r, _ in rewrites)})
@@ -762,9 +748,7 @@ class EnhancedStore:
                     f"{name_of(path)} has a link that should follow, but it cannot be changed: {note.problem}"
                 )
                 continue
-            found.append(
-                (Rewrite(path, file.sha256, _encoded(text)), f"{name_of(moved.new)} has the same name")
-            )
+            found.append((Rewrite(path, file.sha256, _encoded(text)), f"{name_of(moved.new)} has the same name"))
         return found, warnings
 
     def delete(
@@ -790,9 +774,7 @@ class EnhancedStore:
 
     # -- the past
 
-    def history(
-        self, name: str | None = None, *, limit: int = 20, diff: bool = False
-    ) -> tuple[HistoryEntry, ...]:
+    def history(self, name: str | None = None, *, limit: int = 20, diff: bool = False) -> tuple[HistoryEntry, ...]:
         """Changes of one memory, or of all, newest first."""
         path = None if name is None else self._path_with_a_past(name)
         return tuple(self._entry_of(version, diff) for version in self.vault.history.versions(path, limit))
@@ -874,9 +856,7 @@ class EnhancedStore:
             "state": self.state().as_dict(),
             "embedder": database.meta("embedder") or self.settings.embed.provider,
             "index_path": str(self._index.path),
-            "index_bytes": sum(
-                p.stat().st_size for p in self._index.path.parent.glob(f"{self._index.path.name}*")
-            ),
+            "index_bytes": sum(p.stat().st_size for p in self._index.path.parent.glob(f"{self._index.path.name}*")),
             "sqlite": apsw.sqlite_lib_version(),
             "sqlite_vec": database.vectors_in_sql,
             "read_only": self.read_only,
@@ -895,9 +875,7 @@ class EnhancedStore:
         rebuilt = self._index.build_beside()
         try:
             fresh = Sync(self.vault, rebuilt, self._hidden_reason, self.settings.max_note_bytes)
-            return tuple(
-                doctor.examine(self.vault, self._index, rebuilt, fresh, self._ready_embedder()[0], progress)
-            )
+            return tuple(doctor.examine(self.vault, self._index, rebuilt, fresh, self._ready_embedder()[0], progress))
         finally:
             rebuilt.close()
             for suffix in ("", "-wal", "-shm"):
@@ -939,7 +917,9 @@ class _Background:
         embedder, _ = store._ready_embedder()
         if embedder is not None:
             database = store._index.database
-            store._healing(lambda: fill.fill(store.vault, database, embedder, stopped=stopped))
+            store._healing(
+                lambda: fill.fill(store.vault, database, embedder, stopped=stopped, ready=store._sync.waiting)
+            )
 
     def tell_what_others_changed(self) -> None:
         store = self._store
@@ -953,11 +933,7 @@ def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
     """Beside the notes, unless told otherwise or nothing can be written there."""
     if settings.db is not None:
         return Path(settings.db).expanduser().absolute()
-    if (
-        not vault.read_only
-        or (root / ".simplemem" / "index.db").exists()
-        and os.access(root / ".simplemem", os.W_OK)
-    ):
+    if not vault.read_only or ((root / ".simplemem" / "index.db").exists() and os.access(root / ".simplemem", os.W_OK)):
         return root / ".simplemem" / "index.db"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / "index.db"

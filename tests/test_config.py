@@ -41,10 +41,7 @@ def test_a_flag_beats_the_environment_beats_the_vault_beats_the_user(tmp_path: P
     settings = load_settings({"index.max_note_mb": 10, "search.limit": None}, vault=vault, env=env)
     assert (settings.search.limit, settings.history.keep_days) == (7, 8)
     assert (settings.index.scan_minutes, settings.index.max_note_mb) == (9, 10)
-    sources = {
-        key: source
-        for key, _, source in settings_with_sources({"index.max_note_mb": 10}, vault=vault, env=env)
-    }
+    sources = {key: source for key, _, source in settings_with_sources({"index.max_note_mb": 10}, vault=vault, env=env)}
     assert sources["index.max_note_mb"] == "flag"
     assert sources["index.scan_minutes"] == "$SIMPLEMEM_INDEX_SCAN_MINUTES"
     assert sources["write.durability"] == "default"
@@ -98,6 +95,4 @@ def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
     configured = user_file(tmp_path, f'vault = "{tmp_path / "set"}"')
     assert find_vault(env=configured, cwd=here, home=home) == tmp_path / "set"
     assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == Path("/env")
-    assert (
-        find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"
-    )
+    assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"

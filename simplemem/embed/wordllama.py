@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import struct
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,15 +25,21 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
-_MANY = 1_000  # texts for which the weights are widened to float32 once (32 MB) rather than row by row
+_MAX_WORDS = 50_000  # remembered; 50 MB at most
 
 
 class WordLlama:
-    """256 dimensions, no network, no GPU."""
+    """256 dimensions, no network, no GPU.
+
+    Tokens never reach across a space, so the sum of a word's tokens is the same wherever it stands: it is looked up once
+    and remembered, and a vault's hundred thousand passages cost no more tokenizing than their vocabulary.
+    """
 
     name = "wordllama-l2-supercat-256"
 
     def __init__(self) -> None:
+        import numpy as np
+
         folder = _package_folder()
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         from tokenizers import Tokenizer
@@ -42,22 +49,21 @@ class WordLlama:
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._lock = threading.Lock()
+        self._rows: dict[str, int] = {}
+        self._sums: NDArray[np.float32] = np.empty((0, self.dimension), np.float32)
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """One vector a text; a text without a known word gives zeros, which are near to nothing."""
-        encoded = self._tokenizer.encode_batch_fast(
-            [_clean(text) for text in texts], add_special_tokens=False
-        )
         import numpy as np
 
-        weights = self._weights
-        if len(texts) >= _MANY:
-            weights = weights.astype(np.float32)
-        sums = np.zeros((len(texts), self.dimension), np.float32)
-        for k, encoding in enumerate(encoded):
-            if encoding.ids:
-                rows = weights.take(np.array(encoding.ids, np.int32), 0, mode="clip")
-                rows.sum(axis=0, dtype=np.float32, out=sums[k])
+        split = [_clean(text).split() for text in texts]
+        with self._lock:
+            rows, words = self._known(split)
+            sums = np.zeros((len(texts), self.dimension), np.float32)
+            for k, found in enumerate(split):
+                if found:
+                    words.take([rows[word] for word in found], 0).sum(axis=0, out=sums[k])
         largest = np.abs(sums).max(axis=1, keepdims=True)
         scaled = np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)
         return [row.tobytes() for row in scaled]
@@ -69,6 +75,24 @@ class WordLlama:
         """How many tokens of this tokenizer a text is."""
         return len(self._tokenizer.encode(_clean(text), add_special_tokens=False).ids)
 
+    def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
+        """Every word's row, those seen for the first time added."""
+        import numpy as np
+
+        fresh = list(dict.fromkeys(word for words in split for word in words if word not in self._rows))
+        if fresh:
+            if len(self._rows) + len(fresh) > _MAX_WORDS:
+                self._rows, self._sums = {}, self._sums[:0]
+                fresh = list(dict.fromkeys(word for words in split for word in words))
+            sums = np.zeros((len(fresh), self.dimension), np.float32)
+            for k, encoding in enumerate(self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False)):
+                if encoding.ids:
+                    self._weights.take(encoding.ids, 0, mode="clip").sum(axis=0, dtype=np.float32, out=sums[k])
+            first = len(self._rows)
+            self._rows.update((word, first + k) for k, word in enumerate(fresh))
+            self._sums = np.concatenate((self._sums, sums))
+        return self._rows, self._sums
+
 
 def _clean(text: str) -> str:
     """The tokenizer takes no lone surrogates."""
@@ -78,9 +102,7 @@ def _clean(text: str) -> str:
 def _package_folder() -> Path:
     spec = importlib.util.find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
-        raise Unavailable(
-            "the package wordllama is not installed", hint="Set embed.provider to 'none', or install it."
-        )
+        raise Unavailable("the package wordllama is not installed", hint="Set embed.provider to 'none', or install it.")
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -16,9 +16,7 @@ def counts(db: apsw.Connection) -> dict[str, Any]:
     def count(sql: str) -> int:
         return int(db.execute(sql).get)
 
-    hidden = dict(
-        db.execute("SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1")
-    )
+    hidden = dict(db.execute("SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1"))
     return {
         "notes": count("SELECT count(*) FROM notes"),
         "files": count("SELECT count(*) FROM files"),
@@ -33,9 +31,7 @@ def counts(db: apsw.Connection) -> dict[str, Any]:
         "hidden": hidden,
         "problems": [
             {"path": path, "problem": problem}
-            for path, problem in db.execute(
-                "SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path"
-            )
+            for path, problem in db.execute("SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path")
         ],
     }
 
@@ -62,9 +58,7 @@ def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
             "unresolved": [],
             "ambiguous": {},
             "backlinks": [],
-            "tags": _column(
-                db, "SELECT tag FROM tags WHERE note_id = ? AND source != 'legacy' ORDER BY seq", note_id
-            ),
+            "tags": _column(db, "SELECT tag FROM tags WHERE note_id = ? AND source != 'legacy' ORDER BY seq", note_id),
             "legacy_tags": _column(
                 db, "SELECT tag FROM tags WHERE note_id = ? AND source = 'legacy' ORDER BY seq", note_id
             ),

@@ -285,9 +285,7 @@ def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) 
                 if _version_of(path) != SCHEMA_VERSION:
                     _remove(path)
             time.sleep(0.01)
-    raise Unavailable(
-        f"the index {path} cannot be made", hint="Is its folder writable, and the disk not full?"
-    )
+    raise Unavailable(f"the index {path} cannot be made", hint="Is its folder writable, and the disk not full?")
 
 
 def build_beside(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from simplemem.embed import Embedder
 from simplemem.errors import SimplememError
@@ -10,6 +11,7 @@ from simplemem.index import text, vectors
 from simplemem.index.database import Database
 from simplemem.index.facts import embedded_text, facts_of
 from simplemem.index.sync import Progress
+from simplemem.index.waiting import Waiting
 from simplemem.note.note import read_note
 from simplemem.note.words import without_stop_words
 from simplemem.vault.vault import Vault
@@ -34,58 +36,57 @@ def fill(
     embedder: Embedder,
     progress: Progress | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    ready: Waiting | None = None,
 ) -> int:
-    """Embed what is missing, newest rows last, and return how many notes got their vectors."""
+    """Embed what is missing and return how many notes got their vectors. `ready` holds texts that need no reading."""
     adopt(database, embedder)
     with database.reading() as db:
         total = vectors.count_missing(db)
-    done, tried = 0, 0
+    done = 0
     passed: set[int] = set()
     while not stopped():
         with database.reading() as db:
-            waiting = [
-                row for row in vectors.missing(db, _NOTES_AT_ONCE + len(passed)) if row[0] not in passed
-            ]
+            waiting = [row for row in vectors.missing(db, _NOTES_AT_ONCE + len(passed)) if row[0] not in passed]
         if not waiting:
             break
-        for note_id, stored in _embedded(vault, database, embedder, waiting[:_NOTES_AT_ONCE]):
-            passed.add(note_id)
-            done += stored
-        tried = len(passed)
+        texts = [_texts(vault, database, note_id, path, ready) for note_id, path in waiting[:_NOTES_AT_ONCE]]
+        passed |= {text.note for text in texts}
+        done += _embed(database, embedder, [text for text in texts if text.sha256])
         if progress is not None:
-            progress("vectors", min(tried, total), max(total, tried))
+            progress("vectors", min(len(passed), total), max(total, len(passed)))
     return done
 
 
-def _embedded(
-    vault: Vault, database: Database, embedder: Embedder, waiting: Sequence[tuple[int, str]]
-) -> list[tuple[int, bool]]:
-    """Embed some notes in one batch. A note that changed meanwhile is left for later."""
-    texts: list[str] = []
-    wanted: list[tuple[int, str, list[int]]] = []
-    results: list[tuple[int, bool]] = []
-    for note_id, path in waiting:
-        try:
-            file = vault.read(path)
-        except (SimplememError, OSError):
-            results.append((note_id, False))
-            continue
-        facts = facts_of(path, read_note(file.data), file.entry.mtime_ns)
-        with database.reading() as db:
-            there = vectors.places_with_vectors(db, note_id)
-        missing = [(id_, unit) for id_, unit in text.places(note_id, facts) if id_ not in there]
-        texts += [without_stop_words(embedded_text(facts.title, unit)) for _, unit in missing]
-        wanted.append((note_id, file.sha256, [id_ for id_, _ in missing]))
-    made = iter(_embed_once_each(embedder, texts))
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """What of a note is to be embedded, and the hash the note had. Without a hash it could not be read just now."""
+
+    note: int
+    sha256: str
+    rows: list[tuple[int, str]]
+
+
+def _texts(vault: Vault, database: Database, note_id: int, path: str, ready: Waiting | None) -> _Texts:
+    kept = ready.take(note_id) if ready is not None else None
+    if kept is not None:
+        return _Texts(note_id, *kept)
+    try:
+        file = vault.read(path)
+    except (SimplememError, OSError):
+        return _Texts(note_id, "", [])
+    facts = facts_of(path, read_note(file.data), file.entry.mtime_ns)
+    with database.reading() as db:
+        there = vectors.places_with_vectors(db, note_id)
+    rows = [(id_, embedded_text(facts.title, unit)) for id_, unit in text.places(note_id, facts) if id_ not in there]
+    return _Texts(note_id, file.sha256, rows)
+
+
+def _embed(database: Database, embedder: Embedder, wanted: Sequence[_Texts]) -> int:
+    """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
+    meanwhile is left for later."""
+    distinct = list(dict.fromkeys(text for texts in wanted for _, text in texts.rows))
+    made = dict(zip(distinct, embedder.documents([without_stop_words(text) for text in distinct]), strict=True))
     with database.writing() as db:
-        for note_id, sha256, ids in wanted:
-            stored = vectors.put(db, note_id, sha256, {id_: next(made) for id_ in ids})
-            results.append((note_id, stored))
-    return results
-
-
-def _embed_once_each(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """A short section is both a passage and a block; its text is embedded once."""
-    distinct = list(dict.fromkeys(texts))
-    found = dict(zip(distinct, embedder.documents(distinct), strict=True)) if distinct else {}
-    return [found[text_] for text_ in texts]
+        return sum(
+            vectors.put(db, texts.note, texts.sha256, {id_: made[text] for id_, text in texts.rows}) for texts in wanted
+        )

@@ -54,9 +54,7 @@ class Narrow:
             if tags:
                 parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
         if self.type:
-            parts.append(
-                "lower(n.type) = lower(:type)" if self.type != "memory" else "n.type IN ('', 'memory')"
-            )
+            parts.append("lower(n.type) = lower(:type)" if self.type != "memory" else "n.type IN ('', 'memory')")
             values["type"] = self.type
         if self.prefix:
             parts.append("substr(n.path_key || '/', 1, length(:prefix)) = :prefix")

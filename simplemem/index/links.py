@@ -35,9 +35,7 @@ def named_by(db: apsw.Connection) -> Named:
     """Which files have a name, asked of the index."""
 
     def named(key: str) -> Sequence[str]:
-        return [
-            row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ? ORDER BY path", (key,))
-        ]
+        return [row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ? ORDER BY path", (key,))]
 
     return named
 
@@ -51,9 +49,7 @@ def named_in_memory(paths: Iterable[str]) -> Named:
 
 
 def add_files(db: apsw.Connection, paths: Iterable[str]) -> None:
-    db.executemany(
-        "INSERT OR REPLACE INTO files (path, name_key) VALUES (?, ?)", ((p, name_key(p)) for p in paths)
-    )
+    db.executemany("INSERT OR REPLACE INTO files (path, name_key) VALUES (?, ?)", ((p, name_key(p)) for p in paths))
 
 
 def remove_files(db: apsw.Connection, paths: Iterable[str]) -> None:
@@ -98,9 +94,7 @@ def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> se
     sql = """SELECT l.source_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
              FROM links l JOIN notes n ON n.id = l.source_id
              WHERE l.key IN (SELECT value FROM json_each(?))"""
-    for source_id, seq, source, target, path, via, ambiguous in db.execute(
-        sql, (json.dumps(sorted(keys)),)
-    ).fetchall():
+    for source_id, seq, source, target, path, via, ambiguous in db.execute(sql, (json.dumps(sorted(keys)),)).fetchall():
         found = resolve(target, source, named)
         if (found.path, found.via, _ambiguous(found)) != (path, via, ambiguous):
             db.execute(

@@ -65,9 +65,7 @@ class Row:
 _ROW = "n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden, n.problem"
 
 
-def put(
-    db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hidden: str | None
-) -> tuple[int, bool]:
+def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hidden: str | None) -> tuple[int, bool]:
     """Write the note's own rows (not its links and text). Returns its id, which it keeps for life, and whether the note
     is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
@@ -179,15 +177,11 @@ def row_at(db: apsw.Connection, path: str) -> Row | None:
 
 
 def tags_of(db: apsw.Connection, note_id: int) -> tuple[str, ...]:
-    return tuple(
-        row[0] for row in db.execute("SELECT tag FROM tags WHERE note_id = ? ORDER BY seq", (note_id,))
-    )
+    return tuple(row[0] for row in db.execute("SELECT tag FROM tags WHERE note_id = ? ORDER BY seq", (note_id,)))
 
 
 def aliases_of(db: apsw.Connection, note_id: int) -> tuple[str, ...]:
-    return tuple(
-        row[0] for row in db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (note_id,))
-    )
+    return tuple(row[0] for row in db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (note_id,)))
 
 
 def paths_named(db: apsw.Connection, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
@@ -195,7 +189,9 @@ def paths_named(db: apsw.Connection, key: str) -> tuple[list[str], list[str], li
     by_path = "SELECT path FROM notes WHERE path_key = ? ORDER BY path"
     by_name = "SELECT path FROM notes WHERE name_key = ? ORDER BY path"
     by_title = "SELECT path FROM notes WHERE title_key = ? ORDER BY path"
-    by_alias = """SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"""
+    by_alias = (
+        """SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"""
+    )
     found = [[row[0] for row in db.execute(sql, (key,))] for sql in (by_path, by_name, by_title, by_alias)]
     return found[0], found[1], found[2], found[3]
 

@@ -18,6 +18,7 @@ from simplemem.index import links, notes, text
 from simplemem.index.database import Database
 from simplemem.index.facts import facts_of, instant, local_time
 from simplemem.index.notes import Known, Stat
+from simplemem.index.waiting import Waiting
 from simplemem.note.note import Note, read_note
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry, File, Vault
@@ -80,6 +81,7 @@ class Sync:
         self.database = database
         self.hidden_reason = hidden_reason
         self.max_note_bytes = max_note_bytes
+        self.waiting: Waiting | None = Waiting()  # None when nothing will be embedded
         self.skipped: dict[str, str] = {}  # files that are not indexed, and why
 
     # -- a change of one file
@@ -169,9 +171,7 @@ class Sync:
         """Make the rows of the files in `entries` and `known` right."""
         came, went = entries.keys() - files, files - entries.keys()
         went = {path for path in went if self._is_gone(path)}
-        self.skipped = {
-            path: why for path, why in self.skipped.items() if path in entries or not self._is_gone(path)
-        }
+        self.skipped = {path: why for path, why in self.skipped.items() if path in entries or not self._is_gone(path)}
         to_read = [
             path
             for path, entry in sorted(entries.items())
@@ -179,19 +179,13 @@ class Sync:
             and ((k := known.get(path)) is None or k.may_have_changed(_stat(entry)) or k.hidden != self.hidden_reason(path))
         ]  # fmt: skip
         too_large = {path for path in self.skipped if path in known and path in entries}
-        gone = {
-            path: k
-            for path, k in known.items()
-            if path not in entries and (path in went or path not in files)
-        }
+        gone = {path: k for path, k in known.items() if path not in entries and (path in went or path not in files)}
         if not (came or went or to_read or gone or too_large):
             return report
         with self.database.writing() as db:
             links.add_files(db, came)
             links.remove_files(db, went)
-            named = (
-                links.named_in_memory(links.all_files(db)) if len(to_read) > _BATCH else links.named_by(db)
-            )
+            named = links.named_in_memory(links.all_files(db)) if len(to_read) > _BATCH else links.named_by(db)
         gone_by_hash: dict[str, list[Known]] = {}
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
@@ -236,11 +230,7 @@ class Sync:
                 self._remove(db, known)
                 report.removed.append(path)
             return
-        if (
-            known is not None
-            and known.sha256 == read.note.sha256
-            and known.hidden == self.hidden_reason(path)
-        ):
+        if known is not None and known.sha256 == read.note.sha256 and known.hidden == self.hidden_reason(path):
             modified = max(instant(read.note.string("modified")) or "", local_time(read.stat.mtime_ns))
             notes.refresh_stat(db, known.id, read.stat, modified)
             return
@@ -279,7 +269,9 @@ class Sync:
         facts = facts_of(read.path, read.note, read.stat.mtime_ns)
         note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden)
         if hidden is None:
-            text.put(db, note_id, read.path, facts, new=new)
+            missing = text.put(db, note_id, read.path, facts, new=new)
+            if self.waiting is not None:
+                self.waiting.keep(note_id, read.note.sha256, missing)
         else:
             text.remove(db, note_id)
             db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import apsw
 
@@ -43,8 +44,8 @@ def places(note_id: int, facts: Facts) -> list[tuple[int, Unit]]:
     return kept + [(first | BLOCK | k, unit) for k, unit in enumerate(facts.blocks[: BLOCK - 1])]
 
 
-def put(db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool) -> bool:
-    """Write a note's text rows. Vectors whose text is unchanged stay; says whether every place has one."""
+def put(db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool) -> list[tuple[int, str]]:
+    """Write a note's text rows. Vectors whose text is unchanged stay; returns the places that need one, with their text."""
     kept: dict[bytes, bytes] = {}
     if not new:
         kept = dict(db.execute(*_vectors_of(note_id)))
@@ -55,7 +56,8 @@ def put(db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool
     db.execute(
         "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", (note_id, title, segment(whole))
     ).fetchall()
-    rows = [(id_, unit, hash_of(embedded_text(facts.title, unit))) for id_, unit in places(note_id, facts)]
+    texts = [(id_, unit, embedded_text(facts.title, unit)) for id_, unit in places(note_id, facts)]
+    rows = [(id_, unit, hash_of(text)) for id_, unit, text in texts]
     passages = [row for row in rows if not row[0] & BLOCK]
     blocks = [row for row in rows if row[0] & BLOCK]
     db.executemany(
@@ -78,10 +80,10 @@ def put(db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool
         "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)",
         ((id_, hash_, kept[hash_]) for id_, _, hash_ in rows if hash_ in kept),
     )
-    complete = all(hash_ in kept for _, _, hash_ in rows)
-    if complete:
+    missing = [(id_, text) for (id_, _, text), (_, _, hash_) in zip(texts, rows, strict=True) if hash_ not in kept]
+    if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
-    return complete
+    return missing
 
 
 def _vectors_of(note_id: int) -> tuple[str, tuple[int, int]]:
@@ -94,8 +96,13 @@ def _titles(path: str, facts: Facts) -> str:
     return facts.title if facts.title == name else f"{facts.title}\n{name}"
 
 
+@lru_cache(maxsize=64)
+def _headings_as_json(headings: tuple[str, ...]) -> str:
+    return json.dumps(headings, ensure_ascii=False)
+
+
 def _headings(unit: Unit) -> str:
-    return json.dumps(unit.headings, ensure_ascii=False) if unit.headings else "[]"
+    return _headings_as_json(unit.headings)
 
 
 def _range(note_id: int) -> tuple[int, int]:
@@ -115,9 +122,7 @@ def remove(db: apsw.Connection, note_id: int) -> None:
 LEGS = {"note": "note_text", "passage": "passage_text", "block": "block_text"}
 
 
-def leg(
-    db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None
-) -> list[Match]:
+def leg(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
     """The best rows of one leg for an FTS5 expression made of quoted words, among `ids` when given.
 
     `ORDER BY bm25()` with a limit keeps only the best rows; `ORDER BY rank` would sort all of them (limits.md C.2).

@@ -113,9 +113,7 @@ def nearest_in_sql(
 def nearest_place(db: apsw.Connection, note_id: int, query: bytes) -> int | None:
     """The place of a note's passage that is nearest, None when it has no vector."""
     first = note_id << SHIFT
-    rows = db.execute(
-        "SELECT id, vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id", (first, first | BLOCK)
-    )
+    rows = db.execute("SELECT id, vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id", (first, first | BLOCK))
     asked = _signed(query)
     best: tuple[float, int] | None = None
     for id_, vector in rows:
@@ -180,11 +178,7 @@ class Resident:
         if generation == self._generation and (rev, count) == self._seen and self._base is not None:
             return
         changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (self._loaded_rev,))]
-        if (
-            self._base is None
-            or generation != self._generation
-            or len(changed) > 200 + len(self._base.starts) // 20
-        ):
+        if self._base is None or generation != self._generation or len(changed) > 200 + len(self._base.starts) // 20:
             self._base = _Part.load(db, self._dimension, None)
             self._fresh, self._stale = None, None
             self._loaded_rev = rev

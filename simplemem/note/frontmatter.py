@@ -207,8 +207,7 @@ def _read_to_edit(text: str) -> Reading:
     problem = reading.header.problem
     if problem is not None:
         raise Unreadable(
-            f"The properties cannot be changed: {problem.message} "
-            f"(line {problem.line}, column {problem.column}).",
+            f"The properties cannot be changed: {problem.message} (line {problem.line}, column {problem.column}).",
             hint="Mend the lines between the --- fences in an editor, then try again.",
             line=problem.line,
         )
@@ -232,9 +231,7 @@ def _checked(before: str, was: Reading, after: str, expected: dict[str, Any]) ->
 def _map_in(properties: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = properties[key]
     if not isinstance(value, Mapping):
-        raise Invalid(
-            f"{key} is not a map, it has no entries.", hint="Add or remove an item, or set it whole."
-        )
+        raise Invalid(f"{key} is not a map, it has no entries.", hint="Add or remove an item, or set it whole.")
     return value
 
 
@@ -255,10 +252,5 @@ def _with_value(value: Any, path: Sequence[str], new: str) -> Any:
     if not path:
         return new
     if isinstance(value, dict):
-        return {
-            key: _with_value(inner, path[1:], new) if key == path[0] else inner
-            for key, inner in value.items()
-        }
-    return [
-        _with_value(inner, path[1:], new) if str(at) == path[0] else inner for at, inner in enumerate(value)
-    ]
+        return {key: _with_value(inner, path[1:], new) if key == path[0] else inner for key, inner in value.items()}
+    return [_with_value(inner, path[1:], new) if str(at) == path[0] else inner for at, inner in enumerate(value)]

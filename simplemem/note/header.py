@@ -131,9 +131,7 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
 
 
 def _json_header(found: dict[str, Any], text: str, at: int, body: int, scalars: tuple[Scalar, ...]) -> Header:
-    return Header(
-        "json", found, _problem(text, "it is JSON, which is read but not rewritten", at), body, scalars
-    )
+    return Header("json", found, _problem(text, "it is JSON, which is read but not rewritten", at), body, scalars)
 
 
 def _broken(text: str, fences: Fences, message: str, offset: int) -> Reading:

@@ -242,9 +242,7 @@ class _Region:
         shown = start + 1 + image
         if not image:
             self.dead_below = level
-            if (
-                tag := _TAG.match(self.text, shown, at)
-            ) is not None:  # the text of a link is a chunk of its own
+            if (tag := _TAG.match(self.text, shown, at)) is not None:  # the text of a link is a chunk of its own
                 self._add_tag(shown, tag[1])
                 self.nested = True
         link = read_destination(self.text, found, start, (shown, at), image, self.scanner.line_of(start))

@@ -34,9 +34,7 @@ def check_name(name: str) -> str:
     wanted = unicodedata.normalize("NFC", name)
     wanted = _without_extension(wanted)
     if (fault := _fault_of_name(wanted)) is not None:
-        raise Invalid(
-            f"{_shown(name)} cannot be the name of a note: {fault}.", hint=_proposal(name), name=_shown(name)
-        )
+        raise Invalid(f"{_shown(name)} cannot be the name of a note: {fault}.", hint=_proposal(name), name=_shown(name))
     longest = max(len(segment.encode()) for segment in wanted.split("/"))
     if longest > MOST_SEGMENT_BYTES:
         raise TooLong(
@@ -181,9 +179,7 @@ def clean_reference(name: str) -> str:
     while wanted.startswith(("/", "./")):
         wanted = wanted.lstrip("/").removeprefix("./")
     if not wanted:
-        raise Invalid(
-            "A name is needed.", hint="Names are paths in the vault without .md, such as 'projects/apollo'."
-        )
+        raise Invalid("A name is needed.", hint="Names are paths in the vault without .md, such as 'projects/apollo'.")
     if "\\" in wanted or "\0" in wanted or any(part in ("", ".", "..") for part in wanted.split("/")):
         raise Invalid(f"{_shown(name)} is not the name of a note.", hint=_proposal(name))
     return wanted
@@ -220,10 +216,7 @@ def _without_extension(path: str) -> str:
 def _proposal(name: str) -> str:
     """The hint of a refused name: the nearest legal one."""
     parts = [part for part in _without_extension(name).replace("\\", "/").split("/") if part.strip(" .~")]
-    legal = (
-        "/".join(legal_name(_DRIVE.sub("", part) if k == 0 else part) for k, part in enumerate(parts))
-        or NAMELESS
-    )
+    legal = "/".join(legal_name(_DRIVE.sub("", part) if k == 0 else part) for k, part in enumerate(parts)) or NAMELESS
     if len(legal) > MOST_NAME_CHARACTERS:
         return "Use fewer or shorter folders."
     return f"A name that works: {legal}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block.state_block import StateBlock
 
 MOST_NESTING = 60
-MOST_CHARACTERS = 1_000_000
+MOST_CHARACTERS = 400_000
 _DEEP = re.compile(r"(?:>[-+*0-9.) \t]{0,12}+){8}")
 _SMALL = 4096
 
@@ -139,13 +139,9 @@ def _parser() -> MarkdownIt:
             return False
         return reference(state, first, end, silent)
 
-    parser = MarkdownIt("commonmark", {"maxNesting": MOST_NESTING, "inline_definitions": True}).enable(
-        "table"
-    )
+    parser = MarkdownIt("commonmark", {"maxNesting": MOST_NESTING, "inline_definitions": True}).enable("table")
     parser.block.ruler.at("reference", definition)
-    parser.block.ruler.before(
-        "fence", "math", _math, {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    )
+    parser.block.ruler.before("fence", "math", _math, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 

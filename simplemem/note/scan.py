@@ -189,9 +189,7 @@ class _Scan:
             self.close(number)
         return False
 
-    def _begin(
-        self, number: int, line: str, at: int, indent: int, matched: int, column: int, quoted: bool
-    ) -> None:
+    def _begin(self, number: int, line: str, at: int, indent: int, matched: int, column: int, quoted: bool) -> None:
         """What begins on this line: containers from the outermost in, then a leaf, or more of a paragraph."""
         while True:
             in_paragraph = self.open == "paragraph"

@@ -85,9 +85,7 @@ def lines_of_entry(text: str, place: Place) -> tuple[int, int]:
     """The lines that are an entry of a block map and nothing else."""
     start = _line_start(text, place.begins)
     if text[start : place.begins].strip(" "):
-        raise Unreadable(
-            f"{place.key.value} does not begin a line.", hint="Give it a line of its own in an editor."
-        )
+        raise Unreadable(f"{place.key.value} does not begin a line.", hint="Give it a line of its own in an editor.")
     return start, _end_of_lines(text, place.value)
 
 
@@ -103,9 +101,7 @@ def list_step(text: str, root: Node, place: Place) -> int:
     """How far lists are indented: as this one is, else as the header's first one, else as in Obsidian."""
     lists = [place.key.value] if place.value.style == "-" else []
     lists += [
-        key.value
-        for key, value in zip(root.children[::2], root.children[1::2], strict=True)
-        if value.style == "-"
+        key.value for key, value in zip(root.children[::2], root.children[1::2], strict=True) if value.style == "-"
     ]
     if not lists:
         return STEP
@@ -130,9 +126,7 @@ def add_property(text: str, reading: Reading, key: str, value: Any) -> str:
         first = place_at(text, root, 0)
         indent = first.indent
         step = list_step(text, root, first)
-    return (
-        text[:at] + "".join(line + newline for line in render_property(key, value, indent, step)) + text[at:]
-    )
+    return text[:at] + "".join(line + newline for line in render_property(key, value, indent, step)) + text[at:]
 
 
 def render_lines(properties: Mapping[str, Any]) -> list[str]:
@@ -160,9 +154,7 @@ def _inline(value: Any, style: str = "") -> str | None:
 def _block_lines(value: Any, indent: int, step: int) -> list[str]:
     if isinstance(value, list):
         return [f"{' ' * (indent + step)}- {write_scalar(item)}" for item in value]
-    return [
-        f"{' ' * (indent + STEP)}{write_key(name)}: {write_scalar(entry)}" for name, entry in value.items()
-    ]
+    return [f"{' ' * (indent + STEP)}{write_key(name)}: {write_scalar(entry)}" for name, entry in value.items()]
 
 
 def set_value(text: str, place: Place, value: Any, step: int) -> list[Edit]:
@@ -184,9 +176,7 @@ def set_value(text: str, place: Place, value: Any, step: int) -> list[Edit]:
     below = _LINE_END.search(gap)
     line_end = _line_end(text, old.end)[0]
     if inline is not None and below is None:
-        return [
-            (place.colon if not inline else old.start, old.end, inline if gap or not inline else " " + inline)
-        ]
+        return [(place.colon if not inline else old.start, old.end, inline if gap or not inline else " " + inline)]
     # What follows the value, or the colon of a value that begins further down, is a comment, and it stays.
     comment = (gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")
     if inline is not None:
@@ -259,9 +249,7 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _change_lines(
-    text: str, node: Node, gone: list[int], head: int, new: list[Any], newline: str
-) -> list[Edit] | None:
+def _change_lines(text: str, node: Node, gone: list[int], head: int, new: list[Any], newline: str) -> list[Edit] | None:
     """Take the lines of some items out, and put new ones before item `head`."""
     items = node.children
     dashes = [node.content, *(skip_blanks(text, one.end, two.start) for one, two in pairwise(items))]
@@ -287,9 +275,7 @@ def change_flow(spans: list[tuple[int, int]], head: int, stop: int, new: list[st
 
 
 def pair_spans(node: Node) -> list[tuple[int, int]]:
-    return [
-        (key.start, value.end) for key, value in zip(node.children[::2], node.children[1::2], strict=True)
-    ]
+    return [(key.start, value.end) for key, value in zip(node.children[::2], node.children[1::2], strict=True)]
 
 
 def _flow_pair(name: str, value: Any) -> str:

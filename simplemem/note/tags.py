@@ -202,8 +202,7 @@ def parse_tag_request(value: object) -> dict[str, str | bool | None]:
         return _merged(_from_entry(key, entry) for key, entry in value.items())
     if isinstance(value, (list, tuple)):
         return _merged(
-            _from_text(item) if isinstance(item, str) else parse_tag_request(_only_map(item))
-            for item in value
+            _from_text(item) if isinstance(item, str) else parse_tag_request(_only_map(item)) for item in value
         )
     raise _bad_request(value)
 

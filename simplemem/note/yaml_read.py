@@ -19,9 +19,7 @@ import yaml
 HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
-DIGIT_LIMIT: Final = (
-    3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
-)
+DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
 
 _LOADER: Final[Any] = getattr(yaml, "CLoader", yaml.Loader)
 

@@ -63,6 +63,4 @@ def pack(pieces: Iterable[Piece], budget: int) -> Packed:
 
 def _section(piece: Piece) -> str:
     where = f" › {piece.heading}" if piece.heading else ""
-    return (
-        f"### {piece.title}{where}\n[{piece.name}:{piece.line}] {piece.modified[:10]}\n\n{piece.text.strip()}"
-    )
+    return f"### {piece.title}{where}\n[{piece.name}:{piece.line}] {piece.modified[:10]}\n\n{piece.text.strip()}"

@@ -71,12 +71,8 @@ def read_query(text: str) -> Query:
     plain.append(text[last:])
     words = " ".join(plain)
     if not words.strip() and without and not (phrases or tags or any(found.values())):
-        return Query(
-            text, _ranked_words(text)
-        )  # "-5 degrees" alone excludes nothing: there is nothing to keep
-    return Query(
-        text, _ranked_words(words), tuple(phrases), tuple(without), tags, found["type"], found["path"]
-    )
+        return Query(text, _ranked_words(text))  # "-5 degrees" alone excludes nothing: there is nothing to keep
+    return Query(text, _ranked_words(words), tuple(phrases), tuple(without), tags, found["type"], found["path"])
 
 
 def _ranked_words(text: str) -> tuple[str, ...]:

@@ -78,17 +78,13 @@ def rank(
         for name, limit in _LIMITS.items():
             rows = legs.leg(name, expression, limit, among)
             if name == "note":
-                among = [
-                    match.note for match in rows
-                ]  # the finer legs order the best notes; they find no others
+                among = [match.note for match in rows]  # the finer legs order the best notes; they find no others
             for match in rows:
                 found = matches.setdefault(match.note, {})
                 if name not in found:  # rows come best first
                     found[name] = match
                     lexical[match.note] = lexical.get(match.note, 0.0) + _WEIGHTS[name] * match.score
-    near = (
-        legs.nearest(vector, ids, _NEAREST, lexical.keys()) if vector is not None and mode != "text" else {}
-    )
+    near = legs.nearest(vector, ids, _NEAREST, lexical.keys()) if vector is not None and mode != "text" else {}
     weight = {"hybrid": lexical_weight if near else 1.0, "text": 1.0, "semantic": 0.0}[mode]
     top_lexical = max(lexical.values(), default=0.0) or 1.0
     top_near = max((nearness.score for nearness in near.values()), default=0.0) or 1.0

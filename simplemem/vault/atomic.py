@@ -161,9 +161,7 @@ def carry(here: Beneath, backing: Backing, source: str, target: str) -> None:
 def rename_over(here: Beneath, source: str, target: str) -> None:
     """Put a file of ours in the place of another of ours: whatever was there goes."""
     (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
-    os.replace(
-        source_folder.name(source_name), folder.name(name), src_dir_fd=source_folder.fd, dst_dir_fd=folder.fd
-    )
+    os.replace(source_folder.name(source_name), folder.name(name), src_dir_fd=source_folder.fd, dst_dir_fd=folder.fd)
 
 
 def same_file(here: Beneath, one: str, other: str) -> bool:
@@ -277,9 +275,7 @@ def _rename_new(here: Beneath, backing: Backing, source: str, target: str) -> No
     (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
     if backing.rename_new:
         try:
-            return kernel.rename_new(
-                source_folder.fd, source_folder.name(source_name), folder.fd, folder.name(name)
-            )
+            return kernel.rename_new(source_folder.fd, source_folder.name(source_name), folder.fd, folder.name(name))
         except OSError as error:
             if error.errno not in kernel.CANNOT_RENAME_SO:
                 raise
@@ -336,7 +332,5 @@ def _carry_across(here: Beneath, backing: Backing, source: str, target: str) -> 
         remove(here, temp)
         raise
     if hash_of(here, source) != sha256(data):
-        raise Unavailable(
-            f"{source!r} changed while it was copied to another disk.", hint="It stands at both places."
-        )
+        raise Unavailable(f"{source!r} changed while it was copied to another disk.", hint="It stands at both places.")
     remove(here, source)

@@ -15,13 +15,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, Literal, get_args
 
 from simplemem.errors import NotFound
-from simplemem.vault import atomic, kernel
+from simplemem.vault import atomic
 from simplemem.vault.atomic import Backing, sha256
 from simplemem.vault.paths import SIDECAR, Beneath, parent
 
@@ -123,9 +123,7 @@ class History:
 
     # Writing, under the vault's lock
 
-    def stamp(
-        self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str
-    ) -> list[Version]:
+    def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
         when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         common = {"when": when, "tool": tool[:100], "who": who[:200], "reason": reason[:1000]}
@@ -245,9 +243,7 @@ class History:
                 data, found = atomic.read_file(here, path)
             except FileNotFoundError:
                 continue
-            if (
-                found.st_nlink > 1
-            ):  # a hard link elsewhere holds it: nothing can be lost, and it is not ours to watch
+            if found.st_nlink > 1:  # a hard link elsewhere holds it: nothing can be lost, and it is not ours to watch
                 atomic.remove(here, path)
             elif sha256(data) != sha:
                 saved += self._late_save(here, path, version, data)
@@ -294,12 +290,7 @@ class History:
     def _thin_trash(self, here: Beneath, dropped: set[str]) -> None:
         for line in self._lines():
             known = _read(line)
-            if (
-                known
-                and known.before in dropped
-                and known.trash
-                and known.trash.startswith(f"{SIDECAR}/trash/")
-            ):
+            if known and known.before in dropped and known.trash and known.trash.startswith(f"{SIDECAR}/trash/"):
                 with suppress(FileNotFoundError):
                     if atomic.hash_of(here, known.trash) == known.before:
                         atomic.remove(here, known.trash)

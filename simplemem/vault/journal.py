@@ -98,9 +98,7 @@ class Journal:
         if data.startswith(_NOTHING) or not data:
             return []
         plan = _load(data)
-        said = (
-            self._finish(here, *plan) if plan else []
-        )  # cut short: a plan is whole before anything is begun
+        said = self._finish(here, *plan) if plan else []  # cut short: a plan is whole before anything is begun
         self._put_down(here, _NOTHING)
         return said
 
@@ -111,9 +109,7 @@ class Journal:
             with suppress(FileNotFoundError):
                 if _in_use(here, path):
                     continue
-                kept = self._history.rescue(
-                    here, path, path, "found in a file that an interrupted write left"
-                )
+                kept = self._history.rescue(here, path, path, "found in a file that an interrupted write left")
                 what = f"kept what it held as version {kept.id}" if kept else "it held nothing new"
                 said.append(f"Cleared away {path!r}, left by an interrupted write: {what}.")
             here.rest()
@@ -177,13 +173,9 @@ class Journal:
             if step.kind == "move":
                 atomic.carry(here, self._backing, step.target, version.path)
 
-    def _back_out(
-        self, here: Beneath, steps: Sequence[Step], done: Sequence[Step], folders: Sequence[str]
-    ) -> None:
+    def _back_out(self, here: Beneath, steps: Sequence[Step], done: Sequence[Step], folders: Sequence[str]) -> None:
         for step in reversed(done):
-            with suppress(
-                Intruded
-            ):  # somebody has saved over ours since: theirs stays, the text before is kept
+            with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
                 self._revert(here, step)
         tried = {step.version.id for step in steps[: len(done) + 1]}
         for step in steps:
@@ -216,12 +208,8 @@ class Journal:
             try:
                 self._sync(here, steps)
             except OSError as error:
-                what = (
-                    f"The {_title(steps[0])} is in place, but the disk did not confirm it: {error.strerror}."
-                )
-                raise Unavailable(
-                    what, hint="The disk may be failing: check it, and read the note."
-                ) from error
+                what = f"The {_title(steps[0])} is in place, but the disk did not confirm it: {error.strerror}."
+                raise Unavailable(what, hint="The disk may be failing: check it, and read the note.") from error
         if tidy:
             with suppress(OSError):
                 self._put_down(here, _NOTHING)
@@ -280,9 +268,7 @@ class Journal:
                 done.append(step)
                 said.append(f"Finished an interrupted {_title(step)}.")
             else:
-                said.append(
-                    f"Left {step.version.path!r} as it is: it has changed since its {_title(step)} began."
-                )
+                said.append(f"Left {step.version.path!r} as it is: it has changed since its {_title(step)} began.")
             here.rest()
         new = [step.version for step in done if step.version.id not in logged]
         if new:
@@ -311,18 +297,14 @@ class Journal:
         temp = atomic.hash_of(here, step.temp) if step.temp else None
         if step.kind == "put":
             there = atomic.hash_of(here, version.path)
-            return there == version.after and (
-                temp is None or atomic.same_file(here, step.temp or "", version.path)
-            )
+            return there == version.after and (temp is None or atomic.same_file(here, step.temp or "", version.path))
         if step.kind == "swap":
             there = atomic.hash_of(here, version.path)
             return there == version.after or (there != version.before and temp == version.before)
         old, new = self._listed(here, version.path), self._listed(here, step.target)
         if atomic.hash_of(here, _via(step)) is not None:
             return True
-        return new in (version.before, version.after) and (
-            old is None or new != old or self._is_twice(here, step)
-        )
+        return new in (version.before, version.after) and (old is None or new != old or self._is_twice(here, step))
 
     def _complete(self, here: Beneath, step: Step) -> bool:
         """Bring an interrupted step to its end. False: the note has changed since, and is left alone."""
@@ -365,9 +347,7 @@ class Journal:
                 return False
             self._apply(here, step)
             return True
-        if self._is_twice(
-            here, step, target
-        ):  # the disk knows no rename that spares: linked, but not yet unlinked
+        if self._is_twice(here, step, target):  # the disk knows no rename that spares: linked, but not yet unlinked
             atomic.remove(here, version.path)
         elif old == version.before and step.kind == "move":
             return False

@@ -77,9 +77,7 @@ if sys.platform == "win32":
             return ctypes.get_last_error() == 5  # access denied: it is there, and another user's
         try:
             code = ctypes.c_uint32()
-            return (
-                bool(_kernel32.GetExitCodeProcess(handle, ctypes.byref(code))) and code.value == still_active
-            )
+            return bool(_kernel32.GetExitCodeProcess(handle, ctypes.byref(code))) and code.value == still_active
         finally:
             _kernel32.CloseHandle(handle)
 

@@ -122,9 +122,7 @@ def make_sidecar(here: Beneath) -> None:
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
             hint = "simplemem writes nothing through a link: make .simplemem a real folder."
-            raise ReadOnly(
-                f"{SIDECAR!r} in the vault is a file or a link, not a folder.", hint=hint
-            ) from error
+            raise ReadOnly(f"{SIDECAR!r} in the vault is a file or a link, not a folder.", hint=hint) from error
         raise
 
 

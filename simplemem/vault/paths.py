@@ -26,13 +26,7 @@ _KEPT_DEPTH = 4  # folders on the way are kept open this deep, so that a very de
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 # O_NONBLOCK: opening a FIFO that lies there under a note's name must not wait for its writer (F37).
-READ = (
-    os.O_RDONLY
-    | _NOFOLLOW
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 WRITE_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 _WINDOWS_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
@@ -111,9 +105,7 @@ class Beneath:
 
     def __init__(self, root: str, *, by_path: bool = sys.platform == "win32") -> None:
         self.root = root
-        self._by_path = (
-            by_path  # Windows holds no folder open: each component is looked at, then named in full
-        )
+        self._by_path = by_path  # Windows holds no folder open: each component is looked at, then named in full
         self._open: dict[Parts, Folder] = {}
         self.made: list[Parts] = []  # the folders that were made, for whoever makes names durable
 
@@ -216,9 +208,7 @@ class Beneath:
                 raise
             further = posixpath.normpath("/".join((*parts[:depth], target, *parts[depth + 1 :])))
             if os.path.isabs(target) or not is_path(further):
-                raise Invalid(
-                    f"{asked!r} is a link that leads out of the vault.", hint="Links are not followed out."
-                )
+                raise Invalid(f"{asked!r} is a link that leads out of the vault.", hint="Links are not followed out.")
             return further
         return None
 
@@ -253,11 +243,6 @@ class Beneath:
 
 def _checked(name: str) -> str:
     # The last line of defence: a path that never passed `check_path` (a journal, a log) climbs out neither.
-    if (
-        name in ("", ".", "..")
-        or "/" in name
-        or "\0" in name
-        or (os.sep == "\\" and ("\\" in name or ":" in name))
-    ):
+    if name in ("", ".", "..") or "/" in name or "\0" in name or (os.sep == "\\" and ("\\" in name or ":" in name)):
         raise Invalid(f"{name[:80]!r} is no name of a file or folder.")
     return name

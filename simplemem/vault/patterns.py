@@ -250,9 +250,7 @@ class _Compiler:
             return _CONTROLS[char]
         if char in "xu":
             digits = self.source[self.at : self.at + (2 if char == "x" else 4)]
-            if len(digits) != (2 if char == "x" else 4) or any(
-                d not in "0123456789abcdefABCDEF" for d in digits
-            ):
+            if len(digits) != (2 if char == "x" else 4) or any(d not in "0123456789abcdefABCDEF" for d in digits):
                 raise self._refuse("an escape that is no character")
             self.at += len(digits)
             return chr(int(digits, 16))

@@ -119,7 +119,7 @@ def _heading_shown(link: Link) -> str:
 
 def _bare(path: str) -> str:
     name = posixpath.basename(path)
-    return name[:-3] if name.endswith(".md") else name
+    return name.removesuffix(".md")
 
 
 def _in_scalar(text: str, link: Link, written: str) -> str:

@@ -90,9 +90,7 @@ def _look(item: os.DirEntry[str], prefix: str, listing: Listing) -> bool:
     try:
         if item.is_dir(follow_symlinks=False):
             if not (item.name.isascii() or is_path(item.name)) or "\\" in item.name:
-                listing.problems.append(
-                    Problem(_shown(path), "Its name cannot be spelled in a path.", folder=True)
-                )
+                listing.problems.append(Problem(_shown(path), "Its name cannot be spelled in a path.", folder=True))
                 return False
             return True
         if not item.is_file(follow_symlinks=False):
@@ -101,9 +99,7 @@ def _look(item: os.DirEntry[str], prefix: str, listing: Listing) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        listing.problems.append(
-            Problem(path, explain(error, "look at", path, writing=False).message, folder=False)
-        )
+        listing.problems.append(Problem(path, explain(error, "look at", path, writing=False).message, folder=False))
         return False
     if not stat.S_ISREG(found.st_mode):
         return False

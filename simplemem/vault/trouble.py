@@ -12,9 +12,7 @@ from contextlib import contextmanager
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable, Unreadable
 
-_NO_ROOM = (
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if hasattr(errno, "EDQUOT") else {errno.ENOSPC, errno.EFBIG}
-)
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if hasattr(errno, "EDQUOT") else {errno.ENOSPC, errno.EFBIG}
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM}
 
 

@@ -239,9 +239,7 @@ class Watcher:
         if self._stop.wait(max(self._poll_seconds, 20 * self._look_took)):
             return set()
         before, self._seen = self._seen, self._look()
-        return {
-            path for path in before.keys() | self._seen.keys() if before.get(path) != self._seen.get(path)
-        }
+        return {path for path in before.keys() | self._seen.keys() if before.get(path) != self._seen.get(path)}
 
     def _look(self) -> dict[str, Stamp]:
         """Every file and folder that matters, with what differs after a change. Cut short by `stop`."""

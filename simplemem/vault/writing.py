@@ -128,8 +128,7 @@ class Writer:
         self._stage_all(here, wishes, staged)
         # From here on the journal answers for what is staged.
         steps = [
-            Step(version, staged.pop(wish.path, wish.trash))
-            for wish, version in zip(wishes, versions, strict=True)
+            Step(version, staged.pop(wish.path, wish.trash)) for wish, version in zip(wishes, versions, strict=True)
         ]
         try:
             self._journal.perform(here, steps)
@@ -200,9 +199,7 @@ class Writer:
             data, _ = atomic.read_file(here, path)
         except FileNotFoundError:
             hint = "Look for it under another name, or create it anew."
-            return Conflict(
-                f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path
-            )
+            return Conflict(f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path)
         had = self._history.content(wish.before) if wish.before else None
         diff = difference(had if had is not None else wish.data, data, known=had is not None)
         hint = "Read what is there now, and apply your change to that."
@@ -265,9 +262,7 @@ class Writer:
             if wish.gone:
                 step["trash"] = self._trash_place(here, wish.path, f"v{number:06d}")
             steps.append(step)
-        return self._history.stamp(
-            steps, first=number, tool=change.tool, who=change.who, reason=change.reason
-        )
+        return self._history.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
 
     def _trash_place(self, here: Beneath, path: str, version: str) -> str:
         """Where a deleted file goes: ours keeps versions apart, Obsidian's numbers what clashes (obsidian.md §5)."""

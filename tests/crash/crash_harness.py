@@ -17,10 +17,28 @@ from typing import Any, Literal
 
 from simplemem.vault import kernel
 
-_IN_OS = (
-    "open write pwrite truncate ftruncate fsync rename replace link symlink unlink remove mkdir rmdir "
-    "chmod fchmod chown fchown setxattr utime"
-).split()
+_IN_OS = [
+    "open",
+    "write",
+    "pwrite",
+    "truncate",
+    "ftruncate",
+    "fsync",
+    "rename",
+    "replace",
+    "link",
+    "symlink",
+    "unlink",
+    "remove",
+    "mkdir",
+    "rmdir",
+    "chmod",
+    "fchmod",
+    "chown",
+    "fchown",
+    "setxattr",
+    "utime",
+]
 _IN_KERNEL = ("exchange", "rename_new")
 
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import crash_harness as harness
 import pytest
 
 from simplemem.errors import SimplememError
 from simplemem.vault.atomic import Backing, sha256
 from simplemem.vault.vault import Change, Rewrite, Vault
-
-import crash_harness as harness
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
@@ -80,9 +79,7 @@ CASES = {
     "replace": Case(
         lambda v: v.replace("deep/b.md", B2, sha256(OLD["deep/b.md"]), CHANGE), changed(**{"deep/b.md": B2})
     ),
-    "move": Case(
-        lambda v: v.move("a.md", "x/y/z.md", CHANGE), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})
-    ),
+    "move": Case(lambda v: v.move("a.md", "x/y/z.md", CHANGE), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})),
     "move to another case": Case(
         lambda v: v.move("a.md", "A.md", CHANGE), changed(**{"a.md": None, "A.md": OLD["a.md"]})
     ),
@@ -106,9 +103,7 @@ CASES = {
     "undo of a group": Case(
         lambda v: v.undo(v.history.versions()[0].id, CHANGE),
         OLD,
-        before=lambda v: v.move(
-            "a.md", "x/z.md", CHANGE, data=b"rebased\n", rewrites=[rewrite("deep/b.md", B2)]
-        ),
+        before=lambda v: v.move("a.md", "x/z.md", CHANGE, data=b"rebased\n", rewrites=[rewrite("deep/b.md", B2)]),
         old=changed(**{"a.md": None, "x/z.md": b"rebased\n", "deep/b.md": B2}),
     ),
 }
@@ -266,9 +261,7 @@ def test_a_call_that_fails_leaves_the_notes_as_they_were(room: Path, name: str, 
     calls = count(copy(room, "first", "count"), case, backing)
     for at, call in enumerate(calls, 1):
         work = copy(room, "first", "work")
-        ended = harness.run(
-            lambda root=work: case.act(Vault(root, backing=backing)), at=at, how="fail", errno=code
-        )
+        ended = harness.run(lambda root=work: case.act(Vault(root, backing=backing)), at=at, how="fail", errno=code)
         assert not ended.died
         there = notes(work)
         if ended.error is None:
@@ -305,9 +298,7 @@ def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_
     after = calls[swap:]
     assert after.count("fsync") >= 3, "the log, the note's folder and the folder of what was displaced"
     last_rename = max(k for k, call in enumerate(after) if call in ("exchange", "rename_new"))
-    assert all(k > last_rename for k, call in enumerate(after) if call == "fsync"), (
-        "one commit holds them all"
-    )
+    assert all(k > last_rename for k, call in enumerate(after) if call == "fsync"), "one commit holds them all"
 
 
 def count(root: Path, case: Case, backing: Backing) -> list[str]:

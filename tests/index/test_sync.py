@@ -28,9 +28,7 @@ def assert_equals_rebuilt(store: EnhancedStore, folder: Path) -> None:
             assert list(dump(ours)) == list(dump(theirs))
 
 
-def test_a_scan_finds_what_came_changed_and_went(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
+def test_a_scan_finds_what_came_changed_and_went(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
     write("a.md", "apple")
     write("b.md", "banana")
     plain_store.sync()
@@ -52,9 +50,7 @@ def test_an_unchanged_vault_is_not_read_again(plain_store: EnhancedStore, write:
     assert report.changed() == set()
 
 
-def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(
-    plain_store: EnhancedStore, write: Write
-) -> None:
+def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(plain_store: EnhancedStore, write: Write) -> None:
     file = write("a.md", "apple")
     plain_store.sync()
     before = file.stat()
@@ -132,9 +128,7 @@ def test_links_are_resolved_again_when_their_target_comes_goes_and_moves(
     assert plain_store.inspect()["a.md"]["links"] == ["x/Target.md"]
 
 
-def test_an_attachment_that_comes_and_goes_is_followed(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
+def test_an_attachment_that_comes_and_goes_is_followed(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
     write("a.md", "![[plan.png]]")
     plain_store.sync()
     write("files/plan.png", b"\x89PNG")

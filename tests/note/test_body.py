@@ -85,9 +85,7 @@ def test_code_that_nobody_closes_runs_to_the_end_of_what_holds_it() -> None:
 
 
 def test_tasks_are_items_with_a_box() -> None:
-    text = (
-        "- [ ] open\n1. [x] done [[Note]]\n\t* [/] half\n> - [-] lost\n- [] no\n- [link](x)\n[ ] no\n- [ ]\n"
-    )
+    text = "- [ ] open\n1. [x] done [[Note]]\n\t* [/] half\n> - [-] lost\n- [] no\n- [link](x)\n[ ] no\n- [ ]\n"
     assert [(task.status, task.text, task.line) for task in body_of(text).tasks] == [
         (" ", "open", 1),
         ("x", "done [[Note]]", 2),
@@ -103,9 +101,7 @@ def test_a_task_in_code_is_none_and_a_task_has_its_place() -> None:
 
 
 def test_block_ids_stand_at_the_end_of_a_block_or_alone_after_it() -> None:
-    text = (
-        "para ^one\n\n- item ^two-2\n\n| a |\n|---|\n| b |\n\n^three\n\nnot ^this one\n\n```\ncode ^no\n```\n"
-    )
+    text = "para ^one\n\n- item ^two-2\n\n| a |\n|---|\n| b |\n\n^three\n\nnot ^this one\n\n```\ncode ^no\n```\n"
     assert body_of(text).block_ids == (("one", 1), ("two-2", 3), ("three", 9))
 
 

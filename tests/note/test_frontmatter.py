@@ -101,9 +101,7 @@ def test_a_tricky_header_is_read(text: str, meant: dict[str, Any]) -> None:
 
 
 @tricky
-def test_without_libyaml_the_same_is_read(
-    text: str, meant: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_libyaml_the_same_is_read(text: str, meant: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with_libyaml = read_header(text)
     monkeypatch.setattr(yaml_read, "_LOADER", yaml.Loader)
     header = read_header(text)
@@ -155,9 +153,7 @@ def test_without_both_fences_on_their_lines_all_is_body(text: str) -> None:
     assert (header.style, header.body_start, header.properties, header.editable) == ("none", 0, {}, True)
 
 
-@pytest.mark.parametrize(
-    "text", ["---\n---\nbody", "---\n\n---\nbody", "---\n# only\n---\nbody", "---\r\n---\r\nbody"]
-)
+@pytest.mark.parametrize("text", ["---\n---\nbody", "---\n\n---\nbody", "---\n# only\n---\nbody", "---\r\n---\r\nbody"])
 def test_a_header_may_be_empty(text: str) -> None:
     header = read_header(text)
     assert (header.style, header.properties, text[header.body_start :]) == ("yaml", {}, "body")
@@ -286,9 +282,7 @@ def test_every_text_has_its_place() -> None:
         'm: {k: v}\nn: 5\nb: |\n  [[Y]]\ne: "\\x41"'
     )
     found = read_header(text).scalars
-    shown = [
-        (scalar.path, scalar.value, text[scalar.start : scalar.end], scalar.verbatim >= 0) for scalar in found
-    ]
+    shown = [(scalar.path, scalar.value, text[scalar.start : scalar.end], scalar.verbatim >= 0) for scalar in found]
     assert shown == [
         (("up",), "[[Target]]", '"[[Target]]"', True),
         (("related", "0"), "It's", "'It''s'", False),

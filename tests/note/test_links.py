@@ -256,17 +256,13 @@ def property_links(header: str) -> list[tuple[str | None, str, str]]:
 
 
 def test_a_property_that_is_one_link_is_a_link() -> None:
-    assert property_links(
-        'up: "[[Target]]"\nrelated:\n  - "[[Other|shown]]"\n  - \'[[U#h]]\'\nself: "[[#Here]]"'
-    ) == [
+    assert property_links('up: "[[Target]]"\nrelated:\n  - "[[Other|shown]]"\n  - \'[[U#h]]\'\nself: "[[#Here]]"') == [
         ("up", "Target", "Target"),
         ("related.0", "Other", "Other"),
         ("related.1", "U", "U"),
         ("self", "", ""),
     ]
-    assert property_links('meta:\n  inner: "[t](My%20Note.md)"') == [
-        ("meta.inner", "My Note.md", "My%20Note.md")
-    ]
+    assert property_links('meta:\n  inner: "[t](My%20Note.md)"') == [("meta.inner", "My Note.md", "My%20Note.md")]
 
 
 @pytest.mark.parametrize(

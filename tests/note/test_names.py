@@ -115,7 +115,7 @@ def test_a_checked_name_is_safe_or_refused_with_a_way_out(title: str) -> None:
         assert name == unicodedata.normalize("NFC", name) == check_name(name)
         assert not name.startswith(("/", "."))
         assert not set(name) & set('\\:*?"<>|#^[]\0')
-        assert all(part.strip(" .") == part.rstrip(" .").lstrip(" ") for part in name.split("/"))
+        assert all(part == part.strip() and not part.endswith(".") for part in name.split("/"))
         assert ".." not in name.split("/")
 
 
@@ -174,9 +174,7 @@ def test_a_reference_is_read_as_it_is_meant(given_name: str, meant: str) -> None
     assert clean_reference(given_name) == meant
 
 
-@pytest.mark.parametrize(
-    "name", ["", " ", "/", ".md", "[[]]", "../a", "a/../b", "a\\b", "a\0", "a//b", "[[#here]]"]
-)
+@pytest.mark.parametrize("name", ["", " ", "/", ".md", "[[]]", "../a", "a/../b", "a\\b", "a\0", "a//b", "[[#here]]"])
 def test_a_reference_that_leads_nowhere_or_out_is_refused(name: str) -> None:
     with pytest.raises(SimplememError) as refused:
         clean_reference(name)

@@ -1,4 +1,4 @@
-"""Tags in all their notations: what counts as one, how a filter finds it, how a change keeps the note's way."""
+"""Tags in all their notations: what counts as one, how a filter finds it, how a change keeps to it."""
 
 from __future__ import annotations
 
@@ -297,9 +297,7 @@ def test_a_note_without_a_header_gets_one() -> None:
 def test_a_list_in_the_place_of_a_value_is_not_overwritten() -> None:
     with pytest.raises(Invalid):
         change_tags(note("tags: [x]\nowner: [Ann, Bob]"), {"owner": "C, D"})
-    assert change_tags(note("tags: [x]\nowner: [Ann]"), {"owner": "bob"}) == note(
-        "tags: [x, owner/bob]\nowner: [Ann]"
-    )
+    assert change_tags(note("tags: [x]\nowner: [Ann]"), {"owner": "bob"}) == note("tags: [x, owner/bob]\nowner: [Ann]")
 
 
 @pytest.mark.parametrize("header", ["tags: [unclosed", '{"tags": ["a"]}', "tags: [a]\ntags: [b]"])

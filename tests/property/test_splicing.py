@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sample:
-    """A note in pieces; `loose[n]` are the blank lines and comments before entry n, the last ones after all."""
+    """A note in pieces; `loose[n]` are the blank lines and comments before entry n, the last after all."""
 
     before: str
     loose: tuple[str, ...]
@@ -168,9 +168,7 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
             value.append(None)
     elif style in "FM":
         sources = draw(
-            st.lists(
-                st.sampled_from(["a", "'b'", '"c, d"', "e f", "1", "{x: y}", "🚀"]), max_size=4, unique=True
-            )
+            st.lists(st.sampled_from(["a", "'b'", '"c, d"', "e f", "1", "{x: y}", "🚀"]), max_size=4, unique=True)
         )
         meaning = {
             "a": "a",
@@ -248,9 +246,9 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
     return Entry(key, "\n".join(lines) + "\n", value)
 
 
-loose_lines = st.lists(
-    st.sampled_from(["", "# a comment: [x", "   ", "#", "# ---", " # indented"]), max_size=2
-).map(lambda lines: "".join(line + "\n" for line in lines))
+loose_lines = st.lists(st.sampled_from(["", "# a comment: [x", "   ", "#", "# ---", " # indented"]), max_size=2).map(
+    lambda lines: "".join(line + "\n" for line in lines)
+)
 
 
 @st.composite
@@ -259,14 +257,10 @@ def samples(draw: st.DrawFn, min_size: int = 0) -> Sample:
     found = [draw(entries(name)) for name in names]
     loose = [draw(loose_lines) for _ in range(len(found) + 1)]
     for number, entry in enumerate(found):
-        if (
-            entry.keeps_blank_lines
-        ):  # its value has the blank lines below it; a comment in between would end it
+        if entry.keeps_blank_lines:  # its value has the blank lines below it; a comment in between would end it
             blank = draw(st.sampled_from(["", "\n", "\n\n"]))
             loose[number + 1] = ""
-            found[number] = Entry(
-                entry.key, entry.source + blank, entry.value + blank, keeps_blank_lines=True
-            )
+            found[number] = Entry(entry.key, entry.source + blank, entry.value + blank, keeps_blank_lines=True)
         elif entry.source.split("\n", 1)[0].split("#")[0].rstrip().endswith(("|", "|-", ">-")):
             loose[number + 1] = loose[number + 1].replace("   \n", " \n")  # three blanks would be text
     bom = draw(st.sampled_from(["", "", "\ufeff"]))
@@ -313,10 +307,7 @@ def test_a_header_means_what_its_source_says(sample: Sample) -> None:
     header = read_header(sample.text)
     assert header.problem is None, sample.text
     assert same(dict(header.properties), sample.values)
-    assert (
-        sample.text[header.body_start :]
-        == sample.after[re.match(r"---[ ]*(\r\n|\r|\n)?", sample.after).end() :]
-    )  # type: ignore[union-attr]
+    assert sample.text[header.body_start :] == sample.after[re.match(r"---[ ]*(\r\n|\r|\n)?", sample.after).end() :]  # type: ignore[union-attr]
 
 
 @relaxed
@@ -326,9 +317,7 @@ def test_setting_a_property_touches_its_own_source_and_nothing_else(
 ) -> None:
     number = data.draw(st.integers(0, len(sample.entries) - 1))
     key = sample.entries[number].key
-    after = set_property(
-        sample.text, key.swapcase() if key.swapcase().casefold() == key.casefold() else key, value
-    )
+    after = set_property(sample.text, key.swapcase() if key.swapcase().casefold() == key.casefold() else key, value)
     head, tail = sample.around(number)
     assert after.startswith(head)
     assert after.endswith(tail)
@@ -349,9 +338,7 @@ def test_a_new_property_is_one_piece_at_the_end_of_the_header(sample: Sample, va
 
 @relaxed
 @given(samples(min_size=1), st.data())
-def test_removing_a_property_takes_its_own_source_and_nothing_else(
-    sample: Sample, data: st.DataObject
-) -> None:
+def test_removing_a_property_takes_its_own_source_and_nothing_else(sample: Sample, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(sample.entries) - 1))
     head, tail = sample.around(number)
     after = remove_property(sample.text, sample.entries[number].key)
@@ -371,29 +358,20 @@ def test_a_change_and_its_opposite_give_the_same_bytes(
     key = entry.key
     first = set_property(sample.text, key, one)
     assert set_property(set_property(first, key, other), key, one) == first
-    spelled = [
-        scalar
-        for scalar in read_header(sample.text).scalars
-        if scalar.path == (key,) and scalar.verbatim >= 0
-    ]
+    spelled = [scalar for scalar in read_header(sample.text).scalars if scalar.path == (key,) and scalar.verbatim >= 0]
     if spelled and not entry.source.startswith("?") and "!mine" not in entry.source:
         quoted = spelled[0].verbatim > spelled[0].start
         if quoted or is_plain_safe(entry.value):  # it stands there as we would write it
             assert set_property(first, key, entry.value) == sample.text
     many = set_property(sample.text, key, [one, "second", "third"])
-    assert (
-        set_property(set_property(many, key, [one, "changed", "third"]), key, [one, "second", "third"])
-        == many
-    )
+    assert set_property(set_property(many, key, [one, "changed", "third"]), key, [one, "second", "third"]) == many
     assert remove_item(add_item(many, key, "fourth"), key, "fourth") == many
 
 
 @relaxed
 @given(samples(min_size=1), st.data())
 def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: st.DataObject) -> None:
-    lists = [
-        number for number, entry in enumerate(sample.entries) if isinstance(entry.value, list) and entry.value
-    ]
+    lists = [number for number, entry in enumerate(sample.entries) if isinstance(entry.value, list) and entry.value]
     assume(lists)
     number = data.draw(st.sampled_from(lists))
     entry = sample.entries[number]
@@ -410,10 +388,7 @@ def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: s
     assert removed.endswith(tail)
     assert same(read_header(removed).properties[entry.key], kept)
     if kept:  # the lines that stayed are lines that were there
-        assert (
-            set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text))
-            or "[" in entry.source
-        )
+        assert set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text)) or "[" in entry.source
 
 
 @relaxed
@@ -430,9 +405,7 @@ def test_entries_of_a_map_change_one_by_one(sample: Sample, data: st.DataObject,
     assert changed.endswith(tail)
     assert same(read_header(changed).properties[entry.key], {**entry.value, name: value})
     removed = remove_entry(changed, entry.key, name)
-    assert same(
-        read_header(removed).properties[entry.key], {k: v for k, v in entry.value.items() if k != name}
-    )
+    assert same(read_header(removed).properties[entry.key], {k: v for k, v in entry.value.items() if k != name})
     if name == "fresh":
         assert removed == sample.text
 
@@ -447,9 +420,7 @@ def test_every_text_in_a_header_can_be_replaced_in_its_place(sample: Sample, val
         assert after.startswith(sample.text[: scalar.start])
         assert after.endswith(sample.text[scalar.end :])
         found = {there.path: there.value for there in read_header(after).scalars}
-        assert found == {there.path: there.value for there in read_header(sample.text).scalars} | {
-            scalar.path: value
-        }
+        assert found == {there.path: there.value for there in read_header(sample.text).scalars} | {scalar.path: value}
 
 
 @settings(relaxed, max_examples=300)

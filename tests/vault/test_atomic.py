@@ -45,9 +45,7 @@ def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path,
         temp = staged(here, b"new", backing)
         atomic.swap(here, backing, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"new" and (vault / temp).read_bytes() == b"old"
-    assert backing.hard_links is False or os.stat(vault / temp).st_ino == old, (
-        "an editor may have that very file open"
-    )
+    assert backing.hard_links is False or os.stat(vault / temp).st_ino == old, "an editor may have that very file open"
     assert sorted(os.listdir(vault)) == sorted([temp, "n.md"])
 
 
@@ -159,9 +157,7 @@ def test_a_write_protected_note_stays_as_it_is(vault: Path) -> None:
     assert (vault / "n.md").read_bytes() == b"old"
 
 
-def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(
-    vault: Path, backing: Backing
-) -> None:
+def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault: Path, backing: Backing) -> None:
     outside = vault.with_name("outside.md")
     outside.write_bytes(b"old")
     os.link(outside, vault / "n.md")

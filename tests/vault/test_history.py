@@ -94,12 +94,7 @@ def test_damaged_lines_are_passed_over_and_closed_off(vault: Path) -> None:
     ids = grow(opened, "n.md", b"one", b"two")
     log = log_of(vault)
     log.write_bytes(
-        b"\0\0\0\nnot json\n[1]\n{}\n"
-        + b'{"id": 7}\n'
-        + b"[" * 100_000
-        + b"\n"
-        + log.read_bytes()
-        + b'{"id":"v0000'
+        b"\0\0\0\nnot json\n[1]\n{}\n" + b'{"id": 7}\n' + b"[" * 100_000 + b"\n" + log.read_bytes() + b'{"id":"v0000'
     )
     assert [v.id for v in opened.history.versions()] == ids[::-1]
     third = opened.replace("n.md", b"three", sha256(b"two"), CHANGE).version
@@ -115,8 +110,7 @@ def test_a_long_log_is_read_from_its_end(vault: Path) -> None:
     first, second = log_of(vault).read_bytes().splitlines()
     many = [
         json.dumps(
-            json.loads(second)
-            | {"id": f"v{k:06d}", "group": f"v{k:06d}", "reason": "é" * 500, "path": f"{k}.md"}
+            json.loads(second) | {"id": f"v{k:06d}", "group": f"v{k:06d}", "reason": "é" * 500, "path": f"{k}.md"}
         )
         for k in range(3, 3000)
     ]

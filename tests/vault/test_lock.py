@@ -65,9 +65,8 @@ def test_another_thread_waits(vault: Path) -> None:
 
 def test_two_openings_in_one_process_exclude_each_other(vault: Path) -> None:
     one, other = Vault(vault), Vault(vault)
-    with one.lock(), pytest.raises(Unavailable):
-        with other.lock(0.02):
-            pass
+    with one.lock(), pytest.raises(Unavailable), other.lock(0.02):
+        pass
     with other.lock(0):
         pass
 

@@ -171,9 +171,7 @@ KEYS += ["newFileFolderPath", "userIgnoreFilters", "folder", "format", "template
 
 
 @given(settings=st.dictionaries(st.sampled_from(KEYS), json_values), path=st.text(max_size=30))
-def test_no_settings_and_no_path_raise(
-    tmp_path_factory: pytest.TempPathFactory, settings: Any, path: str
-) -> None:
+def test_no_settings_and_no_path_raise(tmp_path_factory: pytest.TempPathFactory, settings: Any, path: str) -> None:
     vault = tmp_path_factory.mktemp("vault")
     (vault / ".obsidian").mkdir()
     for name in ("app", "templates", "daily-notes"):

@@ -121,9 +121,7 @@ def outside(tmp_path: Path) -> Path:
 
 def everything(folder: Path) -> dict[str, bytes]:
     """All files beside the vault, byte for byte."""
-    files = (
-        path for path in folder.rglob("*") if path.is_file() and "vault" not in path.relative_to(folder).parts
-    )
+    files = (path for path in folder.rglob("*") if path.is_file() and "vault" not in path.relative_to(folder).parts)
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -182,9 +180,7 @@ def test_an_accepted_path_always_stays_below(path: str) -> None:
     assert not any(part.startswith(".") or not part for part in check_path(path))
 
 
-@pytest.mark.parametrize(
-    "path", ["C:/a.md", "a.md:stream", "NUL", "nul.md", "x/COM1.txt", "a. ", "dots./a.md", "aux "]
-)
+@pytest.mark.parametrize("path", ["C:/a.md", "a.md:stream", "NUL", "nul.md", "x/COM1.txt", "a. ", "dots./a.md", "aux "])
 def test_windows_has_more_ways_out(path: str) -> None:
     with pytest.raises(Invalid):
         check_path(path, windows=True)
@@ -245,9 +241,7 @@ class TestLinks:
                 opened.create(path.replace("n.md", "new.md"), b"new\n", CHANGE)
         assert (vault / "real/n.md").read_bytes() == b"real\n" and (vault / "link.md").is_symlink()
 
-    def test_links_in_a_ring_and_links_to_hidden_files_are_refused(
-        self, vault: Path, backing: Backing
-    ) -> None:
+    def test_links_in_a_ring_and_links_to_hidden_files_are_refused(self, vault: Path, backing: Backing) -> None:
         (vault / "one.md").symlink_to("two.md")
         (vault / "two.md").symlink_to("one.md")
         (vault / ".git").mkdir()
@@ -278,9 +272,7 @@ class TestLinks:
             assert opened.entry(path) is None
         assert opened.scan() == []
 
-    def test_a_folder_swapped_for_a_link_at_any_moment_leads_nowhere(
-        self, vault: Path, outside: Path
-    ) -> None:
+    def test_a_folder_swapped_for_a_link_at_any_moment_leads_nowhere(self, vault: Path, outside: Path) -> None:
         (outside / "other").mkdir()
         for folder in (vault / "d", outside / "other"):
             folder.mkdir(exist_ok=True)

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from simplemem.errors import Invalid
 from simplemem.vault.patterns import compile_pattern
 
-atoms = st.sampled_from(
-    ["a", "b", "B", ".", "/", r"\/", r"\.", r"\d", r"\W", "[ab]", "[^a]", "[a-c1]", r"[^\d/]"]
-)
+atoms = st.sampled_from(["a", "b", "B", ".", "/", r"\/", r"\.", r"\d", r"\W", "[ab]", "[^a]", "[a-c1]", r"[^\d/]"])
 counts = st.sampled_from(["", "", "", "?", "*", "+", "{2}", "{1,3}", "{0,2}", "{2,}", "*?"])
 
 
@@ -24,9 +22,9 @@ def joined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 groups = joined(atoms).map(lambda inner: f"({inner})") | joined(atoms).map(lambda inner: f"(?:{inner})")
-patterns = st.tuples(
-    st.sampled_from(["", "", "^"]), joined(atoms | groups), st.sampled_from(["", "", "$"])
-).map("".join)
+patterns = st.tuples(st.sampled_from(["", "", "^"]), joined(atoms | groups), st.sampled_from(["", "", "$"])).map(
+    "".join
+)
 
 
 @settings(max_examples=400)

@@ -12,9 +12,7 @@ from simplemem.vault.rewrite import Moved, rewrite_links
 def rewritten(text: str, files: list[str], old: str | None, new: str, source: str = "A.md") -> str:
     moved = Moved(old, new)
     after = [path for path in files if path != old] + [new]
-    return rewrite_links(
-        read_note(text.encode()), source, moved, named_in_memory(files), named_in_memory(after)
-    )
+    return rewrite_links(read_note(text.encode()), source, moved, named_in_memory(files), named_in_memory(after))
 
 
 FILES = ["A.md", "Target.md", "a/Dup.md", "b/Other.md", "a/M.md", "a/N.md", "T.md"]
@@ -56,10 +54,7 @@ def test_spaces_are_encoded_in_markdown_and_not_in_angle_brackets() -> None:
 
 
 def test_a_bare_link_to_a_unique_name_survives_a_move_untouched() -> None:
-    assert (
-        rewritten("[[Target]] [x](Target.md)", FILES, "Target.md", "sub/Target.md")
-        == "[[Target]] [x](Target.md)"
-    )
+    assert rewritten("[[Target]] [x](Target.md)", FILES, "Target.md", "sub/Target.md") == "[[Target]] [x](Target.md)"
 
 
 def test_a_path_follows_a_move() -> None:
@@ -84,10 +79,7 @@ def test_a_new_note_steals_no_link() -> None:
 
 def test_relative_links_of_a_moved_note_are_rebased() -> None:
     before = "[x](../T.md) [y](./N.md) [[Target]]"
-    assert (
-        rewritten(before, FILES, "a/M.md", "b/c/M.md", "a/M.md")
-        == "[x](../../T.md) [y](../../a/N.md) [[Target]]"
-    )
+    assert rewritten(before, FILES, "a/M.md", "b/c/M.md", "a/M.md") == "[x](../../T.md) [y](../../a/N.md) [[Target]]"
 
 
 def test_a_link_to_itself_follows_a_renamed_note() -> None:

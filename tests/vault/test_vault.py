@@ -54,11 +54,7 @@ class TestLooking:
         assert [e.path for e in opened.entries_below("a")] == ["a/pic.png", "a/x.md"]
         assert opened.entries_below("") == entries
         assert opened.entries_below("nowhere") == opened.entries_below("a.md") == []
-        assert (
-            opened.entry("nowhere.md") is None
-            and opened.entry("a") is None
-            and opened.entry("a.md/b") is None
-        )
+        assert opened.entry("nowhere.md") is None and opened.entry("a") is None and opened.entry("a.md/b") is None
 
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
     def test_names_that_cannot_be_spelled_are_reported_not_listed(self, vault: Path, opened: Vault) -> None:
@@ -123,9 +119,7 @@ class TestCreating:
             (vault / "other.md").write_bytes(b"other")
             with pytest.raises(AlreadyExists) as trouble:
                 write()
-            assert unicodedata.normalize("NFC", trouble.value.details["path"]) == unicodedata.normalize(
-                "NFC", there
-            )
+            assert unicodedata.normalize("NFC", trouble.value.details["path"]) == unicodedata.normalize("NFC", there)
             assert files(vault) == {there: b"first", "other.md": b"other"}
 
     def test_a_repeated_create_has_happened(self, vault: Path, opened: Vault) -> None:
@@ -169,9 +163,7 @@ class TestReplacing:
         assert written.previous_sha256 == sha256(b"by hand") and written.entry == opened.entry("n.md")
         assert opened.history.content(sha256(b"by hand")) == b"by hand"
 
-    def test_an_acknowledged_text_outlives_an_editor_that_saves_over_it(
-        self, vault: Path, opened: Vault
-    ) -> None:
+    def test_an_acknowledged_text_outlives_an_editor_that_saves_over_it(self, vault: Path, opened: Vault) -> None:
         opened.create("n.md", b"ours", CHANGE)
         (vault / "n.md").write_bytes(b"an editor's older text")
         assert opened.history.content(sha256(b"ours")) == b"ours"
@@ -293,9 +285,7 @@ class TestTrashAndUndo:
         assert written.sha256 is None and written.entry is None and opened.scan() == []
         place = opened.history.find(written.version).trash
         assert place is not None and (vault / place).read_bytes() == b"text"
-        assert place == (
-            ".trash/a/n.md" if trash == "obsidian" else f".simplemem/trash/{written.version}/a/n.md"
-        )
+        assert place == (".trash/a/n.md" if trash == "obsidian" else f".simplemem/trash/{written.version}/a/n.md")
         opened.undo(written.version, CHANGE)
         assert (vault / "a/n.md").read_bytes() == b"text" and not (vault / place).exists()
         assert (vault / "a/n.md").stat().st_mtime == 1_000_000_000
@@ -385,9 +375,7 @@ class TestTrashAndUndo:
             opened.undo(moved.version, CHANGE)
         assert files(vault) == {"b.md": b"[[c]] and more", "c.md": b"a"}
 
-    def test_a_place_taken_since_is_not_overwritten_by_what_comes_back(
-        self, vault: Path, opened: Vault
-    ) -> None:
+    def test_a_place_taken_since_is_not_overwritten_by_what_comes_back(self, vault: Path, opened: Vault) -> None:
         opened.create("a.md", b"old", CHANGE)
         gone = opened.trash("a.md", None, CHANGE)
         (vault / "a.md").write_bytes(b"another")

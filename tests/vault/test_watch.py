@@ -178,17 +178,13 @@ def test_hidden_folders_are_passed_over(watcher: Watcher, vault: Path, heard: He
 
 
 @pytest.mark.parametrize("name", ["app.json", "templates.json", "daily-notes.json"])
-def test_the_files_of_conventions_are_reported(
-    watcher: Watcher, vault: Path, heard: Heard, name: str
-) -> None:
+def test_the_files_of_conventions_are_reported(watcher: Watcher, vault: Path, heard: Heard, name: str) -> None:
     (vault / ".obsidian" / name).write_text("{}")
     heard.wait_for(f".obsidian/{name}")
     assert heard.paths == {f".obsidian/{name}"}
 
 
-def test_a_whole_folder_of_conventions_that_arrives_is_reported(
-    watcher: Watcher, vault: Path, heard: Heard
-) -> None:
+def test_a_whole_folder_of_conventions_that_arrives_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
     (vault / ".obsidian").rmdir()
     made = vault.parent / "made"
     made.mkdir()
@@ -200,9 +196,7 @@ def test_a_whole_folder_of_conventions_that_arrives_is_reported(
 # --- the root goes and comes ----------------------------------------------------------------------
 
 
-def test_a_root_that_goes_and_comes_back_is_watched_again(
-    watcher: Watcher, vault: Path, heard: Heard
-) -> None:
+def test_a_root_that_goes_and_comes_back_is_watched_again(watcher: Watcher, vault: Path, heard: Heard) -> None:
     shutil.rmtree(vault)
     heard.wait_for(EVERYTHING)
     heard.forget()
@@ -301,9 +295,7 @@ _UNDER_A_LIMIT = """
     reason="needs a user namespace of its own, where the limit may be lowered",
 )
 @pytest.mark.parametrize(("limit", "began"), [("3", "polling"), ("9", "watching")])
-def test_the_limit_of_watched_folders_falls_back_with_one_warning(
-    vault: Path, limit: str, began: str
-) -> None:
+def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, limit: str, began: str) -> None:
     """Reached at the start it is an error; reached later, new folders are silently not watched."""
     run = subprocess.run(
         ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit],
