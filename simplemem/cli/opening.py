@@ -1,0 +1,129 @@
+"""How a command opens the store: the vault found, its index in step, a progress bar when that takes a while.
+
+A Ctrl-C leaves no command half done: while a note is being written it waits (`finishing`), anywhere else it
+ends the run. Nothing here knows what a command does.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from simplemem.index.sync import SyncReport
+    from simplemem.store import EnhancedStore
+
+WHO = "command line"
+"""How the history names whoever used these commands."""
+
+_PATIENCE = 1.0
+"""Seconds before a progress bar is worth showing."""
+
+
+@contextmanager
+def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Iterator[EnhancedStore]:
+    """The store of a vault with its index in step; `embed` brings the vectors in step too."""
+    from simplemem import open_store
+
+    with open_store(vault) as store:
+        if sync:
+            with progress_bar() as progress:
+                report = store.sync(progress=progress, embed=embed)
+            warn_of_doubt(report)
+        yield store
+
+
+def warn_of_doubt(report: SyncReport) -> None:
+    """Say so when many notes are gone at once: an unmounted disk looks the same as a tidy mind."""
+    from simplemem.cli.output import warn
+
+    if report.doubted:
+        warn(
+            f"{report.doubted} notes seem to have vanished all at once and were kept in the index; "
+            "`simplemem index --rebuild` believes it"
+        )
+
+
+class ProgressBar:
+    """A bar on stderr, drawn once the work has taken a second. In a pipe it draws nothing."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._bar: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._began < _PATIENCE or not total:
+                return
+            self._bar = _draw()
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bar.add_task(stage, total=total)
+        self._bar.update(self._tasks[stage], completed=done, total=total)
+
+    def stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _draw() -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from simplemem.cli.output import console
+
+    screen = console(stderr=True)
+    shown = Progress(
+        TextColumn("{task.description:>8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+    )
+    shown.start()
+    return shown
+
+
+@contextmanager
+def progress_bar() -> Iterator[ProgressBar]:
+    """A progress bar that is gone again afterwards, however the work ends."""
+    bar = ProgressBar()
+    try:
+        yield bar
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Hold a Ctrl-C back until a write is done and said. A second one does not wait.
+
+    Even then nothing is torn: what a dying process began is rolled forward by the next to open the vault.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+        yield
+        return
+    held: list[int] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        if held:
+            signal.default_int_handler(number, frame)
+        held.append(number)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt

@@ -1,0 +1,214 @@
+"""Commands about the vault as a whole: init, index, stats, doctor, inspect."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from simplemem.cli.opening import warn_of_doubt
+from simplemem.cli.options import JsonOption, VaultOption, command
+from simplemem.errors import Invalid
+
+if TYPE_CHECKING:
+    from simplemem.index.sync import SyncReport
+    from simplemem.store import EnhancedStore
+
+commands = typer.Typer()
+_PANEL = "Keep"
+
+
+@command(
+    commands,
+    _PANEL,
+    examples=[
+        "simplemem init",
+        "simplemem init ~/Documents/notes",
+        "simplemem init . --json",
+    ],
+)
+def init(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="FOLDER", help="The folder of notes. Without it: this one."),
+    ] = None,
+    vault: VaultOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a folder a vault, or look at the one it is. No note is changed.
+
+    What simplemem keeps of its own goes to `.simplemem/` in it, which git and Obsidian leave alone.
+    """
+    from simplemem.cli import output
+    from simplemem.cli.opening import opened
+
+    if folder is not None and vault is not None:
+        raise typer.BadParameter("either FOLDER or --vault, not both")
+    root = (folder or vault or Path()).expanduser()
+    if root.exists() and not root.is_dir():
+        raise Invalid(f"{root} is a file.", hint="A vault is a folder.")
+    root.mkdir(parents=True, exist_ok=True)
+    known = (root / ".simplemem").exists()
+    with opened(root) as store:
+        (store.root / ".simplemem").mkdir(exist_ok=True)
+        state = store.state()
+        if as_json:
+            output.print_json({"vault": str(store.root), "new": not known, "notes": state.notes})
+            return
+        count = f"{state.notes} note{'' if state.notes == 1 else 's'}"
+        output.say(("A vault already" if known else "A vault now", "green"), f": {store.root}, {count}")
+        if not state.notes:
+            output.say("Begin with: ", ("simplemem new 'First note' --edit", "bold"))
+
+
+@command(
+    commands,
+    _PANEL,
+    examples=["simplemem index", "simplemem index --rebuild", "simplemem index --watch"],
+)
+def index(
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the index away and make it anew.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Stay, and index every change as it is made. Ctrl-C ends it.")
+    ] = False,
+    vault: VaultOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the index in step with the notes. Other commands do so by themselves."""
+    from simplemem.cli import output
+    from simplemem.cli.opening import opened, progress_bar
+
+    with opened(vault, sync=False) as store:
+        began = time.monotonic()
+        with progress_bar() as progress:
+            report = store.sync(progress=progress, embed=True, rebuild=rebuild)
+        seconds = time.monotonic() - began
+        if as_json:
+            output.print_json(report.as_dict() | {"seconds": round(seconds, 3)}, compact=watch)
+        else:
+            _print_report(report, store.state().notes if rebuild else None, seconds)
+        if watch:
+            _watch(store, as_json)
+
+
+def _print_report(report: SyncReport, made_anew: int | None, seconds: float) -> None:
+    from simplemem.cli import output
+
+    facts = report.as_dict()
+    counted = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
+    done = f"Made anew: {_count(made_anew, 'note')}" if made_anew is not None else ", ".join(counted)
+    output.say((done or "Nothing to do", "green"), (f"  in {seconds:.1f} s", "dim"))
+    for skipped in facts["skipped"]:
+        output.warn(f"{skipped['path']}: {skipped['why']}")
+    warn_of_doubt(report)
+
+
+def _watch(store: EnhancedStore, as_json: bool) -> None:
+    """Name each note as it is indexed, until the person has seen enough."""
+    from queue import Empty, SimpleQueue
+
+    from simplemem.cli import output
+
+    changed: SimpleQueue[frozenset[str]] = SimpleQueue()
+    store.on_change(changed.put)
+    store.start(embed=True)
+    if not as_json:
+        output.warn(f"watching {store.root}; Ctrl-C ends it")
+    while True:
+        try:
+            # Waiting without end would keep Windows from hearing a Ctrl-C.
+            names = sorted(changed.get(timeout=1.0))
+        except Empty:
+            continue
+        if as_json:
+            output.print_json({"changed": names}, compact=True)
+            continue
+        for name in names:
+            output.say(("indexed ", "dim"), (name, "cyan"))
+
+
+@command(commands, _PANEL, examples=["simplemem stats", "simplemem stats --json | jq .notes"])
+def stats(vault: VaultOption = None, as_json: JsonOption = False) -> None:
+    """Show what is in the vault and its index, and whatever lessens search."""
+    from simplemem.cli import output
+    from simplemem.cli.opening import opened
+
+    with opened(vault) as store:
+        facts = store.stats()
+    if as_json:
+        output.print_json(facts)
+    else:
+        warnings = facts.pop("warnings", [])
+        output.print_mapping(facts)
+        for warning in warnings:
+            output.warn(str(warning))
+
+
+@command(commands, _PANEL, examples=["simplemem doctor", "simplemem doctor --json"])
+def doctor(vault: VaultOption = None, as_json: JsonOption = False) -> None:
+    """Check the vault and its index. Ends with 1 when there is an error; warnings are no error.
+
+    It compares the index with one made anew, and looks for broken links, names that collide, headers that
+    cannot be read and files that lie about. It changes nothing.
+    """
+    from simplemem.cli import output
+    from simplemem.cli.opening import opened, progress_bar
+
+    with opened(vault, embed=True) as store, progress_bar() as progress:
+        findings = store.doctor(progress)
+    errors = sum(finding.level == "error" for finding in findings)
+    if as_json:
+        output.print_json({"ok": not errors, "findings": [finding.as_dict() for finding in findings]})
+    else:
+        styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+        for finding in findings:
+            style = styles.get(finding.level, "")
+            place = f"{finding.path}: " if finding.path else ""
+            output.say((f"{finding.level}: ", style), (place, "cyan"), output.one_line(finding.message))
+            if finding.hint:
+                output.say("  ", (finding.hint, "dim"))
+        warnings = sum(finding.level == "warning" for finding in findings)
+        verdict = "All is well." if not findings else f"{_count(errors, 'error')}, {_count(warnings, 'warning')}."
+        output.say((verdict, "bold red" if errors else "green"))
+    if errors:
+        raise typer.Exit(1)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+@command(
+    commands,
+    _PANEL,
+    examples=[
+        "simplemem inspect",
+        "simplemem inspect --json | jq '.\"README.md\".links'",
+    ],
+)
+def inspect(vault: VaultOption = None, as_json: JsonOption = False) -> None:
+    """Show what was read in each note: links, tags, aliases, and links that lead nowhere."""
+    from simplemem.cli import output
+    from simplemem.cli.opening import opened
+
+    with opened(vault) as store:
+        facts = store.inspect()
+    if as_json:
+        output.print_json(facts)
+        return
+    output.print_table(_facts_row(path, found) for path, found in facts.items())
+
+
+def _facts_row(path: str, found: dict[str, Any]) -> list[Any]:
+    from simplemem.cli import output
+
+    unresolved = found["unresolved"]
+    return [
+        output.styled((path, "cyan")),
+        output.styled(f"{len(found['links'])} out"),
+        output.styled(f"{len(found['backlinks'])} in"),
+        output.styled((output.tags_shown(tag.lstrip("#") for tag in found["tags"]), "green")),
+        output.styled((f"unresolved: {', '.join(unresolved)}" if unresolved else "", "yellow")),
+    ]

@@ -1,0 +1,93 @@
+"""A real vault and the command run on it: in this process for speed; tests of the process start one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from simplemem.cli.app import app
+
+NOTES = {
+    "projects/apollo.md": (
+        "---\ntitle: Apollo\ndescription: The lunar project\ntags:\n  - project\n  - status/active\n"
+        "created: 2026-01-05T09:00:00\nmodified: 2026-01-20T09:00:00\ntype: project\n---\n"
+        "# Apollo\n\nThe launch is planned for spring.\n\n## Budget\n\nThe budget was approved by [[Ada]].\n"
+    ),
+    "people/Ada.md": (
+        "---\naliases:\n  - Countess\ntags: [person]\n"
+        "created: 2026-01-02T09:00:00\nmodified: 2026-01-10T09:00:00\n---\n"
+        "Ada flies balloons. See [[projects/apollo|Apollo]] and [[nowhere]].\n"
+    ),
+    "log/2026-01-24.md": (
+        "---\ntags:\n  status: done\n  todo: true\nmodified: 2026-01-24T09:00:00\n---\n"
+        "The weather was calm, launch rehearsed.\n"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting of whoever runs the tests has a say in them."""
+    for name in [name for name in os.environ if name.startswith("SIMPLEMEM_")]:
+        monkeypatch.delenv(name)
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
+    monkeypatch.chdir(tmp_path / "home")
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    for path, text in NOTES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode())
+        os.utime(folder / path, (1_767_225_600, 1_767_225_600))  # 2026-01-01: their `modified` is later
+    return folder
+
+
+@pytest.fixture
+def run(vault: Path) -> Run:
+    """Run a command on the vault, as `run("tag", "Ada", "todo")`."""
+
+    def run(*args: str, input: bytes | None = None, vault: Path | None = vault) -> Ran:  # noqa: A002
+        where = () if vault is None else ("--vault", str(vault))
+        # Options go before a `--` that ends them.
+        head, *tail = args
+        result = CliRunner().invoke(app, [head, *where, *tail], input=input, prog_name="simplemem")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Ran(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors take time to make, and most commands need none."""
+    monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "none")

@@ -1,0 +1,182 @@
+"""edit and new --edit: a person's text is never lost, and never overwrites another's."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.usefixtures("words_only")
+
+Editor = Callable[[str], None]
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Editor:
+    """Make $EDITOR a program that runs some lines of Python, with the file to edit as `path`."""
+
+    def install(lines: str) -> None:
+        script = tmp_path / "my editor"
+        head = f"#!{sys.executable}\nimport pathlib, sys\npath = pathlib.Path(sys.argv[-1])\n"
+        script.write_text(head + lines, encoding="utf-8")
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("EDITOR", f"'{script}' --wait")
+
+    return install
+
+
+def drafts(vault: Path) -> list[Path]:
+    return sorted((vault / ".simplemem" / "drafts").glob("*"))
+
+
+def test_an_edited_note_is_saved_to_the_byte(run: Run, vault: Path, editor: Editor) -> None:
+    (vault / "odd.md").write_bytes(b"\xef\xbb\xbf---\r\na:   'x' # keep\r\n---\r\nbody")
+    editor("path.write_bytes(path.read_bytes().replace(b'body', b'new body'))")
+    ran = run("edit", "odd")
+    assert (ran.code, ran.out) == (0, "Saved odd\n")
+    assert (vault / "odd.md").read_bytes() == b"\xef\xbb\xbf---\r\na:   'x' # keep\r\n---\r\nnew body"
+    assert drafts(vault) == []
+    assert run("history", "odd", "--json").json["versions"][0]["tool"] == "edit"
+
+
+def test_an_editor_that_saves_by_renaming_is_understood(run: Run, vault: Path, editor: Editor) -> None:
+    editor("other = path.with_suffix('.tmp'); other.write_text('Renamed in.\\n'); other.rename(path)")
+    assert run("edit", "Ada").code == 0
+    assert (vault / "people/Ada.md").read_text() == "Renamed in.\n"
+
+
+def test_an_unchanged_text_changes_nothing(run: Run, vault: Path, editor: Editor) -> None:
+    editor("")
+    before = (vault / "people/Ada.md").stat().st_mtime_ns
+    ran = run("edit", "Ada")
+    assert (ran.code, ran.out) == (0, "Nothing changed in people/Ada\n")
+    assert (vault / "people/Ada.md").stat().st_mtime_ns == before
+    assert drafts(vault) == []
+
+
+def test_a_text_that_lost_a_race_is_kept_and_compared(run: Run, vault: Path, editor: Editor) -> None:
+    note = vault / "people/Ada.md"
+    editor(
+        f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n",
+    )
+    ran = run("edit", "Ada")
+    assert ran.code == 1
+    assert note.read_text() == "Theirs.\n"
+    (kept,) = drafts(vault)
+    assert kept.read_text() == "Mine.\n" and str(kept) in ran.err
+    assert "-Theirs." in ran.err and "+Mine." in ran.err
+
+
+def test_a_program_is_told_of_a_lost_race_too(run: Run, vault: Path, editor: Editor) -> None:
+    note = vault / "people/Ada.md"
+    editor(f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n")
+    error = run("edit", "Ada", "--json").json["error"]
+    assert error["code"] == "conflict" and Path(error["draft"]).read_text() == "Mine.\n"
+    assert error["current_sha256"] == run("show", "Ada", "--json").json["sha256"]
+
+
+def test_who_changed_nothing_loses_no_race(run: Run, vault: Path, editor: Editor) -> None:
+    note = vault / "people/Ada.md"
+    editor(f"pathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n")
+    ran = run("edit", "Ada")
+    assert (ran.code, ran.out) == (0, "Nothing changed in people/Ada\n")
+    assert note.read_text() == "Theirs.\n" and drafts(vault) == []
+
+
+def test_a_note_deleted_meanwhile_keeps_the_text(run: Run, vault: Path, editor: Editor) -> None:
+    note = vault / "people/Ada.md"
+    editor(f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).unlink()\n")
+    ran = run("edit", "Ada")
+    assert ran.code == 1 and not note.exists()
+    (kept,) = drafts(vault)
+    assert kept.read_text() == "Mine.\n" and str(kept) in ran.err
+
+
+def test_an_editor_that_fails_saves_nothing_and_loses_nothing(run: Run, vault: Path, editor: Editor) -> None:
+    before = (vault / "people/Ada.md").read_bytes()
+    editor("path.write_text('Half.')\nsys.exit(3)")
+    ran = run("edit", "Ada")
+    assert ran.code == 1 and "code 3" in ran.err
+    assert (vault / "people/Ada.md").read_bytes() == before
+    (kept,) = drafts(vault)
+    assert kept.read_text() == "Half." and str(kept) in ran.err
+
+
+def test_text_that_is_not_utf8_is_not_saved_and_not_lost(run: Run, vault: Path, editor: Editor) -> None:
+    before = (vault / "people/Ada.md").read_bytes()
+    editor("path.write_bytes(b'caf\\xe9')")
+    ran = run("edit", "Ada")
+    assert ran.code == 1 and "UTF-8" in ran.err
+    assert (vault / "people/Ada.md").read_bytes() == before
+    assert drafts(vault)[0].read_bytes() == b"caf\xe9"
+
+
+def test_a_note_that_is_not_utf8_is_not_opened(run: Run, vault: Path, editor: Editor) -> None:
+    (vault / "latin.md").write_bytes(b"caf\xe9 \x00\n")
+    editor("path.write_text('x')")
+    assert run("edit", "latin", "--json").json["error"]["code"] == "unreadable"
+    assert (vault / "latin.md").read_bytes() == b"caf\xe9 \x00\n" and drafts(vault) == []
+
+
+def test_a_note_with_a_broken_header_can_be_mended_by_hand(run: Run, vault: Path, editor: Editor) -> None:
+    (vault / "broken.md").write_text("---\ntitle: [unclosed\n---\nx\n")
+    editor("path.write_text(path.read_text().replace('[unclosed', 'Mended'))")
+    assert run("edit", "broken").code == 0
+    assert run("show", "broken", "--json").json["title"] == "Mended"
+
+
+def test_a_second_draft_does_not_replace_the_first(run: Run, vault: Path, editor: Editor) -> None:
+    editor("path.write_text('one')\nsys.exit(1)")
+    run("edit", "Ada")
+    editor("path.write_text('two')\nsys.exit(1)")
+    run("edit", "Ada")
+    assert sorted(path.read_text() for path in drafts(vault)) == ["one", "two"]
+
+
+def test_an_editor_that_is_not_there_is_named(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", "no-such-editor-here")
+    ran = run("edit", "Ada")
+    assert ran.code == 1 and "no-such-editor-here" in ran.err and "EDITOR" in ran.err
+    assert drafts(vault) == []
+
+
+def test_visual_comes_before_editor(run: Run, editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor("path.write_text('x')")
+    monkeypatch.setenv("VISUAL", "no-such-editor-here")
+    assert "no-such-editor-here" in run("edit", "Ada").err
+
+
+def test_a_vault_for_reading_opens_no_editor(run: Run, editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor("path.write_text('x')")
+    monkeypatch.setenv("SIMPLEMEM_READ_ONLY", "true")
+    ran = run("edit", "Ada", "--json")
+    assert ran.json["error"]["code"] == "read_only" and "draft" not in ran.json["error"]
+
+
+def test_a_new_note_can_be_written_in_the_editor(run: Run, vault: Path, editor: Editor) -> None:
+    editor("path.write_text(path.read_text() + ' and more\\n')")
+    assert run("new", "ideas/kite", "--content", "Begun", "--edit", "--tag", "idea").code == 0
+    assert (vault / "ideas/kite.md").read_text().endswith("\nBegun and more\n")
+    assert drafts(vault) == []
+
+
+def test_an_empty_text_makes_no_new_note(run: Run, vault: Path, editor: Editor) -> None:
+    editor("")
+    ran = run("new", "ideas/kite", "--edit")
+    assert ran.code == 1 and "empty" in ran.err
+    assert not (vault / "ideas/kite.md").exists() and drafts(vault) == []
+
+
+def test_the_text_of_a_new_note_whose_name_is_taken_is_kept(run: Run, vault: Path, editor: Editor) -> None:
+    editor("path.write_text('Mine.\\n')")
+    ran = run("new", "people/Ada", "--edit")
+    assert ran.code == 1
+    assert [path.read_text() for path in drafts(vault)] == ["Mine.\n"]
+    assert "Ada flies" in (vault / "people/Ada.md").read_text()

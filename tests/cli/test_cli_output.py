@@ -1,0 +1,138 @@
+"""What is printed: safe in any terminal, whole in any pipe, and readable for people."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from simplemem.cli import output
+from simplemem.errors import Ambiguous, Conflict, NotFound
+
+
+def bold(snippet: str, query: str) -> list[str]:
+    """The parts of a snippet that are shown in bold for a query."""
+    text = output.with_words_bold(snippet, output.words_asked(query))
+    return [text.plain[span.start : span.end] for span in text.spans]
+
+
+def test_control_characters_of_a_note_never_reach_the_terminal() -> None:
+    shown = output.styled("red \x1b[31mtext\x1b[0m \x07\x00 \x9b2J title\x7f").plain
+    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in shown)
+    assert "\u241b[31m" in shown
+
+
+def test_line_ends_and_tabs_are_no_control_characters() -> None:
+    assert output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
+
+
+def test_words_of_the_query_stand_out_in_their_forms() -> None:
+    assert bold("The launches were launched; a launch is no lunch.", "launch") == [
+        "launches",
+        "launched",
+        "launch",
+    ]
+
+
+def test_short_words_stand_out_only_when_they_are_the_same() -> None:
+    assert bold("an art, the arts, article", "art") == ["art"]
+
+
+def test_fields_and_excluded_words_do_not_stand_out() -> None:
+    assert bold("draft todo budget", "budget tag:todo -draft") == ["budget"]
+
+
+def test_words_of_scripts_without_spaces_stand_out_inside_a_run() -> None:
+    assert bold("明日は気球の発射です", "気球") == ["気球"]
+
+
+def test_words_that_only_hold_a_question_together_do_not_stand_out() -> None:
+    assert bold("the budget of the mooring", "what was the budget of it") == ["budget"]
+
+
+def test_a_letter_that_folds_to_two_does_not_shift_what_stands_out() -> None:
+    # İ folds to two characters; nothing is marked rather than the wrong letters.
+    assert bold("İİ été", "été") == ["été"]
+
+
+@pytest.mark.parametrize(
+    ("age", "shown"),
+    [
+        (timedelta(seconds=5), "just now"),
+        (timedelta(seconds=61), "1 minute ago"),
+        (timedelta(minutes=59, seconds=59), "59 minutes ago"),
+        (timedelta(hours=5), "5 hours ago"),
+        (timedelta(days=6, hours=23), "6 days ago"),
+    ],
+)
+def test_a_recent_moment_is_shown_as_its_age(age: timedelta, shown: str) -> None:
+    now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    assert output.ago((now - age).isoformat(), now) == shown
+
+
+def test_an_old_or_future_moment_is_shown_as_its_date() -> None:
+    now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    assert output.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
+    assert output.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
+    assert output.ago("some day", now) == "some day"
+
+
+def test_a_table_in_a_pipe_is_cut_nowhere_and_ends_in_no_spaces(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    long = "x" * 500
+    output.print_table([[output.styled(long), output.styled("b")], [output.styled("a"), output.styled("")]])
+    assert capsys.readouterr().out == f"{long}  b\na\n"
+
+
+def test_in_a_narrow_terminal_one_column_gives_way_to_the_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [[output.styled("n" * 20), output.styled(""), output.styled("t" * 30), output.styled("2026")]]
+    output.print_table(rows, gives_way=2)
+    assert capsys.readouterr().out == f"{'n' * 20}  {'t' * 11}…  2026\n"
+
+
+def test_wide_characters_keep_the_columns_aligned(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    output.print_table([[output.styled("気球"), output.styled("b")], [output.styled("abcd"), output.styled("b")]])
+    assert capsys.readouterr().out == "気球  b\nabcd  b\n"
+
+
+def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_error(NotFound("No such note: apolo.", hint="See `list`.", candidates=["apollo"]), as_json=False)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
+
+
+def test_names_that_the_message_lists_are_not_listed_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_error(Ambiguous("It could be a/x or b/x.", candidates=["a/x", "b/x"]), as_json=False)
+    assert capsys.readouterr().err == "error: It could be a/x or b/x.\n"
+
+
+def test_an_error_for_programs_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\n+b\n"), as_json=True)
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == {
+        "error": {"code": "conflict", "message": "It changed.", "current_sha256": "ab", "diff": "-a\n+b\n"}
+    }
+    assert shown.err == ""
+
+
+def test_a_conflict_shows_its_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False)
+    assert capsys.readouterr().err == "error: It changed.\n-a\n+b\n"
+
+
+def test_json_keeps_letters_as_they_are_and_streams_take_a_line_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.print_json({"name": "Büro 気"})
+    output.print_json({"a": [1, 2]}, compact=True)
+    assert capsys.readouterr().out == '{\n  "name": "Büro 気"\n}\n{"a": [1, 2]}\n'
