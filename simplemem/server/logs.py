@@ -1,0 +1,81 @@
+"""What the server says about itself: lines on stderr, without a word of any note and without secrets.
+
+A failure is told by its kind and the places in the code it passed, never by its message, which may quote a
+note. A client that does not read our stderr costs lines of the log, never an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+import traceback
+from contextlib import suppress
+from typing import Any
+
+_WAITING = 1000
+"""Lines kept for a reader that is slow. More are dropped."""
+
+
+class _Plain(logging.Formatter):
+    """One record, one line; control characters are shown, not obeyed."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
+        line = f"{when} {record.levelname.lower()} {record.name}: {record.getMessage()}"
+        if record.exc_info and record.exc_info[1] is not None:
+            line += f" [{failure(record.exc_info[1])}]"
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+def failure(error: BaseException) -> str:
+    """An exception without its message: its kind, and where in the code it came from, nearest last."""
+    places = traceback.extract_tb(error.__traceback__)[-8:]
+    path = " < ".join(f"{os.path.basename(place.filename)}:{place.lineno} {place.name}" for place in reversed(places))
+    return f"{type(error).__name__} at {path}" if path else type(error).__name__
+
+
+class _ToStderr(logging.Handler):
+    """Hands lines to a thread that writes them, and drops them when it cannot keep up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: queue.Queue[str] = queue.Queue(_WAITING)
+        threading.Thread(target=self._write, name="log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(queue.Full):
+            self._lines.put_nowait(self.format(record))
+
+    def _write(self) -> None:
+        while True:
+            line = self._lines.get()
+            with suppress(OSError):
+                os.write(2, line.encode("utf-8", "backslashreplace") + b"\n")
+            self._lines.task_done()
+
+    def drain(self) -> None:
+        """Wait until the lines are out."""
+        self._lines.join()
+
+
+def log_to_stderr(level: str) -> _ToStderr:
+    """Send every log of this process to stderr. The SDK speaks only of warnings: below that it quotes
+    messages."""
+    handler = _ToStderr()
+    handler.setFormatter(_Plain())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for noisy in ("mcp", "asyncio", "watchfiles"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    logging.captureWarnings(True)
+    return handler
+
+
+def last_words(handler: Any, seconds: float = 0.2) -> None:
+    """Give the log a moment to be read before the process ends."""
+    waiting = threading.Thread(target=handler.drain, daemon=True)
+    waiting.start()
+    waiting.join(seconds)

@@ -1,0 +1,200 @@
+"""Memories as resources: `memory://{+name}`, the feed `memory://changes`, and word of changes to whoever
+subscribed.
+
+Both generations of subscription are served: `resources/subscribe` of 2025 and `subscriptions/listen` of
+2026. A client is told under the very URI it asked for, however it spelt the name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    EmptyResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+    TextResourceContents,
+    UnsubscribeRequestParams,
+)
+
+from simplemem.errors import SimplememError
+from simplemem.note.names import compare_key
+from simplemem.server.door import Door
+from simplemem.tools.render import line
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+Context = ServerRequestContext[Any, Any]
+
+SCHEME = "memory://"
+CHANGES = SCHEME + "changes"
+TEMPLATE = SCHEME + "{+name}"
+_MARKDOWN = "text/markdown"
+_PAGE = 100
+_FEED = 50
+
+
+def uri_of(name: str) -> str:
+    """The URI of a memory: `memory://people/Ada%20Lovelace`."""
+    return SCHEME + quote(name, safe="/!$&'()*+,;=:@")
+
+
+def name_in(uri: str) -> str:
+    """The name a URI stands for; `.md` may be there or not, which is how a memory called `changes` is
+    reached."""
+    if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
+        raise MCPError(INVALID_PARAMS, "There is no such resource: they begin with memory://")
+    name = unquote(uri.removeprefix(SCHEME))
+    return name[:-3] if name.lower().endswith(".md") else name
+
+
+class Resources:
+    """Answers `resources/*` and tells subscribers what changed."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bus = InMemorySubscriptionBus()
+        self._listen = ListenHandler(self._bus)
+        self._listened: Counter[str] = Counter()
+        self._subscribed: dict[str, ServerSession] = {}
+        self._telling: set[asyncio.Task[None]] = set()
+
+    # --- listing and reading
+
+    async def templates(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        template = ResourceTemplate(
+            name="memory",
+            title="A memory",
+            uri_template=TEMPLATE,
+            description="A note of the vault by its name, whole, with its properties.",
+            mime_type=_MARKDOWN,
+        )
+        return ListResourceTemplatesResult(resource_templates=[template])
+
+    async def shown(self, _ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        cursor = params.cursor if params else None
+        try:
+            page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
+        except SimplememError as error:
+            raise MCPError(INVALID_PARAMS, line(error.message, 400)) from None
+        found = [
+            Resource(
+                uri=uri_of(item.name),
+                name=item.name,
+                title=line(item.title),
+                description=line(item.description) or None,
+                mime_type=_MARKDOWN,
+                size=item.size,
+            )
+            for item in page.items
+        ]
+        return ListResourcesResult(
+            resources=found if cursor else [_FEED_RESOURCE, *found], next_cursor=page.next_cursor
+        )
+
+    async def read(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        uri = params.uri
+        if uri == CHANGES:
+            text = await self._door.read(lambda: latest_changes(self._door.store()))
+        else:
+            name = name_in(uri)
+            try:
+                text = await self._door.read(lambda: self._door.store().read(name).text)
+            except SimplememError as error:
+                raise MCPError(INVALID_PARAMS, line(error.message, 400), data=error.as_dict()) from None
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)])
+
+    # --- subscriptions
+
+    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
+        """2025: word comes on the connection, which is one a process here, until it is unsubscribed."""
+        self._subscribed[params.uri] = ctx.session
+        self.attend()
+        return EmptyResult()
+
+    async def unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        self._subscribed.pop(params.uri, None)
+        return EmptyResult()
+
+    async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """2026: word comes as long as this request lasts."""
+        asked = params.notifications.resource_subscriptions or []
+        self._listened.update(asked)
+        self.attend()
+        try:
+            return await self._listen(ctx, params)
+        finally:
+            self._listened.subtract(asked)
+            self._listened += Counter()
+
+    def attend(self) -> None:
+        """Hear of changes from now on. Needs a running loop, to which the store's threads hand what they
+        say."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._door.on_change(self._hear)
+            self._door.tend()
+
+    def _hear(self, names: frozenset[str]) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._tell, names)
+
+    def _tell(self, names: frozenset[str]) -> None:
+        task = asyncio.ensure_future(self._publish(names))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _publish(self, names: frozenset[str]) -> None:
+        changed = {compare_key(name) for name in names}
+        for uri in set(self._listened) | set(self._subscribed):
+            if uri == CHANGES or compare_key(_name_or_nothing(uri)) in changed:
+                if uri in self._listened:
+                    await self._bus.publish(ResourceUpdated(uri))
+                if (session := self._subscribed.get(uri)) is not None:
+                    await session.send_resource_updated(uri)
+
+
+def _name_or_nothing(uri: str) -> str:
+    try:
+        return name_in(uri)
+    except MCPError:
+        return ""
+
+
+def latest_changes(store: EnhancedStore) -> str:
+    """The feed: the memories that changed last, whoever changed them, newest first."""
+    page = store.list(sort="modified", limit=_FEED)
+    lines = [
+        f"- {line(item.modified, 19)} [{line(item.name)}]({uri_of(item.name)}) {item.sha256[:12]}"
+        for item in page.items
+    ]
+    return "# Latest changes\n\n" + ("\n".join(lines) if lines else "There is no memory yet.") + "\n"
+
+
+_FEED_RESOURCE = Resource(
+    uri=CHANGES,
+    name="changes",
+    title="Latest changes",
+    description="The memories that changed last. Subscribe to hear of every change.",
+    mime_type=_MARKDOWN,
+)

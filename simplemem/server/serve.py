@@ -1,0 +1,112 @@
+"""One server process, from its first message to its end. The end is prompt: two seconds when idle, five
+when a note is being written.
+
+The garbage collector rests while the SDK is imported (a twentieth of the start), and what it would find is
+put aside for good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simplemem.server.door import Door
+    from simplemem.store import EnhancedStore
+    from simplemem.tools.tool import Tool
+
+log = logging.getLogger("simplemem.server")
+
+_IDLE_END = 1.1
+_WRITING_END = 3.9
+_CLOSING = 0.7
+_CLEARING = 1.0
+"""Seconds that a client waits at most for what a dead server left to be cleared."""
+_UNASKED = 2.0
+"""Seconds after which a client that never asks for the tools has a memory all the same."""
+
+
+def serve_stdio(
+    tools: tuple[Tool[Any], ...],
+    instructions: str,
+    root: Path,
+    opening: Callable[[], EnhancedStore],
+    wire: tuple[int, int],
+    *,
+    log_level: str,
+) -> int:
+    """Serve until the input ends or a signal says so. Does not return: the process ends here, with the
+    exit code 0."""
+    import anyio
+
+    from simplemem.server.assemble import assemble
+    from simplemem.server.door import Door
+    from simplemem.server.logs import last_words, log_to_stderr
+
+    handler = log_to_stderr(log_level)
+    door = Door(root, opening)
+    door.clear_up(_CLEARING)
+    server = assemble(tools, door, instructions)
+    gc.collect(0)
+    gc.freeze()
+    gc.enable()
+    code = 0
+    try:
+        anyio.run(_converse, server, door, wire)
+    except BaseException:
+        log.exception("the server ended")
+        code = 1
+    door.close(writing=_WRITING_END, closing=_CLOSING)
+    last_words(handler)
+    os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
+
+
+async def _converse(server: Any, door: Door, wire: tuple[int, int]) -> None:
+    from simplemem.server.stdio import stdio_wire
+
+    loop = asyncio.get_running_loop()
+    async with stdio_wire(*wire) as line:
+        hang_up = _hanging_up(line.hang_up, door)
+        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+            if hasattr(signal, name):
+                _on_signal(loop, getattr(signal, name), hang_up)
+        loop.call_later(_UNASKED, door.tend)
+        await server.run(line.messages, line.answers, server.create_initialization_options())
+        hang_up()
+
+
+def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[], None]) -> None:
+    try:
+        loop.add_signal_handler(number, hang_up)
+    except NotImplementedError:  # Windows
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(hang_up))
+
+
+def _hanging_up(hang_up: Callable[[], None], door: Door) -> Callable[[], None]:
+    """Ends the conversation, and sees to it that the process ends whatever else still waits for something."""
+    begun = threading.Event()
+
+    def end_anyway() -> None:
+        began = time.monotonic()
+        time.sleep(_IDLE_END)
+        while door.is_writing() and time.monotonic() - began < _WRITING_END:
+            time.sleep(0.02)
+        os._exit(0)
+
+    def end() -> None:
+        with suppress(RuntimeError):
+            hang_up()
+        if not begun.is_set():
+            begun.set()
+            threading.Thread(target=end_anyway, name="end", daemon=True).start()
+
+    return end

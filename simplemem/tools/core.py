@@ -1,0 +1,25 @@
+"""The default toolset: twelve tools, in the order a model should meet them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simplemem.tools import core_read as read
+from simplemem.tools import core_search as search
+from simplemem.tools import core_write as write
+from simplemem.tools.tool import Tool
+
+TOOLS: tuple[Tool[Any], ...] = (
+    search.SEARCH,
+    read.READ,
+    write.CREATE,
+    write.UPDATE,
+    write.TAG,
+    read.LIST,
+    search.BACKLINKS,
+    search.CONTEXT,
+    write.MOVE,
+    write.DELETE,
+    read.HISTORY,
+    write.UNDO,
+)

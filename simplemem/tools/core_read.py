@@ -1,0 +1,263 @@
+"""Reading what is there: read_memory, list_memories, memory_history. They change nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AliasChoices, Field
+
+from simplemem.errors import NotFound
+from simplemem.tools import pages, render
+from simplemem.tools.arguments import Arguments, Name, OtherName, Sort, at_most
+from simplemem.tools.narrowing import Narrowing
+from simplemem.tools.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, TEXTS, record, several
+from simplemem.tools.tool import Call, Reply, Tool
+
+if TYPE_CHECKING:
+    from simplemem.memory import HistoryEntry, Listed, Memory
+
+_MOST_LINKS = 200
+
+
+# --- read_memory
+
+
+class ReadArguments(Arguments):
+    name: Name = Field(description="name, title or alias")
+    section: str | None = Field(default=None, description='a heading; "[2]" is page 2 of a long memory')
+    version: str | None = Field(default=None, description="an earlier one, from memory_history")
+
+
+def read_memory(call: Call, asked: ReadArguments) -> Reply:
+    memory, page = _read_page(call, asked)
+    related = () if asked.version else call.store.related(memory.name, limit=3)
+    warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text)
+    data = memory.as_dict()
+    shown = {key: data[key] for key in _SHOWN} | {
+        "content": page.text,
+        "links": data["links"][:_MOST_LINKS],
+        "backlinks": data["backlinks"][:_MOST_LINKS],
+        "related": [{"name": each.name, "title": each.title, "score": each.score} for each in related],
+        "next_section": page.following,
+        "warnings": warnings,
+    }
+    return Reply(_read_text(memory, page, asked.version, [each.name for each in related], warnings), shown)
+
+
+_SHOWN = (
+    "name", "path", "title", "description", "type", "tags", "tag_map", "aliases", "created", "modified",
+    "frontmatter", "sha256", "tokens",
+)  # fmt: skip
+
+
+def _read_page(call: Call, asked: ReadArguments) -> tuple[Memory, pages.Page]:
+    section, number = pages.asked_page(asked.section)
+    try:
+        memory = call.store.read(asked.name, section=section, version=asked.version)
+    except NotFound:
+        # A heading may itself end in a number in brackets.
+        if section == asked.section:
+            raise
+        memory = call.store.read(asked.name, section=asked.section, version=asked.version)
+        section, number = asked.section, 1
+    return memory, pages.page_of(memory.content, section, number)
+
+
+def _read_text(memory: Memory, page: pages.Page, version: str | None, related: list[str], warnings: list[str]) -> str:
+    head = [f"# {render.line(memory.name)}", f"sha256 {memory.sha256}"]
+    if version:
+        head.append(f"This is the earlier version {render.line(version)}, not what the note says now.")
+    body = [f"title: {render.line(memory.title)}"]
+    body += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
+    body += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
+    body += render.properties_of(memory.frontmatter, ("title", "description", "tags"))
+    leads = [
+        ("Links to: ", dict.fromkeys(link.target for link in memory.links)),
+        ("Linked from: ", memory.backlinks),
+        ("About the same: ", related),
+    ]
+    around = "\n".join(label + render.listed(names) for label, names in leads if names)
+    whole = "\n".join(body) + "\n\n" + page.text
+    return render.answer("\n".join(head), whole, _onward(memory, page), around, " ".join(warnings))
+
+
+def _onward(memory: Memory, page: pages.Page) -> str:
+    """How to read the rest of a long memory."""
+    if page.count == 1:
+        return ""
+    headings = render.listed((text for _, text, _ in memory.headings), 30)
+    sections = f"It has the sections {headings}." if headings else ""
+    following = f'Go on with section="{render.line(page.following)}".' if page.following else ""
+    return f"Page {page.number} of {page.count}. {following} {sections}".replace("  ", " ").strip()
+
+
+READ = Tool(
+    "read_memory",
+    "Read a memory",
+    "Read one memory: text, properties, tags, links, what links to it and what is about the same. "
+    "Keep its sha256 for a change.",
+    ReadArguments,
+    read_memory,
+    record(
+        name=TEXT,
+        path=TEXT,
+        title=TEXT,
+        description=TEXT,
+        type=TEXT,
+        tags=TEXTS,
+        tag_map=MAP,
+        aliases=TEXTS,
+        created=MAYBE_TEXT,
+        modified=MAYBE_TEXT,
+        frontmatter=MAP,
+        content=TEXT,
+        sha256=TEXT,
+        links=several(MAP),
+        backlinks=TEXTS,
+        related=several(record(name=TEXT, title=TEXT, score=NUMBER)),
+        tokens=COUNT,
+        next_section=MAYBE_TEXT,
+        warnings=TEXTS,
+    ),
+)
+
+
+# --- list_memories
+
+
+class ListArguments(Narrowing):
+    sort: Sort = "modified"
+    limit: Annotated[int, at_most(200)] = Field(default=50, ge=1)
+    cursor: str | None = Field(default=None, description="next_cursor of the page before")
+
+
+def list_memories(call: Call, asked: ListArguments) -> Reply:
+    page = call.store.list(filter=asked.filter(), sort=asked.sort, limit=asked.limit, cursor=asked.cursor)
+    head = f"# {render.counted(page.total, 'memory', 'memories')}"
+    if len(page.items) < page.total:
+        head += f", {len(page.items)} of them here"
+    onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
+    lines = "\n".join(_listed_line(item) for item in page.items)
+    data = {
+        "items": [item.as_dict() for item in page.items],
+        "next_cursor": page.next_cursor,
+        "total": page.total,
+        "index": page.index.as_dict(),
+    }
+    return Reply(render.answer(head, lines, onward, render.index_line(page.index)), data)
+
+
+def _listed_line(item: Listed) -> str:
+    about = render.facts(
+        ("", item.title if item.title != item.name.rsplit("/", 1)[-1] else ""),
+        ("", item.description),
+        ("", item.type if item.type != "memory" else ""),
+        ("", render.tags_line(item.tags)),
+        ("", render.day(item.modified)),
+        ("", "its header cannot be read" if item.problem else ""),
+    )
+    return f"- **{render.line(item.name)}** {about}"
+
+
+LIST = Tool(
+    "list_memories",
+    "List memories",
+    "List memories by folder, type, tags or date, newest first. To find something by what it says, search.",
+    ListArguments,
+    list_memories,
+    record(
+        items=several(
+            record(
+                name=TEXT,
+                path=TEXT,
+                title=TEXT,
+                description=TEXT,
+                type=TEXT,
+                tags=TEXTS,
+                created=MAYBE_TEXT,
+                modified=MAYBE_TEXT,
+                size=COUNT,
+                sha256=TEXT,
+                problem=MAYBE_TEXT,
+            )
+        ),
+        next_cursor=MAYBE_TEXT,
+        total=COUNT,
+        index=INDEX,
+    ),
+)
+
+
+# --- memory_history
+
+
+class HistoryArguments(Arguments):
+    name: OtherName = Field(
+        default=None,
+        description="without it, the changes of all memories",
+        validation_alias=AliasChoices("name", "path", "id", "memory_id"),
+    )
+    limit: Annotated[int, at_most(200)] = Field(default=20, ge=1)
+    diff: bool = Field(default=False, description="show what each changed")
+
+
+def memory_history(call: Call, asked: HistoryArguments) -> Reply:
+    entries = call.store.history(asked.name, limit=asked.limit, diff=asked.diff)
+    of = f" of {render.line(asked.name)}" if asked.name else ""
+    if not entries:
+        return Reply(f"There is no history{of} yet.", {"versions": []})
+    head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
+    text = "\n".join(_entry_text(entry) for entry in entries)
+    versions = [_version(entry, with_diff=asked.diff) for entry in entries]
+    return Reply(
+        render.answer(head, text, "undo_change takes one back; read_memory shows one."),
+        {"versions": versions},
+    )
+
+
+def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
+    shown = {
+        "version": entry.version,
+        "name": entry.new_name or entry.name,
+        "when": entry.when,
+        "who": entry.who,
+        "what": _what(entry),
+        "sha256": entry.sha256,
+    }
+    return shown | {"diff": entry.diff or ""} if with_diff else shown
+
+
+def _entry_text(entry: HistoryEntry) -> str:
+    who = render.line(entry.who) or "somebody"
+    first = f"- {entry.version} {render.line(entry.when)} {who}: {render.line(_what(entry), 400)}"
+    first += f", sha256 {render.short(entry.sha256)}" if entry.sha256 else ""
+    return first + ("\n" + entry.diff.rstrip("\n") if entry.diff else "")
+
+
+def _what(entry: HistoryEntry) -> str:
+    """`update projects/apollo (change_tag)`: what was done, in a few words."""
+    what = f"{entry.op} {entry.name}" + (f" to {entry.new_name}" if entry.new_name else "")
+    return what + (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
+
+
+HISTORY = Tool(
+    "memory_history",
+    "History of memories",
+    "Earlier versions of a memory, or the latest changes of all: when, who, what.",
+    HistoryArguments,
+    memory_history,
+    record(
+        versions=several(
+            record(
+                ("diff",),
+                version=TEXT,
+                name=TEXT,
+                when=TEXT,
+                who=TEXT,
+                what=TEXT,
+                sha256=MAYBE_TEXT,
+                diff=TEXT,
+            )
+        )
+    ),
+)

@@ -1,0 +1,206 @@
+"""Finding: search_memories, get_backlinks, build_context. An answer that is less than whole says why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import AliasChoices, Field
+
+from simplemem.errors import Invalid
+from simplemem.tools import render
+from simplemem.tools.arguments import Arguments, Mode, Name, Words, at_most
+from simplemem.tools.narrowing import LinkNarrowing
+from simplemem.tools.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, TEXTS, record, several
+from simplemem.tools.tool import Call, Reply, Tool
+
+if TYPE_CHECKING:
+    from simplemem.memory import Backlink, Found, Hit
+
+
+# --- search_memories
+
+
+class SearchArguments(LinkNarrowing):
+    query: str = Field(default="", description="a question or words; empty: the newest")
+    limit: Annotated[int, at_most(50)] = Field(default=5, ge=1)
+    mode: Mode = "hybrid"
+    explain: bool = Field(default=False, description="the numbers behind each rank")
+
+
+def search_memories(call: Call, asked: SearchArguments) -> Reply:
+    found = call.store.search(
+        asked.query,
+        filter=asked.filter(),
+        limit=asked.limit if "limit" in asked.model_fields_set else None,
+        mode=asked.mode,
+        explain=asked.explain,
+    )
+    data: dict[str, Any] = {
+        "query": found.query,
+        "mode": found.mode,
+        "hits": [_hit(hit) for hit in found.hits],
+        "index": found.index.as_dict(),
+    }
+    if found.degraded:
+        data["degraded"] = found.degraded
+    if found.explain is not None:
+        data["explain"] = dict(found.explain)
+    return Reply(_found_text(found), data)
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    shown = hit.as_dict()
+    return {key: value for key, value in shown.items() if key != "why" or value is not None}
+
+
+def _found_text(found: Found) -> str:
+    asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
+    said = render.index_line(found.index, found.degraded)
+    if not found.hits:
+        nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
+        return f"{nothing} {said}".strip()
+    hits = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(found.hits, 1))
+    head = f"# {render.counted(len(found.hits), 'memory', 'memories')}{asked}"
+    explained = render.facts(*found.explain.items()) if found.explain else ""
+    return render.answer(head, hits, explained and f"Explained: {explained}", said)
+
+
+def _hit_text(number: int, hit: Hit) -> str:
+    title = f" {render.line(hit.title)}" if hit.title and hit.title != hit.name else ""
+    facts = render.facts(
+        ("", f"{render.line(hit.heading, 120)}, line {hit.line}" if hit.heading else f"line {hit.line}"),
+        ("type", hit.type if hit.type != "memory" else ""),
+        ("", render.tags_line(hit.tags)),
+        ("created", render.day(hit.created)),
+        ("modified", render.day(hit.modified)),
+        ("score", f"{hit.score:.2f}"),
+        ("sha256", render.short(hit.sha256)),
+    )
+    rows = [
+        f"{number}. **{render.line(hit.name)}**{title}",
+        render.line(hit.description, 300),
+        f"> {render.line(hit.snippet, 420)}" if hit.snippet else "",
+        facts,
+        "why: " + render.facts(*hit.why.items()) if hit.why else "",
+    ]
+    return "\n   ".join(row for row in rows if row)
+
+
+SEARCH = Tool(
+    "search_memories",
+    "Search memories",
+    "Search the memories by words and by meaning. Do this before answering from memory and before writing "
+    "a new memory. Hits carry what is needed to answer and to cite; read_memory has the rest.",
+    SearchArguments,
+    search_memories,
+    record(
+        ("explain", "degraded"),
+        query=TEXT,
+        mode=TEXT,
+        hits=several(
+            record(
+                ("why",),
+                name=TEXT,
+                title=TEXT,
+                description=TEXT,
+                type=TEXT,
+                score=NUMBER,
+                snippet=TEXT,
+                heading=TEXT,
+                line=COUNT,
+                tags=TEXTS,
+                created=MAYBE_TEXT,
+                modified=MAYBE_TEXT,
+                sha256=TEXT,
+                why=MAP,
+            )
+        ),
+        index=INDEX,
+        explain=MAP,
+        degraded=TEXT,
+    ),
+)
+
+
+# --- get_backlinks
+
+
+class BacklinkArguments(Arguments):
+    name: Name
+    query: str | None = Field(default=None, description="rank by nearness to this")
+    limit: Annotated[int, at_most(50)] = Field(default=5, ge=1)
+    kinds: Words = Field(
+        default=["link", "semantic"], description='"link": it links here; "semantic": it is about the same'
+    )
+
+    shown_types: ClassVar[dict[str, str]] = {"kinds": "array"}
+
+
+def get_backlinks(call: Call, asked: BacklinkArguments) -> Reply:
+    kinds = [kind.lower() for kind in asked.kinds]
+    if strange := [kind for kind in kinds if kind not in ("link", "semantic")]:
+        raise Invalid(
+            f"There is no kind of backlink called {strange[0][:40]!r}.",
+            hint='There are "link" and "semantic".',
+        )
+    items = call.store.backlinks(asked.name, query=asked.query, limit=asked.limit, kinds=kinds)
+    to = render.line(asked.name)
+    head = f"# {render.counted(len(items), 'memory leads', 'memories lead')} to {to}"
+    lines = "\n".join(_backlink_line(item) for item in items)
+    return Reply(render.answer(head, lines), {"items": [item.as_dict() for item in items]})
+
+
+def _backlink_line(item: Backlink) -> str:
+    kind = "links here" if item.kind == "link" else "about the same"
+    title = f" {render.line(item.title)}" if item.title and item.title != item.name else ""
+    snippet = f"\n  > {render.line(item.snippet, 300)}" if item.snippet else ""
+    return f"- **{render.line(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}"
+
+
+BACKLINKS = Tool(
+    "get_backlinks",
+    "Backlinks of a memory",
+    "What leads to a memory: memories that link to it, and memories about the same thing.",
+    BacklinkArguments,
+    get_backlinks,
+    record(items=several(record(name=TEXT, title=TEXT, kind=TEXT, form=TEXT, snippet=TEXT, line=COUNT, score=NUMBER))),
+)
+
+
+# --- build_context
+
+
+class ContextArguments(LinkNarrowing):
+    query: str
+    budget_tokens: Annotated[int, at_most(20_000)] = Field(
+        default=1500, ge=50, validation_alias=AliasChoices("budget_tokens", "budget")
+    )
+
+
+def build_context(call: Call, asked: ContextArguments) -> Reply:
+    pack = call.store.context(asked.query, budget_tokens=asked.budget_tokens, filter=asked.filter())
+    said = render.index_line(pack.index, pack.degraded)
+    subject = render.line(asked.query, 80)
+    head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
+    left = f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out" if pack.left_out else ""
+    return Reply(render.answer(head, pack.text, f"About {pack.tokens} tokens{left}.", said), pack.as_dict())
+
+
+CONTEXT = Tool(
+    "build_context",
+    "Build a context pack",
+    "The best passages about a question, with their sources, packed into a budget of tokens: one call in "
+    "place of a search and many reads.",
+    ContextArguments,
+    build_context,
+    record(
+        ("degraded",),
+        query=TEXT,
+        text=TEXT,
+        tokens=COUNT,
+        items=several(MAP),
+        left_out=COUNT,
+        index=INDEX,
+        degraded=TEXT,
+    ),
+)

@@ -1,0 +1,259 @@
+"""The six writing tools of the core: create_memory, update_memory, change_tag, move_memory, delete_memory,
+undo_change.
+
+Each is one store operation, attributed to whoever asked. What was not asked for stays as it was; what was,
+can be undone.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import AliasChoices, Field
+
+from simplemem.errors import Invalid
+from simplemem.tools import render
+from simplemem.tools.arguments import Arguments, Edits, Name, NewName, Object, OtherName, Sha, Tags
+from simplemem.tools.schema import COUNT, FLAG, MAP, MAYBE_TEXT, TEXT, TEXTS, record
+from simplemem.tools.tool import Call, Reply, Tool
+
+_SHA = "sha256 you read: refused if it has changed since"
+
+
+def whole_hash(call: Call, name: str, sha256: str | None) -> str | None:
+    """The hash a caller means by its first digits; as given when that is not what the note has."""
+    if sha256 is None or len(sha256) == 64:
+        return sha256
+    now = call.store.read(name).sha256
+    return now if now.startswith(sha256) else sha256
+
+
+def _said(first: str, sha256: str | None, *more: str) -> str:
+    return "\n".join([first, *([f"sha256 {sha256}"] if sha256 else []), *(each for each in more if each)])
+
+
+# --- create_memory
+
+
+class CreateArguments(Arguments):
+    name: Name = Field(description='the path, e.g. "projects/apollo"')
+    content: str = Field(description="Markdown, without frontmatter")
+    metadata: Object | None = Field(
+        default=None, description="title, description, type, tags {key: value or true}, anything else"
+    )
+    overwrite: bool = False
+
+
+def create_memory(call: Call, asked: CreateArguments) -> Reply:
+    saved = call.store.create(
+        asked.name, asked.content, asked.metadata, overwrite=asked.overwrite, who=call.who, tool=call.tool
+    )
+    data = {"name": saved.name, "path": saved.path, "sha256": saved.sha256, "warnings": list(saved.warnings)}
+    return Reply(_said(f"Saved {render.line(saved.name)}.", saved.sha256, *map(render.line, saved.warnings)), data)
+
+
+# --- update_memory
+
+
+class UpdateArguments(Arguments):
+    name: Name
+    content: str | None = Field(default=None, description="replaces the whole text")
+    append: str | None = None
+    edits: Edits | None = Field(default=None, description="exact text that occurs once -> new text")
+    metadata: Object | None = Field(default=None, description="merged key by key; null removes a key")
+    if_sha256: Sha = Field(default=None, description=_SHA)
+
+
+def update_memory(call: Call, asked: UpdateArguments) -> Reply:
+    ways = [name for name in ("content", "append", "edits") if getattr(asked, name) is not None]
+    if len(ways) > 1:
+        raise Invalid(f"Give one of content, append and edits, not {' and '.join(ways)}; nothing was changed.")
+    if not ways and not asked.metadata:
+        raise Invalid("There is nothing to change.", hint="Give content, append, edits or metadata.")
+    saved = call.store.update(
+        asked.name,
+        content=asked.content,
+        append=asked.append,
+        edits=[edit.model_dump() for edit in asked.edits] if asked.edits is not None else None,
+        metadata=asked.metadata,
+        if_sha256=whole_hash(call, asked.name, asked.if_sha256),
+        who=call.who,
+        tool=call.tool,
+    )
+    first = f"Changed {render.line(saved.name)}." if saved.changed else f"{render.line(saved.name)} already says so."
+    data = {
+        "name": saved.name,
+        "sha256": saved.sha256,
+        "previous_sha256": saved.previous_sha256,
+        "changed": saved.changed,
+        "warnings": list(saved.warnings),
+    }
+    return Reply(_said(first, saved.sha256, *map(render.line, saved.warnings)), data)
+
+
+# --- change_tag
+
+
+class TagArguments(Arguments):
+    name: Name
+    tags: Tags = Field(description='{"status": "done", "todo": true, "old": null}; null removes')
+    if_sha256: Sha = Field(default=None, description=_SHA)
+
+    shown_types: ClassVar[dict[str, str]] = {"tags": "object"}
+
+
+def change_tag(call: Call, asked: TagArguments) -> Reply:
+    if asked.tags in ("", {}, []):
+        raise Invalid("There is no tag to change.", hint='E.g. tags={"status": "done", "todo": null}.')
+    saved = call.store.change_tags(
+        asked.name,
+        asked.tags,
+        if_sha256=whole_hash(call, asked.name, asked.if_sha256),
+        who=call.who,
+        tool=call.tool,
+    )
+    now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
+    data = {
+        "name": saved.name,
+        "sha256": saved.sha256,
+        "tags": list(saved.tags),
+        "tag_map": dict(saved.tag_map),
+        "changed": saved.changed,
+    }
+    first = f"Changed the tags of {render.line(saved.name)}." if saved.changed else "Its tags were so already."
+    return Reply(_said(first, saved.sha256, now), data)
+
+
+# --- move_memory
+
+
+class MoveArguments(Arguments):
+    name: Name
+    new_name: NewName = Field(validation_alias=AliasChoices("new_name", "new_path", "to"))
+
+
+def move_memory(call: Call, asked: MoveArguments) -> Reply:
+    moved = call.store.move(asked.name, asked.new_name, who=call.who, tool=call.tool)
+    rewritten = list(moved.rewritten)
+    links = f"Links were rewritten in {render.listed(rewritten)}." if rewritten else ""
+    data = {"name": moved.name, "path": moved.path, "rewritten": rewritten, "sha256": moved.sha256}
+    return Reply(
+        _said(f"{render.line(moved.previous_name)} is now {render.line(moved.name)}.", moved.sha256, links),
+        data,
+    )
+
+
+# --- delete_memory
+
+
+class DeleteArguments(Arguments):
+    name: Name
+    if_sha256: Sha = Field(default=None, description=_SHA)
+
+
+def delete_memory(call: Call, asked: DeleteArguments) -> Reply:
+    gone = call.store.delete(
+        asked.name, if_sha256=whole_hash(call, asked.name, asked.if_sha256), who=call.who, tool=call.tool
+    )
+    left = gone.links_left_unresolved
+    links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
+    data = {"name": gone.name, "version": gone.version, "links_left_unresolved": left}
+    back = f'undo_change(version="{gone.version}") brings it back.'
+    return Reply(_said(f"Deleted {render.line(gone.name)}.", None, links, back), data)
+
+
+# --- undo_change
+
+
+class UndoArguments(Arguments):
+    version: str | None = Field(default=None, description="from memory_history")
+    name: OtherName = Field(
+        default=None,
+        description="or a memory: its last change",
+        validation_alias=AliasChoices("name", "path", "id"),
+    )
+
+
+def undo_change(call: Call, asked: UndoArguments) -> Reply:
+    if bool(asked.version) == bool(asked.name):
+        raise Invalid("Give either a version or a name.", hint="memory_history lists versions.")
+    undone = call.store.undo(asked.version or asked.name or "", who=call.who, tool=call.tool)
+    data = {"name": undone.name, "sha256": undone.sha256, "version": undone.version, "what": undone.what}
+    return Reply(_said(render.line(undone.what, 400), undone.sha256), data)
+
+
+# --- the tools
+
+CREATE = Tool(
+    "create_memory",
+    "Create a memory",
+    "Write down one thing worth remembering, as a new Markdown note: small, with [[links]] to other "
+    "memories. Search first, and update what is there rather than make a second one.",
+    CreateArguments,
+    create_memory,
+    record(name=TEXT, path=TEXT, sha256=TEXT, warnings=TEXTS),
+    writes=True,
+    destructive=False,
+    idempotent=False,
+)
+
+UPDATE = Tool(
+    "update_memory",
+    "Update a memory",
+    "Change a memory: append to it, edit exact text in it, or replace all of it; and merge its properties. "
+    "Give one of content, append and edits.",
+    UpdateArguments,
+    update_memory,
+    record(("warnings",), name=TEXT, sha256=TEXT, previous_sha256=MAYBE_TEXT, changed=FLAG, warnings=TEXTS),
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+
+TAG = Tool(
+    "change_tag",
+    "Change tags",
+    "Set or remove tags of a memory and leave all else as it is, e.g. to tick off a todo.",
+    TagArguments,
+    change_tag,
+    record(name=TEXT, sha256=TEXT, tags=TEXTS, tag_map=MAP, changed=FLAG),
+    writes=True,
+    destructive=True,
+    idempotent=True,
+)
+
+MOVE = Tool(
+    "move_memory",
+    "Move a memory",
+    "Rename or move a memory; links to it are rewritten.",
+    MoveArguments,
+    move_memory,
+    record(name=TEXT, path=TEXT, rewritten=TEXTS, sha256=TEXT),
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+
+DELETE = Tool(
+    "delete_memory",
+    "Delete a memory",
+    "Delete a memory (it can be brought back). Prefer a tag such as archived when it may matter later.",
+    DeleteArguments,
+    delete_memory,
+    record(name=TEXT, version=TEXT, links_left_unresolved=COUNT),
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+
+UNDO = Tool(
+    "undo_change",
+    "Undo a change",
+    "Take a change back: an edit, a move or a deletion, by its version, or the last one of a memory.",
+    UndoArguments,
+    undo_change,
+    record(("version", "what"), name=TEXT, sha256=MAYBE_TEXT, version=TEXT, what=TEXT),
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)

@@ -1,0 +1,69 @@
+"""Long notes in pages: cut where a section begins, else between paragraphs, and said how to go on. Pure.
+
+A page is asked for with a number in brackets after the section's name, or alone for the whole note:
+`section="Log [2]"`, `"[2]"`. The same text is always cut in the same places, so pages read one after
+another are the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from simplemem.errors import NotFound
+
+PAGE = 20_000
+"""Characters on a page: about five thousand tokens."""
+
+_NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
+_SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a text. `following` is the `section` to ask for next, None on the last."""
+
+    text: str
+    number: int
+    count: int
+    following: str | None
+
+
+def asked_page(section: str | None) -> tuple[str | None, int]:
+    """The section and the page that `section` asks for: `"Log [2]"` is page 2 of Log."""
+    if section and (found := _NUMBER.match(section)):
+        return found[1].strip() or None, int(found[2])
+    return section or None, 1
+
+
+def page_of(text: str, section: str | None, number: int, size: int = PAGE) -> Page:
+    """Page `number` of a text; NotFound when there are not so many."""
+    pages = cut(text, size)
+    if not 1 <= number <= len(pages):
+        raise NotFound(f"There is no page {number} here: there are {len(pages)}.", hint='Ask for section="[1]".')
+    following = f"{section or ''} [{number + 1}]".strip() if number < len(pages) else None
+    return Page(pages[number - 1], number, len(pages), following)
+
+
+def cut(text: str, size: int = PAGE) -> list[str]:
+    """The text in pages of at most `size` characters."""
+    pages: list[str] = []
+    start = 0
+    while len(text) - start > size:
+        end = _cut_in(text, start, size)
+        pages.append(text[start:end])
+        start = end
+    return [*pages, text[start:]]
+
+
+def _cut_in(text: str, start: int, size: int) -> int:
+    """Where the page that begins at `start` ends: never before its middle, never beyond its size."""
+    middle, limit = start + size // 2, start + size
+    sections = [found.start() for found in _SECTION.finditer(text, middle, limit)]
+    if sections:
+        return sections[-1]
+    for gap in ("\n\n", "\r\n\r\n", "\n", " "):
+        at = text.rfind(gap, middle, limit)
+        if at >= 0:
+            return at + len(gap)
+    return limit

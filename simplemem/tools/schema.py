@@ -1,0 +1,31 @@
+"""JSON Schemas of answers, said briefly: what stands in them is a contract with programs, and every byte
+is paid for by each client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+MAYBE_TEXT: Schema = {"type": ["string", "null"]}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer"}
+MAYBE_COUNT: Schema = {"type": ["integer", "null"]}
+FLAG: Schema = {"type": "boolean"}
+MAP: Schema = {"type": "object"}
+
+
+def record(optional: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
+    """An object with these properties; all are required but the `optional` ones."""
+    needed = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": needed}
+
+
+def several(item: Schema) -> Schema:
+    """A list of such items."""
+    return {"type": "array", "items": item}
+
+
+TEXTS = several(TEXT)
+INDEX = record(("reason",), state=TEXT, notes=COUNT, pending=COUNT, reason=TEXT)

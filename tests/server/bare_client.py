@@ -1,0 +1,142 @@
+"""A bare client of a server process: it sends what it is told, nonsense too, and reads lines. It knows no MCP beyond the handshake."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 30.0
+_FINISHED = object()
+
+
+class Bare:
+    """One running server. Use it as a context manager; it never leaves a process behind."""
+
+    def __init__(self, vault: Path, *options: str, read: bool = True, env: dict[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={**os.environ, **(env or {})},
+        )
+        self.not_json: list[bytes] = []
+        self.notifications: list[dict[str, Any]] = []
+        self.said = b""
+        self._answers: dict[Any, dict[str, Any]] = {}
+        self._lines: queue.Queue[Any] = queue.Queue()
+        self._next = 0
+        self._log = threading.Thread(target=self._read_log, daemon=True)
+        self._log.start()
+        if read:
+            self.read_on()
+
+    def __enter__(self) -> Bare:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._log.join(PATIENCE)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def read_on(self) -> None:
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        held = b""
+        while chunk := os.read(self.process.stdout.fileno(), 65536):
+            *lines, held = (held + chunk).split(b"\n")
+            for line in lines:
+                self._lines.put(line)
+        self._lines.put(_FINISHED)
+
+    def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        while chunk := os.read(self.process.stderr.fileno(), 65536):
+            self.said += chunk
+
+    def send(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self.process.stdin.fileno(), left) :]
+
+    def post(self, method: str, params: dict[str, Any] | None = None) -> int:
+        """Send a request without waiting for its answer."""
+        self._next += 1
+        self.send(
+            json.dumps({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params or {}}).encode() + b"\n"
+        )
+        return self._next
+
+    def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        self.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params or {}}).encode() + b"\n")
+
+    def answer(self, ident: Any, patience: float = PATIENCE) -> dict[str, Any]:
+        """The answer to a request. Raises Empty when none comes, EOFError when none can come any more."""
+        while ident not in self._answers:
+            line = self._lines.get(timeout=patience)
+            if line is _FINISHED:
+                self._lines.put(_FINISHED)
+                raise EOFError("the server has closed its output")
+            try:
+                message = json.loads(line)
+            except ValueError:
+                self.not_json.append(line)
+                continue
+            if "method" in message:
+                self.notifications.append(message)
+            else:
+                self._answers[message.get("id")] = message
+        return self._answers.pop(ident)
+
+    def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return self.answer(self.post(method, params))
+
+    def initialize(self) -> dict[str, Any]:
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "bare", "version": "7"},
+        }
+        answer = self.request("initialize", about)
+        self.notify("notifications/initialized")
+        return answer["result"]
+
+    def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        return self.request("tools/call", {"name": tool, "arguments": arguments})["result"]
+
+    def hear(self, method: str) -> dict[str, Any]:
+        """The next notification of a kind."""
+        while True:
+            for k, message in enumerate(self.notifications):
+                if message["method"] == method:
+                    return self.notifications.pop(k)
+            line = self._lines.get(timeout=PATIENCE)
+            if line is _FINISHED:
+                raise EOFError("the server has closed its output")
+            message = json.loads(line)
+            if "method" in message:
+                self.notifications.append(message)
+            else:
+                self._answers[message.get("id")] = message
+
+    def end_input(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def resident_kb(self) -> int:
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))

@@ -1,0 +1,205 @@
+"""The end: prompt, clean, and never in the middle of a write."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bare_client import Bare
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and flock of POSIX")
+
+
+def test_it_ends_when_its_input_does(tmp_path: Path) -> None:
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.end_input()
+        assert bare.process.wait(2) == 0
+
+
+def test_it_ends_when_the_input_ends_before_a_word_was_said(tmp_path: Path) -> None:
+    with Bare(tmp_path) as bare:
+        bare.end_input()
+        assert bare.process.wait(5) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_it_ends_on_a_signal(tmp_path: Path, number: int) -> None:
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.call("list_memories")
+        bare.process.send_signal(number)
+        assert bare.process.wait(2) == 0
+
+
+def test_what_was_asked_before_the_input_ended_is_still_answered(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("here")
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        asked = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
+        bare.end_input()
+        assert bare.answer(asked)["result"]["structuredContent"]["content"] == "here"
+        assert bare.process.wait(3) == 0
+
+
+def test_it_ends_though_nobody_reads_its_answers(tmp_path: Path) -> None:
+    (tmp_path / "n.md").write_text("word " * 20_000)
+    with Bare(tmp_path, read=False) as bare:
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "deaf", "version": "1"},
+        }
+        bare.post("initialize", about)
+        for _ in range(20):
+            bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}})
+        time.sleep(1.0)  # the pipe is full now
+        bare.process.send_signal(signal.SIGTERM)
+        assert bare.process.wait(5) == 0
+
+
+def test_it_ends_when_its_output_is_closed(tmp_path: Path) -> None:
+    with Bare(tmp_path, read=False) as bare:
+        assert bare.process.stdout is not None
+        bare.process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            bare.post("ping")
+            assert bare.process.wait(5) == 0
+
+
+def test_a_write_that_has_begun_is_finished_before_the_end(tmp_path: Path) -> None:
+    """Another process holds the vault's lock: the write waits for it, the end waits for the write."""
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.call("create_memory", name="a", content="one")
+        with held_lock(tmp_path):
+            bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "two"}})
+            wait_until_waiting(bare)
+            bare.end_input()
+            time.sleep(0.5)
+            assert bare.process.poll() is None
+        assert bare.process.wait(5) == 0
+    assert (tmp_path / "a.md").read_text().endswith("one\ntwo\n")
+
+
+def test_the_end_comes_though_a_write_waits_for_ever(tmp_path: Path) -> None:
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.call("create_memory", name="a", content="one")
+        with held_lock(tmp_path):
+            bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "two"}})
+            wait_until_waiting(bare)
+            bare.end_input()
+            assert bare.process.wait(8) == 0
+    assert (tmp_path / "a.md").read_text().endswith("one\n")
+
+
+def test_a_cancelled_write_that_had_not_its_turn_never_happens(tmp_path: Path) -> None:
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.call("create_memory", name="a", content="one")
+        with held_lock(tmp_path):
+            first = bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "first"}})
+            wait_until_waiting(bare)
+            second = bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "second"}})
+            bare.notify("notifications/cancelled", {"requestId": second})
+            bare.request("ping")
+        assert bare.answer(first)["result"]["isError"] is False
+        text = bare.call("read_memory", name="a")["structuredContent"]["content"]
+    assert "first" in text
+    assert "second" not in text
+
+
+def test_cancelling_at_any_moment_leaves_a_note_whole(tmp_path: Path) -> None:
+    body = "line\n" * 500
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.call("create_memory", name="a", content="start\n")
+        for k in range(40):
+            asked = bare.post(
+                "tools/call",
+                {"name": "update_memory", "arguments": {"name": "a", "content": f"v{k}\n{body}"}},
+            )
+            time.sleep(k * 0.0003)
+            bare.notify("notifications/cancelled", {"requestId": asked})
+        text = bare.call("read_memory", name="a")["structuredContent"]["content"]
+        assert text == "start\n" or (text.startswith("v") and text.endswith(body) and text.count("v") == 1)
+        assert bare.call("update_memory", name="a", content="end")["isError"] is False
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["a.md"]
+
+
+def test_what_a_killed_server_left_is_gone_when_the_next_has_said_hello(tmp_path: Path) -> None:
+    for _ in range(5):
+        with Bare(tmp_path) as bare:
+            bare.initialize()
+            bare.call("create_memory", name="n", content="x", overwrite=True)
+            for k in range(20):
+                bare.post(
+                    "tools/call",
+                    {"name": "update_memory", "arguments": {"name": "n", "content": f"text {k}"}},
+                )
+            bare.process.kill()
+            bare.process.wait()
+        with Bare(tmp_path) as bare:
+            bare.initialize()
+            assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["n.md"]
+
+
+def test_no_process_is_left_when_the_client_is_killed(tmp_path: Path) -> None:
+    """The client is a process of its own here, with the server as its child, and dies without a word."""
+    script = (
+        "import subprocess, sys, time\n"
+        "server = subprocess.Popen([sys.executable, '-m', 'simplemem', 'serve', '--vault', sys.argv[1]],\n"
+        "                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "print(server.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    client = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE)
+    assert client.stdout is not None
+    pid = int(client.stdout.readline())
+    time.sleep(1.0)
+    client.kill()
+    client.wait()
+    client.stdout.close()
+    deadline = time.monotonic() + 10
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(pid)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def held_lock(vault: Path):
+    """The vault's lock in another process's hands."""
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom simplemem.vault.vault import Vault\n"
+        "with Vault(Path(sys.argv[1])).lock():\n"
+        "    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", script, str(vault)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout is not None and holder.stdin is not None
+    holder.stdout.readline()
+    try:
+        yield
+    finally:
+        holder.stdin.close()
+        holder.wait()
+        holder.stdout.close()
+
+
+def wait_until_waiting(bare: Bare) -> None:
+    """Until the server has read what was sent: it answers a ping sent after it, and a breath for the thread to begin."""
+    bare.request("ping")
+    time.sleep(0.2)

@@ -1,0 +1,172 @@
+"""Whatever stands on the wire, the next request is answered, and nothing but protocol comes back."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bare_client import Bare
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.server.lines import Lines, TooLong
+
+HOSTILE = [
+    b"this is not json",
+    b"{}",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"1e999",
+    b'{"jsonrpc":"2.0"}',
+    b'{"jsonrpc":"2.0","id":1}',
+    b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":true,"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":"x","method":5}',
+    b'{"jsonrpc":"2.0","id":"y","method":"ping","params":[]}',
+    b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+    b"\xff\xfe\x00",
+    b'{"jsonrpc":"2.0","id":"\xff","method":"ping"}',
+    b"\xef\xbb\xbf{}",
+    b'{"jsonrpc":"2.0","id":"s","method":"ping","params":{"a":"\\ud800"}}',
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":-1,"method":"tools/call","params":{"name":5}}',
+    b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_memories","arguments":[1]}}',
+    b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"no_such_tool","arguments":{}}}',
+    b'{"jsonrpc":"2.0","id":4,"method":"no/such/method"}',
+    b'{"jsonrpc":"2.0","id":5,"method":"initialize","params":{}}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12345}}',
+    b'{"jsonrpc":"2.0","id":77,"result":{}}',
+    b'{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"m"}}',
+    b"\0\0\0\0",
+    b"\r",
+    b"   ",
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
+    with Bare(tmp_path_factory.mktemp("wire")) as bare:
+        bare.initialize()
+        yield bare
+
+
+@pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:24].decode("latin-1"))
+def test_after_a_broken_line_the_next_request_is_answered(server: Bare, line: bytes) -> None:
+    server.send(line + b"\n")
+    assert "result" in server.request("ping")
+    assert not server.not_json
+
+
+def test_a_broken_line_is_told_so(server: Bare) -> None:
+    server.send(b"this is not json\n")
+    assert server.answer(None)["error"]["code"] == -32700
+    server.send(b'{"jsonrpc":"2.0","id":"mine","method":5}\n')
+    assert server.answer("mine")["error"]["code"] == -32600
+
+
+def test_a_thousand_mangled_requests_end_nothing(server: Bare) -> None:
+    rng = random.Random(7)
+    good = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": "m",
+            "method": "tools/call",
+            "params": {"name": "list_memories", "arguments": {"limit": 1}},
+        }
+    ).encode()
+    for _ in range(1000):
+        line = bytearray(good)
+        for _ in range(rng.randrange(1, 4)):
+            at = rng.randrange(len(line))
+            line[at : at + rng.randrange(3)] = bytes(rng.randrange(11, 256) for _ in range(rng.randrange(3)))
+        server.send(bytes(line) + b"\n")
+    assert "result" in server.request("ping")
+    assert not server.not_json
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_line_of_a_hundred_megabytes_is_refused_and_not_held(tmp_path: Path) -> None:
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        before = bare.resident_kb()
+        bare.send(b'{"jsonrpc":"2.0","id":"big","method":"ping","params":{"a":"')
+        peak = 0
+        for _ in range(100):
+            bare.send(b"x" * 1024 * 1024)
+            peak = max(peak, bare.resident_kb())
+        bare.send(b'"}}\n')
+        assert "8 MB" in bare.answer(None)["error"]["message"]
+        assert peak - before < 64 * 1024
+        assert "result" in bare.request("ping")
+
+
+def test_a_message_just_below_the_bound_is_read(server: Bare) -> None:
+    filler = "x" * (8 * 1024 * 1024 - 200)
+    answer = server.request("tools/call", {"name": "list_memories", "arguments": {"strange": filler}})
+    assert answer["result"]["isError"] is False
+
+
+@given(st.lists(st.binary(max_size=40), max_size=12), st.integers(1, 30))
+def test_lines_are_the_same_however_the_bytes_arrive(chunks: list[bytes], most: int) -> None:
+    whole = b"".join(chunks)
+    expected = [line if len(line) <= most else None for line in whole.split(b"\n")[:-1]]
+    lines = Lines(most)
+    found = [line for chunk in chunks for line in lines.feed(chunk)]
+    assert [None if isinstance(line, TooLong) else line for line in found] == expected
+
+
+def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
+    """A module that prints at import, through Python and below it, stands in for a chatty library."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(
+        "import builtins, os, threading\n"
+        "def chatter():\n"
+        "    import time\n"
+        "    for _ in range(100):\n"
+        "        print('chatter', flush=True); os.write(1, b'deep chatter\\n'); time.sleep(0.01)\n"
+        "def begin():\n"
+        "    import simplemem.server.standard_streams as s\n"
+        "    taken = s.take_standard_streams\n"
+        "    def take():\n"
+        "        ends = taken(); threading.Thread(target=chatter, daemon=True).start(); return ends\n"
+        "    s.take_standard_streams = take\n"
+        "begin()\n"
+    )
+    (tmp_path / "vault").mkdir()
+    with Bare(tmp_path / "vault", env={"PYTHONPATH": str(tmp_path / "site")}) as bare:
+        bare.initialize()
+        for _ in range(30):
+            bare.call("search_memories", query="anything")
+        assert not bare.not_json
+        bare.end_input()
+        bare.process.wait(30)
+    assert b"deep chatter" in bare.said
+
+
+def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "n.md").write_text("word " * 2000)
+    with Bare(tmp_path, read=False) as bare:
+        bare.post(
+            "initialize",
+            {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "slow", "version": "1"},
+            },
+        )
+        bare.notify("notifications/initialized")
+        asked = [bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}}) for _ in range(200)]
+        bare.read_on()
+        for ident in asked:
+            assert bare.answer(ident)["result"]["isError"] is False
