@@ -46,7 +46,7 @@ def cold(vault: Path, _: int) -> None:
     with EnhancedStore(vault) as store:
         text = _cpu(lambda: store.sync(embed=False))
         vectors = _cpu(lambda: store.sync())
-        size = store._index.path.stat().st_size / 1e6
+        size = store.step.index.path.stat().st_size / 1e6
     print(
         f"cold index: text searchable after {text:.2f} s cpu, with vectors after {text + vectors:.2f} s; {size:.0f} MB"
     )
@@ -136,16 +136,16 @@ def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
     fresh.write_bytes(note.read_bytes() + f"\n{word}\n".encode())
     os.replace(fresh, note)
     deadline = time.monotonic() + 30
-    while not store._index.leg("note", f'"{word}"', 1, None):
+    while not store.step.index.leg("note", f'"{word}"', 1, None):
         if time.monotonic() > deadline:
             raise SystemExit("an edit by hand was not seen in 30 s")
         time.sleep(0.002)
 
 
 def _keep_vectors(store: EnhancedStore) -> None:
-    embedder, _ = store._ready_embedder()
+    embedder, _ = store.step.embedder()
     if embedder is not None:
-        store._index.keep_vectors_in_memory(embedder.dimension)
+        store.step.index.keep_vectors_in_memory(embedder.dimension)
 
 
 def _cpu(work: Callable[[], object]) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import apsw
 
@@ -87,22 +88,20 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     db.execute("DELETE FROM links WHERE source_id = ?", (note_id,)).fetchall()
 
 
-def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> set[str]:
-    """Resolve the links that could mean one of `files`, which came or went. Returns the notes whose links changed."""
+def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> None:
+    """Resolve the links that could mean one of `files`, which came or went."""
     keys = {key for path in files for key in lookup_keys(path)}
-    changed: set[str] = set()
     sql = """SELECT l.source_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
              FROM links l JOIN notes n ON n.id = l.source_id
              WHERE l.key IN (SELECT value FROM json_each(?))"""
-    for source_id, seq, source, target, path, via, ambiguous in db.execute(sql, (json.dumps(sorted(keys)),)).fetchall():
+    rows: list[tuple[Any, ...]] = db.execute(sql, (json.dumps(sorted(keys)),)).fetchall()
+    for source_id, seq, source, target, path, via, ambiguous in rows:
         found = resolve(target, source, named)
         if (found.path, found.via, _ambiguous(found)) != (path, via, ambiguous):
             db.execute(
                 "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE source_id = ? AND seq = ?",
                 (found.path, found.via, _ambiguous(found), source_id, seq),
             ).fetchall()
-            changed.add(source)
-    return changed
 
 
 def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[str]:
@@ -116,9 +115,9 @@ def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[s
 _LINK = "s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous"
 
 
-def _stored(row: Sequence[object]) -> StoredLink:
-    *facts, ambiguous = row
-    return StoredLink(*facts, tuple(json.loads(str(ambiguous))))  # type: ignore[arg-type]
+def _stored(row: Sequence[Any]) -> StoredLink:
+    source, form, target, subpath, display, line, path, via, ambiguous = row
+    return StoredLink(source, form, target, subpath, display, line, path, via, tuple(json.loads(ambiguous)))
 
 
 def links_from(db: apsw.Connection, path: str) -> list[StoredLink]:

@@ -12,7 +12,7 @@ import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -207,13 +207,13 @@ class _Part:
         import numpy as np
 
         if notes is None:
-            rows = db.execute("SELECT id, vector FROM vectors ORDER BY id").fetchall()
+            found = db.execute("SELECT id, vector FROM vectors ORDER BY id")
         else:
             sql = f"""SELECT v.id, v.vector FROM json_each(?) n
                       JOIN vectors v ON v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT})
                       ORDER BY v.id"""  # noqa: S608
-            rows = db.execute(sql, (json.dumps(list(notes)),)).fetchall()
-        rows = [row for row in rows if len(row[1]) == dimension]
+            found = db.execute(sql, (json.dumps(list(notes)),))
+        rows: list[tuple[Any, ...]] = [row for row in found if len(row[1]) == dimension]
         ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         raw = np.frombuffer(b"".join(row[1] for row in rows), np.int8).reshape(-1, dimension)
         runs = ids >> 19

@@ -7,11 +7,13 @@ import difflib
 _MOST_BYTES = 200_000
 _MOST_LINES = 400  # of what is left when the equal head and tail are set aside; difflib is quadratic at worst
 _MOST_CHARACTERS = 4_000
+WHAT_YOU_HAD = ("what you had", "what is there now")
+WHAT_YOU_WANT = ("what you want", "what is there now")
 _SHORTENED = "... (shortened)\n"
 
 
-def difference(old: bytes | None, new: bytes, *, known: bool) -> str:
-    """From what the caller had (`known`) or wants, to what is there. Empty when it would be too large to be of use."""
+def difference(old: bytes | None, new: bytes, names: tuple[str, str], most: int = _MOST_CHARACTERS) -> str:
+    """From one text to another, called by their names. Empty when it would be too large to be of use."""
     if old is None or len(old) > _MOST_BYTES or len(new) > _MOST_BYTES:
         return ""
     one, two = _lines(old), _lines(new)
@@ -25,13 +27,12 @@ def difference(old: bytes | None, new: bytes, *, known: bool) -> str:
     start, end_one, end_two = max(head - 3, 0), len(one) - max(tail - 3, 0), len(two) - max(tail - 3, 0)
     one, two = one[start:end_one], two[start:end_two]
     cut = max(len(one), len(two)) > _MOST_LINES
-    names = ("what you had" if known else "what you want", "what is there now")
     lines = difflib.unified_diff(one[:_MOST_LINES], two[:_MOST_LINES], *names)
     text = "".join(line if line.endswith("\n") else line + "\n" for line in lines)
     if start:
         text = text.replace("@@\n", f"@@ after line {start}\n", 1)
-    if cut or len(text) > _MOST_CHARACTERS:
-        text = text[:_MOST_CHARACTERS].rpartition("\n")[0] + "\n" + _SHORTENED
+    if cut or len(text) > most:
+        text = text[:most].rpartition("\n")[0] + "\n" + _SHORTENED
     return text
 
 

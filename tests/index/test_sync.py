@@ -24,7 +24,7 @@ def assert_equals_rebuilt(store: EnhancedStore, folder: Path) -> None:
     (folder / "rebuilt.db").unlink(missing_ok=True)
     with EnhancedStore(store.root, settings) as fresh:
         fresh.sync()
-        with store._index.snapshot() as ours, fresh._index.snapshot() as theirs:
+        with store.step.index.snapshot() as ours, fresh.step.index.snapshot() as theirs:
             assert list(dump(ours)) == list(dump(theirs))
 
 
@@ -63,12 +63,12 @@ def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(plain_store
 def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("old name.md", "The harbour crane was repaired in spring.\n")
     store.sync()
-    with store._index.snapshot() as db:
+    with store.step.index.snapshot() as db:
         before = db.execute("SELECT id FROM notes").get
     (vault / "old name.md").rename(vault / "new name.md")
     report = store.sync()
     assert report.moved == [("old name.md", "new name.md")]
-    with store._index.snapshot() as db:
+    with store.step.index.snapshot() as db:
         assert db.execute("SELECT id FROM notes").get == before
     assert names(store, "crane") == ["new name"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.vault.atomic import Backing, sha256
-from simplemem.vault.difference import difference
+from simplemem.vault.difference import WHAT_YOU_HAD, WHAT_YOU_WANT, difference
 from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("test")
@@ -481,10 +481,10 @@ class TestDifference:
         ]
         for one in texts:
             for other in texts:
-                assert len(difference(one, other, known=True)) <= 4100
-        assert difference(None, b"x", known=False) == difference(b"x" * 300_000, b"y", known=True) == ""
+                assert len(difference(one, other, WHAT_YOU_HAD)) <= 4100
+        assert difference(None, b"x", WHAT_YOU_WANT) == difference(b"x" * 300_000, b"y", WHAT_YOU_HAD) == ""
 
     def test_equal_texts_differ_in_nothing_and_a_last_line_without_newline_is_seen(self) -> None:
-        assert difference(b"a\nb", b"a\nb", known=True) == ""
-        assert "-b" in difference(b"a\nb\n", b"a\nc\n", known=True)
-        assert difference(b"a\n", b"a", known=True) != ""
+        assert difference(b"a\nb", b"a\nb", WHAT_YOU_HAD) == ""
+        assert "-b" in difference(b"a\nb\n", b"a\nc\n", WHAT_YOU_HAD)
+        assert difference(b"a\n", b"a", WHAT_YOU_HAD) != ""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from simplemem.config import Settings
-from simplemem.embed import Embedder
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.filters import SORTS, Narrow
-from simplemem.index.index import Index
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
-from simplemem.memory import Backlink, Filter, Found, Hit, IndexState, Listed, Pack, Page
+from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Pack, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import without_stop_words
 from simplemem.search.dates import read_when
@@ -23,7 +20,8 @@ from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.pack import Piece, pack
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank
-from simplemem.vault.vault import Vault
+from simplemem.store.in_step import InStep
+from simplemem.store.names import path_meant
 
 MAX_LIMIT = 200
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
@@ -32,25 +30,13 @@ _PACK_PASSAGES = 3  # of one note
 
 
 class Recall:
-    """Questions to one vault and its index. `embedder` gives the query's vector, or a reason why there is none."""
+    """Questions to one vault and its index."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        index: Index,
-        settings: Settings,
-        embedder: Callable[[], tuple[Embedder | None, str]],
-        state: Callable[[], IndexState],
-        resolve: Callable[[str], str],
-        look_at: Callable[[Iterable[str]], bool],
-    ) -> None:
-        self._vault = vault
-        self._index = index
-        self._settings = settings
-        self._embedder = embedder
-        self._state = state
-        self._resolve = resolve
-        self._look_at = look_at
+    def __init__(self, step: InStep) -> None:
+        self._step = step
+        self._vault = step.vault
+        self._index = step.index
+        self._settings = step.settings
 
     # -- search
 
@@ -62,11 +48,11 @@ class Recall:
         narrow = self._narrow(filter_, query)
         for _ in range(2):
             ranked, rows, vector, degraded, ids = self._ranked(query, narrow, limit, chosen)
-            if not self._look_at(rows[r.note].path for r in ranked if r.note in rows):
+            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
                 break
         hits = self._hits(ranked, rows, vector, explain)
         told = self._explanation(query, narrow, ids, chosen, degraded) if explain else None
-        return Found(text, chosen, hits, self._state(), told, degraded)
+        return Found(text, chosen, hits, self._step.state(), told, degraded)
 
     def _ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
@@ -91,7 +77,7 @@ class Recall:
     def _vector(self, query: Query, mode: Mode) -> tuple[bytes | None, str]:
         if mode == "text":
             return None, ""
-        embedder, why_not = self._embedder()
+        embedder, why_not = self._step.embedder()
         if embedder is None:
             return None, why_not
         return embedder.query(without_stop_words(query.text)), ""
@@ -179,15 +165,15 @@ class Recall:
             prefix=_prefix((query.prefix if query else "") or given.prefix),
             since=read_when(given.since, now) if given.since else "",
             until=read_when(given.until, now, end=True) if given.until else "",
-            link_to=self._resolve(given.link_to) if given.link_to else "",
-            linked_by=self._resolve(given.linked_by) if given.linked_by else "",
+            link_to=path_meant(self._step, given.link_to) if given.link_to else "",
+            linked_by=path_meant(self._step, given.linked_by) if given.linked_by else "",
             phrases=query.phrases if query else (),
             without=query.without if query else (),
         )
 
     # -- lists
 
-    def list(self, filter_: Filter, sort: str, limit: int, cursor: str | None) -> Page:
+    def page(self, filter_: Filter, sort: str, limit: int, cursor: str | None) -> Page:
         """Memories that pass a filter, a page at a time."""
         limit = _within(limit, 1, 1000, "limit")
         if sort not in SORTS:
@@ -202,7 +188,7 @@ class Recall:
                 for row in rows
             )  # fmt: skip
         after = offset + len(items)
-        return Page(items, _cursor(after, sort) if after < total else None, total, self._state())
+        return Page(items, _cursor(after, sort) if after < total else None, total, self._step.state())
 
     # -- backlinks
 
@@ -281,7 +267,7 @@ class Recall:
         narrow = self._narrow(filter_, query)
         ranked, rows, vector, degraded, _ = self._ranked(query, narrow, _PACK_NOTES, "hybrid")
         packed = pack(self._pieces(ranked, rows, query, vector), budget)
-        return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._state(), degraded)
+        return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), degraded)
 
     def _pieces(
         self, ranked: Sequence[Ranked], rows: dict[int, Row], query: Query, vector: bytes | None

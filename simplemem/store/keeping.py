@@ -43,9 +43,10 @@ class Keeper:
     """The background thread of one store. `start` returns at once; `stop` ends within a note's work."""
 
     def __init__(
-        self, store: Kept, *, scan_seconds: float, watch: str, warn: Callable[[str], None] = _LOG.warning
+        self, store: Kept, *, embed: bool, scan_seconds: float, watch: str, warn: Callable[[str], None] = _LOG.warning
     ) -> None:
         self._store = store
+        self._embed = embed
         self._scan_seconds = scan_seconds
         self._watch = watch
         self._warn = warn
@@ -103,7 +104,8 @@ class Keeper:
                 self._look_at_hints()
                 if self._fill_wanted and not self._stop.is_set():
                     self._fill_wanted = False
-                    self._carefully(lambda: self._store.fill_vectors(self._is_interrupted))
+                    if self._embed:
+                        self._carefully(lambda: self._store.fill_vectors(self._is_interrupted))
                 if not leads:
                     self._carefully(self._store.tell_what_others_changed)
                 self._sleep(self._scan_seconds - (time.monotonic() - last_scan) if leads else _FOLLOW_SECONDS)

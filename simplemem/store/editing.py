@@ -181,7 +181,8 @@ def _refuse_huge(text: str) -> None:
 
 
 def _places(body: str, old: str) -> list[int]:
-    found, at = [], body.find(old)
+    found: list[int] = []
+    at = body.find(old)
     while at >= 0 and len(found) < 10:
         found.append(at)
         at = body.find(old, at + 1)

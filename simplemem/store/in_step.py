@@ -1,0 +1,306 @@
+"""A vault and its index, kept in step: what every question and every change stands on.
+
+It scans, listens and embeds; it notices an index that was replaced or damaged and makes it anew; it looks twice at notes
+that are about to be returned. The background (`keeping`) and the foreground use the same few verbs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from simplemem.config import Settings, load_settings
+from simplemem.embed import Embedder, embedder_named
+from simplemem.errors import NotFound, ReadOnly, SimplememError
+from simplemem.index import fill
+from simplemem.index.database import Damaged
+from simplemem.index.index import Index
+from simplemem.index.sync import Progress, Sync, SyncReport
+from simplemem.memory import IndexState
+from simplemem.note.names import name_of
+from simplemem.store.keeping import Keeper
+from simplemem.vault.obsidian import read_conventions
+from simplemem.vault.vault import Entry, Vault
+
+T = TypeVar("T")
+Listener = Callable[[frozenset[str]], None]
+_LOG = logging.getLogger(__name__)
+
+
+class InStep:
+    """One vault with its index. Safe to use from several threads, beside other processes on the same vault."""
+
+    def __init__(self, root: Path, settings: Settings | None, *, read_only: bool) -> None:
+        self.root = root.absolute()
+        self.settings = settings or load_settings(vault=self.root)
+        self.read_only = read_only or self.settings.read_only
+        if not self.root.exists() and not self.read_only:
+            self.root.mkdir(parents=True)
+        if not self.root.is_dir():
+            raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
+        if not os.access(self.root, os.W_OK):
+            self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
+        self.conventions = read_conventions(self.root)
+        self.vault = Vault(
+            self.root,
+            read_only=self.read_only,
+            durable=self.settings.write.durability == "full",
+            keep_days=self.settings.history.keep_days,
+            keep_mb=self.settings.history.keep_mb,
+            trash=self.conventions.trash,
+        )
+        self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
+        self.rows = Sync(self.vault, self.index.database, self.hidden_reason, self.settings.max_note_bytes)
+        self._generation = self.index.generation
+        self._keeper: Keeper | None = None
+        self._embedder: Embedder | None = None
+        self._embedder_missing = ""
+        self._guard = threading.RLock()
+        self._listeners: list[Listener] = []
+        self._scanned = self.index.database.meta("scanned") is not None
+        self._doubted = 0
+        self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
+        self._heard_rev = -1
+
+    def close(self) -> None:
+        """End the background work and let go of every file."""
+        if self._keeper is not None:
+            self._keeper.stop()
+            self._keeper = None
+        self.index.close()
+        self.vault.close()
+
+    def must_be_writable(self) -> None:
+        if self.read_only or self.vault.read_only:
+            raise ReadOnly(f"the vault {self.root} is open for reading only")
+
+    # -- scanning
+
+    def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool) -> SyncReport:
+        """Bring the index in step with the vault, text first and vectors after."""
+        if not self.read_only:
+            self.vault.recover()
+        embedder = self.embedder()[0] if embed else None
+        if embedder is None:
+            self.rows.waiting = None  # nothing is kept for an embedder that will not come
+        if rebuild:
+            self._rebuild(progress, embedder)
+        report = self.healing(lambda: self._scan(progress, believe=believe))
+        if embedder is not None:
+            report.embedded = fill.fill(self.vault, self.index.database, embedder, progress, ready=self.rows.waiting)
+        elif embed:
+            self.index.adopt(None)
+        return report
+
+    def _scan(self, progress: Progress | None, *, believe: bool) -> SyncReport:
+        owed, self._owed = self._owed, set()
+        try:
+            report = self.rows.scan(progress, believe=believe)
+        except BaseException:
+            self._owed |= owed
+            raise
+        self._doubted = report.doubted
+        if not self._scanned:
+            self.index.database.set_meta("scanned", "yes")
+            self._scanned = True
+        self.tell({name_of(path) for path in report.changed()})
+        return report
+
+    def _rebuild(self, progress: Progress | None, embedder: Embedder | None) -> None:
+        fresh = self.index.build_beside()
+        rows = Sync(self.vault, fresh, self.hidden_reason, self.settings.max_note_bytes)
+        rows.scan(progress)
+        if embedder is not None:
+            fill.fill(self.vault, fresh, embedder, progress, ready=rows.waiting)
+        fresh.set_meta("scanned", "yes")
+        fresh.close()
+        self.index.database.replace_with(fresh.path)
+
+    def hidden_reason(self, path: str) -> str | None:
+        """Why a note is left out of recall, None for most."""
+        return self.conventions.hidden_reason(path)
+
+    def state(self) -> IndexState:
+        """How far the index can be trusted just now."""
+        notes, pending = self.index.note_count(), self.index.pending()
+        if not self._scanned:
+            return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
+        if self._doubted:
+            reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
+            return IndexState("partial", notes, pending, reason)
+        if pending and self.settings.embed.provider != "none":
+            reason = f"{pending} notes are searchable by words, not yet by meaning."
+            return IndexState("partial", notes, pending, reason)
+        return IndexState("ready", notes, 0)
+
+    # -- the background
+
+    def start(self, *, embed: bool) -> None:
+        """Keep in step from now on, in the background."""
+        with self._guard:
+            if self._keeper is None:
+                index = self.settings.index
+                self._keeper = Keeper(self, embed=embed, scan_seconds=index.scan_minutes * 60, watch=index.watch)
+                self._keeper.start()
+
+    def wait_until_settled(self, timeout: float) -> bool:
+        return self._keeper is None or self._keeper.settled.wait(timeout)
+
+    def catch_up(self) -> None:
+        """Finish what a crash interrupted, and compare the whole vault with the index."""
+        if not self.read_only:
+            self.vault.recover()
+        self.healing(lambda: self._scan(None, believe=False))
+
+    def look_at(self, paths: set[str]) -> None:
+        """Index paths that may have changed. A change of Obsidian's settings concerns every note."""
+        if any(path.startswith(".obsidian/") for path in paths):
+            self.conventions = read_conventions(self.root)
+            self.catch_up()
+        notes = {path for path in paths if not path.startswith(".obsidian")}
+        self.healing(lambda: self.tell({name_of(path) for path in self.rows.look_at(notes).changed()}))
+
+    def fill_vectors(self, stopped: Callable[[], bool]) -> None:
+        """Embed what is missing, until `stopped`."""
+        embedder, _ = self.embedder()
+        if embedder is not None:
+            database = self.index.database
+            self.healing(lambda: fill.fill(self.vault, database, embedder, stopped=stopped, ready=self.rows.waiting))
+
+    def fill_soon(self) -> None:
+        """Have the background embed what was just written."""
+        if self._keeper is not None:
+            self._keeper.fill_soon()
+
+    def tell_what_others_changed(self) -> None:
+        """Tell what another process has indexed since this was last asked."""
+        rev, paths = self.healing(lambda: self.index.changed_since(self._heard_rev))
+        if self._heard_rev >= 0:
+            self.tell({name_of(path) for path in paths})
+        self._heard_rev = rev
+
+    def on_change(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def tell(self, names: Iterable[str]) -> None:
+        """Say which memories changed to all who listen."""
+        told = frozenset(names)
+        for listener in self._listeners if told else ():
+            listener(told)
+
+    # -- looking twice
+
+    def entry(self, path: str) -> Entry | None:
+        """What lies at a path now; None for nothing, or nothing that may be read."""
+        try:
+            return self.vault.entry(path)
+        except SimplememError:
+            return None
+
+    def recheck(self, paths: Iterable[str]) -> bool:
+        """Look again at notes about to be returned; True when one of them had changed."""
+        owed, self._owed = self._owed, set()
+        changed = {path for path in paths if self._differs(path)} | owed
+        if not changed:
+            return False
+        self.tell({name_of(path) for path in self.rows.look_at(changed).changed()})
+        return True
+
+    def _differs(self, path: str) -> bool:
+        known, entry = self.index.known(path), self.entry(path)
+        if known is None or entry is None:
+            return True
+        return (entry.size, entry.mtime_ns, entry.ctime_ns) != (
+            known.stat.size, known.stat.mtime_ns, known.stat.ctime_ns
+        )  # fmt: skip
+
+    def indexed(self, path: str, put: Callable[[], None]) -> list[str]:
+        """Index a file that was just written. It is safe; an index that fails now is caught up with later."""
+        try:
+            self.healing(put)
+        except (SimplememError, Damaged) as error:
+            self._owed.add(path)
+            return [f"written, but not yet searchable: {error}"]
+        return []
+
+    # -- an index that was replaced, or is damaged
+
+    def healing(self, ask: Callable[[], T]) -> T:
+        """Answer, and if the index turns out to be gone or damaged, make it anew and answer then."""
+        generation = self._index_generation()
+        if generation != self._generation:
+            self._begin_anew(generation)
+        try:
+            return ask()
+        except Damaged as error:
+            _LOG.warning("the index is damaged and will be rebuilt: %s", error)
+            self.index.database.discard()
+            self._begin_anew(self.index.generation)
+            return ask()
+
+    def _index_generation(self) -> int:
+        try:
+            return self.index.generation
+        except Damaged:
+            self.index.database.discard()
+            return self.index.generation
+
+    def _begin_anew(self, generation: int) -> None:
+        """Another file lies where our index was. If it is empty, read the vault again."""
+        self._generation = generation
+        self._scanned = self.index.database.meta("scanned") is not None
+        if not self._scanned and self._keeper is not None:
+            self._keeper.scan_soon()
+        elif not self._scanned:
+            self._scan(None, believe=False)
+
+    @contextmanager
+    def _index_lock(self) -> Iterator[None]:
+        """The lock under which the index file is made, swapped and checkpointed; a read-only disk has none."""
+        if self.vault.read_only:
+            yield
+            return
+        with self.vault.lock():
+            yield
+
+    # -- the embedder
+
+    def embedder(self) -> tuple[Embedder | None, str]:
+        """The embedder, loaded on first use; or why there is none, which is no news when none is wanted."""
+        with self._guard:
+            if self._embedder is None and not self._embedder_missing:
+                self._embedder = self._loaded_embedder()
+                if self._embedder is not None:
+                    self.index.adopt(self._embedder)
+                    if self._keeper is not None:
+                        self.index.keep_vectors_in_memory(self._embedder.dimension)
+            missing = self._embedder_missing if self.settings.embed.provider != "none" else ""
+            return self._embedder, missing
+
+    def _loaded_embedder(self) -> Embedder | None:
+        try:
+            found = embedder_named(self.settings.embed.provider)
+        except SimplememError as error:
+            self._embedder_missing = f"Searching by words only: {error.message}."
+            _LOG.warning("no embedder: %s", error)
+            return None
+        if found is None:
+            self._embedder_missing = "Searching by words only, as the setting embed.provider = none says."
+        return found
+
+
+def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
+    """Beside the notes, unless told otherwise or nothing can be written there."""
+    if settings.db is not None:
+        return Path(settings.db).expanduser().absolute()
+    here = root / ".simplemem" / "index.db"
+    if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
+        return here
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / "index.db"

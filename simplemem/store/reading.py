@@ -1,0 +1,100 @@
+"""One memory as it is read: now or at an earlier version, whole or a section of it."""
+
+from __future__ import annotations
+
+from simplemem.errors import NotFound
+from simplemem.index.facts import facts_of
+from simplemem.memory import LinkOut, Memory
+from simplemem.note.body import find_section
+from simplemem.note.names import name_of
+from simplemem.note.note import Note, read_note
+from simplemem.note.tags import tag_map, tag_names
+from simplemem.note.words import count_tokens
+from simplemem.store.editing import content_start
+from simplemem.store.in_step import InStep
+from simplemem.store.names import path_meant
+from simplemem.vault.history import Version
+from simplemem.vault.links import resolve
+
+
+def read_memory(step: InStep, name: str, section: str | None, version: str | None) -> Memory:
+    """A memory as it stands in the vault, or as it stood at a version."""
+    if version is not None:
+        return _memory_at(step, version, section)
+    path = path_meant(step, name)
+    file = step.vault.read(path)
+    step.healing(lambda: step.recheck([path]))
+    return _memory(step, path, read_note(file.data), file.entry.mtime_ns, section, None)
+
+
+def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
+    """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
+    data = step.vault.history.content(sha256)
+    if data is not None:
+        return data
+    for path in (version.new_path, version.path):
+        if path is not None and step.entry(path) is not None and (file := step.vault.read(path)).sha256 == sha256:
+            return file.data
+    return None
+
+
+def _memory_at(step: InStep, version: str, section: str | None) -> Memory:
+    found = step.vault.history.find(version)
+    kept = found.after if found.after is not None else found.before
+    data = None if kept is None else bytes_at(step, found, kept)
+    if data is None:
+        raise NotFound(f"the text of version {version} is no longer kept")
+    return _memory(step, found.new_path or found.path, read_note(data), None, section, version)
+
+
+def _memory(
+    step: InStep, path: str, note: Note, mtime_ns: int | None, section: str | None, version: str | None
+) -> Memory:
+    facts = facts_of(path, note, mtime_ns or 0)
+    start, stop = _span(path, note, section)
+    content = note.text[start:stop]
+    return Memory(
+        name=name_of(path),
+        path=path,
+        title=facts.title,
+        description=facts.description,
+        type=facts.type or "memory",
+        created=facts.created or None,
+        modified=facts.modified,
+        tags=tuple(tag_names(note.tags)),
+        tag_map=tag_map(note.tags, note.header.properties),
+        aliases=note.aliases,
+        frontmatter=dict(note.header.properties),
+        content=content,
+        text=note.text,
+        sha256=note.sha256,
+        links=_links_out(step, path, note),
+        backlinks=tuple(dict.fromkeys(name_of(link.source) for link in step.index.links_to(path))),
+        headings=tuple((h.level, h.text, h.line) for h in note.body.headings),
+        tokens=count_tokens(content),
+        problem=note.problem,
+        version=version,
+        content_line=note.text.count("\n", 0, start) + 1,
+    )
+
+
+def _span(path: str, note: Note, section: str | None) -> tuple[int, int]:
+    if not section:
+        return content_start(note), len(note.text)
+    span = find_section(note.text, note.body, section)
+    if span is None:
+        headings = [heading.text for heading in note.body.headings][:50]
+        raise NotFound(f"{name_of(path)} has no section {section!r}", candidates=headings)
+    return span
+
+
+def _links_out(step: InStep, path: str, note: Note) -> tuple[LinkOut, ...]:
+    found = []
+    named = step.index.named()
+    for link in note.links:
+        meant = resolve(link.target, path, named)
+        kind = "property" if link.property is not None else "embed" if link.embed else link.form
+        shown = name_of(meant.path) if meant.path is not None else link.target
+        others = tuple(name_of(other) for other in meant.ambiguous)
+        found.append(LinkOut(shown, meant.path is not None, kind, link.line, link.display, others))
+    return tuple(found)

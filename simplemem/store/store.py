@@ -1,0 +1,291 @@
+"""EnhancedStore: the door to one vault.
+
+It knows memories, not protocols: no MCP, no command line, no HTTP. All of it may be used from several threads, and
+several processes may have a store on the same vault.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from simplemem.config import Settings, find_vault, load_settings
+from simplemem.index.sync import Progress, Sync, SyncReport
+from simplemem.memory import (
+    Backlink,
+    Deleted,
+    Filter,
+    Finding,
+    Found,
+    HistoryEntry,
+    IndexState,
+    Memory,
+    Moved,
+    Pack,
+    Page,
+    Saved,
+    Undone,
+)
+from simplemem.note.names import name_of
+from simplemem.store import doctor, past
+from simplemem.store.changes import Changes
+from simplemem.store.editing import Edit
+from simplemem.store.in_step import InStep
+from simplemem.store.names import path_meant
+from simplemem.store.reading import read_memory
+from simplemem.store.recall import Recall
+from simplemem.vault.vault import Change
+
+
+def open_store(
+    path: str | os.PathLike[str] | None = None, *, settings: Settings | None = None, read_only: bool = False
+) -> EnhancedStore:
+    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to.
+
+    >>> with open_store("notes") as store:          # doctest: +SKIP
+    ...     store.create("ideas/tea", "Oolong, [[people/Ada]] says.")
+    ...     store.search("oolong").hits[0].name
+    'ideas/tea'
+    """
+    root = find_vault(os.fspath(path) if path is not None else None)
+    return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only)
+
+
+class EnhancedStore:
+    """One vault. Use it as a context manager, or call `close`.
+
+    Every change takes `who` made it, with which `tool`, and a `reason`; they stand in the history.
+    """
+
+    def __init__(self, root: Path, settings: Settings | None = None, *, read_only: bool = False) -> None:
+        self.step = InStep(root, settings, read_only=read_only)
+        self.root = self.step.root
+        self.settings = self.step.settings
+        self.read_only = self.step.read_only
+        self.vault = self.step.vault
+        self._recall = Recall(self.step)
+        self._changes = Changes(self.step)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the background work and let go of every file."""
+        self.step.close()
+
+    # -- in step with the disk
+
+    def sync(
+        self, *, progress: Progress | None = None, embed: bool = True, rebuild: bool = False, believe: bool = False
+    ) -> SyncReport:
+        """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
+        and swaps it in; `believe` accepts that many notes are gone at once."""
+        return self.step.sync(progress, embed=embed, rebuild=rebuild, believe=believe)
+
+    def start(self, *, embed: bool = True) -> None:
+        """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
+        self.step.start(embed=embed)
+
+    def wait_until_settled(self, timeout: float = 60.0) -> bool:
+        """Whether the first scan of the background is done, waiting for it."""
+        return self.step.wait_until_settled(timeout)
+
+    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Be told the names of memories that changed, whoever changed them, once they are indexed."""
+        self.step.on_change(listener)
+
+    def state(self) -> IndexState:
+        """How far the index can be trusted just now."""
+        return self.step.state()
+
+    # -- names and tags
+
+    def resolve(self, name: str) -> str:
+        """The memory that a name, title, alias or wikilink means."""
+        return name_of(path_meant(self.step, name))
+
+    def names(self, prefix: str = "", limit: int = 100) -> list[str]:
+        """Names that begin so, for completion."""
+        return [name_of(path) for path in self.step.index.near_names(prefix, limit)]
+
+    def tags(self) -> dict[str, int]:
+        """Every tag and how many memories have it."""
+        return self.step.healing(self.step.index.tag_counts)
+
+    # -- reading
+
+    def read(self, name: str, *, section: str | None = None, version: str | None = None) -> Memory:
+        """One memory, or one section of it (a heading, "A#B", or "^block"), or an earlier version."""
+        return read_memory(self.step, name, section, version)
+
+    def search(
+        self,
+        query: str,
+        *,
+        filter: Filter | None = None,  # noqa: A002  (what everybody calls it)
+        limit: int | None = None,
+        mode: str = "hybrid",
+        explain: bool = False,
+    ) -> Found:
+        """Memories that answer a question, best first. An empty query lists the newest that pass the filter."""
+        wanted = limit if limit is not None else self.settings.search.limit
+        return self.step.healing(lambda: self._recall.search(query, filter or Filter(), wanted, mode, explain))
+
+    def context(
+        self,
+        query: str,
+        *,
+        budget_tokens: int = 1500,
+        filter: Filter | None = None,  # noqa: A002
+    ) -> Pack:
+        """The best passages for a question within a budget of tokens."""
+        return self.step.healing(lambda: self._recall.context(query, budget_tokens, filter or Filter()))
+
+    def backlinks(
+        self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
+    ) -> tuple[Backlink, ...]:
+        """Memories that lead to this one, by a link or by meaning."""
+        path = path_meant(self.step, name)
+        self.step.embedder()
+        return self.step.healing(lambda: self._recall.backlinks(path, query, limit, kinds))
+
+    def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
+        """Memories near in meaning."""
+        return self.backlinks(name, limit=limit, kinds=("semantic",))
+
+    # -- writing
+
+    def create(
+        self,
+        name: str,
+        content: str,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        overwrite: bool = False,
+        tags_as_map: bool = False,
+        who: str = "",
+        tool: str = "create",
+        reason: str = "",
+    ) -> Saved:
+        """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
+        change = Change(tool, who, reason)
+        return self._changes.create(name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map)
+
+    def update(
+        self,
+        name: str,
+        *,
+        content: str | None = None,
+        append: str | None = None,
+        edits: Sequence[Edit | Mapping[str, str]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        if_sha256: str | None = None,
+        who: str = "",
+        tool: str = "update",
+        reason: str = "",
+    ) -> Saved:
+        """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
+        change = Change(tool, who, reason)
+        return self._changes.update(name, content, append, edits, metadata, if_sha256, change)
+
+    def write_text(
+        self, name: str, text: str, *, if_sha256: str, who: str = "", tool: str = "edit", reason: str = ""
+    ) -> Saved:
+        """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
+        return self._changes.write_text(name, text, if_sha256, Change(tool, who, reason))
+
+    def change_tags(
+        self,
+        name: str,
+        tags: Any,
+        *,
+        if_sha256: str | None = None,
+        who: str = "",
+        tool: str = "tag",
+        reason: str = "",
+    ) -> Saved:
+        """Set tags, and take away those given as null, in the notation the note has."""
+        return self._changes.change_tags(name, tags, if_sha256, Change(tool, who, reason))
+
+    def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
+        """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
+        return self._changes.move(name, new_name, Change(tool, who, reason))
+
+    def delete(
+        self, name: str, *, if_sha256: str | None = None, who: str = "", tool: str = "delete", reason: str = ""
+    ) -> Deleted:
+        """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
+        return self._changes.delete(name, if_sha256, Change(tool, who, reason))
+
+    # -- the past
+
+    def history(self, name: str | None = None, *, limit: int = 20, diff: bool = False) -> tuple[HistoryEntry, ...]:
+        """Changes of one memory, or of all, newest first."""
+        return past.history(self.step, name, limit, diff=diff)
+
+    def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
+        """Take back a change by its version, or the last change of a memory by its name."""
+        return past.undo(self.step, version_or_name, Change(tool, who, reason))
+
+    # -- looking at itself
+
+    def stats(self) -> dict[str, Any]:
+        """Numbers about the vault and its index."""
+        import apsw
+
+        step = self.step
+        counted = step.healing(step.index.counts)
+        database = step.index.database
+        unread = step.conventions.unread_filters().items()
+        return {
+            "vault": str(self.root),
+            **counted,
+            "skipped": [{"path": path, "why": why} for path, why in sorted(step.rows.skipped.items())],
+            "state": self.state().as_dict(),
+            "embedder": database.meta("embedder") or self.settings.embed.provider,
+            "index_path": str(step.index.path),
+            "index_bytes": sum(p.stat().st_size for p in step.index.path.parent.glob(f"{step.index.path.name}*")),
+            "sqlite": apsw.sqlite_lib_version(),
+            "sqlite_vec": database.vectors_in_sql,
+            "read_only": self.read_only,
+            "warnings": [
+                f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread
+            ],
+        }
+
+    def inspect(self) -> dict[str, dict[str, Any]]:
+        """Everything that was read from every note."""
+        return self.step.healing(self.step.index.inspection)
+
+    def doctor(self, progress: Progress | None = None) -> tuple[Finding, ...]:
+        """What is wrong with the vault or its index. Changes nothing."""
+        step = self.step
+        rebuilt = step.index.build_beside()
+        try:
+            fresh = Sync(step.vault, rebuilt, step.hidden_reason, self.settings.max_note_bytes)
+            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedder()[0], progress))
+        finally:
+            rebuilt.close()
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
+
+    # -- lists (last, because its name hides the type from what follows)
+
+    def list(
+        self,
+        *,
+        filter: Filter | None = None,
+        sort: str = "modified",
+        limit: int = 50,
+        cursor: str | None = None,  # noqa: A002
+    ) -> Page:
+        """Memories that pass a filter, newest first unless told otherwise."""
+        return self.step.healing(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))
