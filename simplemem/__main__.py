@@ -11,6 +11,9 @@ import sys
 
 def main() -> int:
     """Run the command line and say how it ended."""
+    # One search is a small product of a matrix and a vector: threads for it cost more than they give (retrieval.md §7).
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if sys.argv[1:2] == ["serve"]:
         # A client waits for its server: nothing of the command line is loaded on the way there.
         from simplemem.cli.serve import serve_main

@@ -101,7 +101,7 @@ def dump(db: apsw.Connection, *, words: bool = True) -> Iterator[tuple[Any, ...]
     """Every row that is a function of the vault and the settings, without ids, in an order that only they decide.
 
     Two indexes of one vault are equal exactly when their dumps are. Times of reading and revision numbers are left out.
-    With `words`, the words of the three lexical legs are part of it.
+    With `words`, the words of the lexical legs are part of it.
     """
     yield from (("file", *row) for row in db.execute("SELECT path, name_key FROM files ORDER BY path"))
     notes = """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
@@ -141,7 +141,7 @@ def dump(db: apsw.Connection, *, words: bool = True) -> Iterator[tuple[Any, ...]
 def _words(db: apsw.Connection) -> Iterator[tuple[Any, ...]]:
     """The postings of every leg, with the notes' paths in the place of ids."""
     paths = dict(db.execute("SELECT id, path FROM notes"))
-    for table, shift in (("note_text", 0), ("passage_text", 20), ("block_text", 20)):
+    for table, shift in (("note_text", 0), ("block_text", 20)):
         db.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_terms USING fts5vocab(main, {table}, instance)"
         ).fetchall()

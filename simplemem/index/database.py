@@ -7,6 +7,7 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.util
 import os
 import threading
@@ -52,7 +53,10 @@ class Database:
 
     def _prepare(self) -> None:
         """Make the file if there is none, and refuse one that is not ours. Cold starts of many servers meet here."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _cannot_be_made(self.path, error.strerror or str(error)) from error
         if self._is_ready():
             self._identity = self._identity_on_disk()
             return
@@ -68,42 +72,30 @@ class Database:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise Unavailable(f"the index {self.path} cannot be opened: {error.strerror}") from error
+            raise _cannot_be_made(self.path, error.strerror or str(error)) from error
         try:
-            connection = _connect(self.path)
+            with _connected(self.path) as connection:
+                mark = connection.execute("PRAGMA application_id").get
+                version = connection.execute("PRAGMA user_version").get
+                tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
         except apsw.Error as error:
             raise Damaged(str(error)) from error
-        try:
-            marks = (
-                connection.execute("PRAGMA application_id").get,
-                connection.execute("PRAGMA user_version").get,
-            )
-        except apsw.Error as error:
-            raise Damaged(str(error)) from error
-        finally:
-            connection.close()
-        if marks == (0, 0):
+        if (mark, version, tables) == (0, 0, 0):
             return False
-        if marks[0] != APPLICATION_ID:
-            raise Unavailable(
-                f"{self.path} is a database of another program",
-                hint="Choose another place with --db; simplemem never touches a file that is not its own.",
-            )
-        if marks[1] != SCHEMA_VERSION:
-            raise Damaged(f"index version {marks[1]}, wanted {SCHEMA_VERSION}")
+        if mark != APPLICATION_ID:
+            raise _not_ours(self.path)
+        if version != SCHEMA_VERSION or not tables:
+            raise Damaged(f"index version {version}, wanted {SCHEMA_VERSION}")
         return True
 
     @staticmethod
     def _create(path: Path) -> None:
-        connection = _connect(path)
-        try:
+        with _connected(path) as connection:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
             with connection:
                 connection.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}").fetchall()
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}").fetchall()
-        finally:
-            connection.close()
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
         try:
@@ -121,7 +113,8 @@ class Database:
         held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
         if held is not None and held[0] == self.generation:
             return held[1]
-        connection = _connect(self.path)
+        with _speaking_plainly():
+            connection = _connect(self.path)
         self.vectors_in_sql = _load_sqlite_vec(connection)
         with self._guard:
             self._close_dead_threads()
@@ -214,7 +207,7 @@ class Database:
         try:
             connection = self.connection()
             found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
-            for table in ("note_text", "passage_text", "block_text"):
+            for table in ("note_text", "block_text"):
                 connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')").fetchall()
         except apsw.Error as error:
             return [str(error)]
@@ -244,10 +237,9 @@ class Database:
         self.connection()
 
     def _swap_in(self, fresh: Path) -> None:
-        connection = _connect(fresh)
-        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # folds its log in; WAL again below
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
-        connection.close()
+        with _connected(fresh) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # folds its log in; WAL again below
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
         self._close_all()
         for suffix in ("-wal", "-shm"):
             _remove(Path(f"{self.path}{suffix}"), alone=True)
@@ -273,7 +265,8 @@ class Database:
 
 
 def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
-    """The index at `path`. One that is damaged or older is replaced; a newer one is left alone and ours lies beside it."""
+    """The index at `path`. One that is damaged or older is replaced; a newer one is left alone and ours lies beside it.
+    A file that bears no mark of ours is replaced only where nobody else puts files."""
     version = _version_of(path)
     if version is not None and version > SCHEMA_VERSION:
         path = path.with_name(f"{path.stem}-v{SCHEMA_VERSION}{path.suffix}")
@@ -281,11 +274,32 @@ def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) 
         try:
             return Database(path, lock)
         except Damaged:
+            if path.parent.name != ".simplemem" and not _bears_our_mark(path):
+                raise _not_ours(path) from None
             with lock():
                 if _version_of(path) != SCHEMA_VERSION:
                     _remove(path)
             time.sleep(0.01)
-    raise Unavailable(f"the index {path} cannot be made", hint="Is its folder writable, and the disk not full?")
+    raise _cannot_be_made(path, "it was damaged again and again")
+
+
+def _cannot_be_made(path: Path, why: str) -> Unavailable:
+    return Unavailable(f"the index {path} cannot be made: {why}", hint="Is its folder writable, and the disk not full?")
+
+
+def _not_ours(path: Path) -> Unavailable:
+    hint = "Choose another place with --db; simplemem never touches a file that is not its own."
+    return Unavailable(f"{path} belongs to another program", hint=hint)
+
+
+def _bears_our_mark(path: Path) -> bool:
+    """Whether a file begins as an index of ours does, however damaged the rest of it is."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def build_beside(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
@@ -318,7 +332,24 @@ def _connect(path: Path) -> apsw.Connection:
     connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
     connection.execute("PRAGMA temp_store = MEMORY").fetchall()
     connection.execute("PRAGMA cache_size = -16000").fetchall()
+    _keep_log(connection)
     return connection
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[apsw.Connection]:
+    connection = _connect(path)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _keep_log(connection: apsw.Connection) -> None:
+    """Leave the write-ahead log in its place on closing. A process that still holds a replaced index would otherwise
+    remove, by name, the log of the new one."""
+    on = ctypes.c_int(1)
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
 
 
 def _load_sqlite_vec(connection: apsw.Connection) -> bool:
@@ -347,6 +378,10 @@ def _speaking_plainly() -> Iterator[None]:
         yield
     except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.CantOpenError) as error:
         raise Damaged(str(error)) from error
+    except apsw.SQLError as error:
+        if "no such" in str(error):  # a file that was emptied has none of our tables
+            raise Damaged(str(error)) from error
+        raise
     except apsw.BusyError as error:
         raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
     except apsw.FullError as error:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simplemem.note.body import Body
-from simplemem.note.names import base_name
+from simplemem.note.names import base_name, compare_key
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages
 from simplemem.note.tags import tag_pairs
@@ -139,4 +139,5 @@ def as_json(value: Any) -> str:
 
 def pair_rows(note: Note) -> list[tuple[str, str]]:
     """The (key, value) rows a tag filter asks for, once each."""
-    return list(dict.fromkeys(tag_pairs(note.tags, note.header.properties)))
+    pairs = tag_pairs(note.tags, note.header.properties)
+    return list(dict.fromkeys((key, compare_key(value)) for key, value in pairs))

@@ -9,7 +9,7 @@ from simplemem.embed import Embedder
 from simplemem.errors import SimplememError
 from simplemem.index import text, vectors
 from simplemem.index.database import Database
-from simplemem.index.facts import embedded_text, facts_of
+from simplemem.index.facts import facts_of
 from simplemem.index.sync import Progress
 from simplemem.index.waiting import Waiting
 from simplemem.note.note import read_note
@@ -77,7 +77,7 @@ def _texts(vault: Vault, database: Database, note_id: int, path: str, ready: Wai
     facts = facts_of(path, read_note(file.data), file.entry.mtime_ns)
     with database.reading() as db:
         there = vectors.places_with_vectors(db, note_id)
-    rows = [(id_, embedded_text(facts.title, unit)) for id_, unit in text.places(note_id, facts) if id_ not in there]
+    rows = [(id_, wanted) for id_, wanted in text.to_embed(note_id, facts) if id_ not in there]
     return _Texts(note_id, file.sha256, rows)
 
 

@@ -11,7 +11,7 @@ import apsw
 
 from simplemem.index.notes import _ROW, Row
 from simplemem.note.names import compare_key
-from simplemem.note.words import segment
+from simplemem.note.words import stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,12 @@ class Narrow:
         ):
             tags = []
             for k, (key, value) in enumerate(wanted.items()):
-                values[f"{name}k{k}"], values[f"{name}v{k}"] = compare_key(key), value
-                tags.append(
-                    f"n.id IN (SELECT note_id FROM tag_pairs WHERE key = :{name}k{k}"
-                    f" AND (value = :{name}v{k} OR lower(value) = lower(:{name}v{k})))"
-                )
+                values[f"{name}k{k}"], values[f"{name}v{k}"] = compare_key(key), compare_key(value)
+                tags.append(f"n.id IN (SELECT note_id FROM tag_pairs WHERE key = :{name}k{k} AND value = :{name}v{k})")
             if tags:
                 parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
         if self.type:
-            parts.append("lower(n.type) = lower(:type)" if self.type != "memory" else "n.type IN ('', 'memory')")
+            parts.append("lower(n.type) IN (lower(:type), iif(lower(:type) = 'memory', '', :type))")
             values["type"] = self.type
         if self.prefix:
             parts.append("substr(n.path_key || '/', 1, length(:prefix)) = :prefix")
@@ -78,16 +75,21 @@ class Narrow:
             values["only"] = json.dumps(list(self.only))
         for k, phrase in enumerate(self.phrases):
             parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
-            values[f"phrase{k}"] = quoted(phrase)
+            values[f"phrase{k}"] = exactly(phrase)
         for k, word in enumerate(self.without):
             parts.append(f"n.id NOT IN (SELECT rowid FROM note_text WHERE note_text MATCH :without{k})")
-            values[f"without{k}"] = quoted(word)
+            values[f"without{k}"] = exactly(word)
         return " AND ".join(parts) or "1", values
 
 
-def quoted(text: str) -> str:
-    """Text as one FTS5 string: never syntax, whatever is in it."""
-    return '"' + segment(text).replace('"', '""').replace("\0", " ") + '"'
+def quoted(*words: str) -> str:
+    """Words side by side as one FTS5 string: never syntax, whatever is in them."""
+    return '"' + " ".join(words).replace('"', '""').replace("\0", " ") + '"'
+
+
+def exactly(phrase: str) -> str:
+    """A phrase for FTS5, word for word."""
+    return " AND ".join(quoted(*stretch) for stretch in stretches(phrase)) or quoted("")
 
 
 def ids(db: apsw.Connection, narrow: Narrow) -> list[int]:

@@ -149,7 +149,12 @@ class Index:
 
     def named(self) -> Named:
         """Which files have a name, as the index knows it."""
-        return links.named_by(self.database.connection())
+
+        def named(key: str) -> Sequence[str]:
+            with self.database.reading() as db:
+                return links.named_by(db)(key)
+
+        return named
 
     def files(self) -> set[str]:
         with self.database.reading() as db:

@@ -69,7 +69,7 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
     """Write the note's own rows (not its links and text). Returns its id, which it keeps for life, and whether the note
     is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
-    rev = int(db.execute("SELECT coalesce(max(rev), 0) + 1 FROM notes").get)
+    rev = next_rev(db)
     values = (
         path, compare_key(name_of(path)), compare_key(base_name(path)), compare_key(facts.title), note.sha256,
         stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
@@ -112,6 +112,18 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
     return note_id, found is None
 
 
+def newest_rev(db: apsw.Connection) -> int:
+    """The number of the last change of any note."""
+    return int(db.execute("SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = 'rev'").get)
+
+
+def next_rev(db: apsw.Connection) -> int:
+    """The number of the change that is being made."""
+    sql = """INSERT INTO meta (key, value) VALUES ('rev', '1')
+             ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1 RETURNING CAST(value AS INTEGER)"""
+    return int(db.execute(sql).get)
+
+
 def _clear(db: apsw.Connection, note_id: int) -> None:
     for table in ("aliases", "tags", "tag_pairs", "properties"):
         db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()  # noqa: S608  (a fixed list)
@@ -119,6 +131,7 @@ def _clear(db: apsw.Connection, note_id: int) -> None:
 
 def remove(db: apsw.Connection, note_id: int) -> None:
     """Forget a note's own rows."""
+    next_rev(db)
     _clear(db, note_id)
     db.execute("DELETE FROM notes WHERE id = ?", (note_id,)).fetchall()
 
@@ -161,8 +174,7 @@ def _known(row: Sequence[Any]) -> Known:
 
 def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:
     """The newest revision, and the paths of notes put after `rev`."""
-    newest = int(db.execute("SELECT coalesce(max(rev), 0) FROM notes").get)
-    return newest, [row[0] for row in db.execute("SELECT path FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
+    return newest_rev(db), [row[0] for row in db.execute("SELECT path FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
 
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:

@@ -15,7 +15,8 @@ CREATE TABLE files (
 CREATE INDEX files_by_name ON files (name_key);
 
 -- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides.
--- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` grows with every change.
+-- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` is the number of the change
+-- that wrote it, which only grows (meta.rev): an id may come again, a change never.
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY,
     path TEXT NOT NULL UNIQUE,
@@ -107,7 +108,7 @@ CREATE TABLE passages (
     stop INTEGER NOT NULL,
     line INTEGER NOT NULL,
     headings TEXT NOT NULL,
-    hash BLOB NOT NULL
+    hash BLOB
 );
 CREATE TABLE blocks (
     id INTEGER PRIMARY KEY,
@@ -116,23 +117,21 @@ CREATE TABLE blocks (
     line INTEGER NOT NULL,
     kind TEXT NOT NULL,
     headings TEXT NOT NULL,
-    hash BLOB NOT NULL
+    hash BLOB
 );
 
--- One vector a passage and a block, int8. Absent until the embedder has come by.
+-- One vector a passage, and one a block that says more than its passage or a heading (a place without one has no
+-- `hash`). int8. Absent until the embedder has come by.
 CREATE TABLE vectors (
     id INTEGER PRIMARY KEY,
     hash BLOB NOT NULL,
     vector BLOB NOT NULL
 );
 
--- The three lexical legs of retrieval.md §2. Contentless: the words are here, the text is in the vault.
+-- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault.
 CREATE VIRTUAL TABLE note_text USING fts5 (
-    title, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
-);
-CREATE VIRTUAL TABLE passage_text USING fts5 (
-    title, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+    title, body, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE block_text USING fts5 (
-    title, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+    title, body, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );

@@ -7,7 +7,7 @@ it is forgotten, and a vault that suddenly looks empty is not believed. Indexing
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,8 +120,10 @@ class Sync:
 
     # -- hints and scans
 
-    def look_at(self, paths: Iterable[str]) -> SyncReport:
-        """Paths that may have changed: files or folders, there or gone."""
+    def look_at(self, paths: Collection[str]) -> SyncReport:
+        """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
+        if "" in paths:
+            return self.scan()
         entries: dict[str, Entry] = {}
         known: dict[str, Known] = {}
         files: set[str] = set()

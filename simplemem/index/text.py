@@ -1,4 +1,4 @@
-"""The words of notes: three lexical legs (whole note, passage, block) and where in a note a hit stands."""
+"""The words of notes: two lexical legs (whole note, block) and where in a note a hit stands."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import apsw
 
 from simplemem.index.facts import Facts, Unit, embedded_text, hash_of
 from simplemem.note.names import base_name
-from simplemem.note.words import segment
+from simplemem.note.words import searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-_TITLE_WEIGHT, _BODY_WEIGHT = 5.0, 1.0  # retrieval.md §2
+_TITLE_WEIGHT, _BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +44,50 @@ def places(note_id: int, facts: Facts) -> list[tuple[int, Unit]]:
     return kept + [(first | BLOCK | k, unit) for k, unit in enumerate(facts.blocks[: BLOCK - 1])]
 
 
+def to_embed(note_id: int, facts: Facts) -> list[tuple[int, str]]:
+    """The places of a note that get a vector, and what it is made of: passages, and blocks but for headings and those
+    that are a whole passage (they would say it twice; docs/search.md)."""
+    whole = {(passage.start, passage.stop) for passage in facts.passages}
+    return [
+        (id_, embedded_text(facts.title, unit))
+        for id_, unit in places(note_id, facts)
+        if not id_ & BLOCK or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)
+    ]
+
+
 def put(db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool) -> list[tuple[int, str]]:
     """Write a note's text rows. Vectors whose text is unchanged stay; returns the places that need one, with their text."""
     kept: dict[bytes, bytes] = {}
     if not new:
         kept = dict(db.execute(*_vectors_of(note_id)))
         remove(db, note_id)
-    title = segment(_titles(path, facts))
+    title = searchable(_titles(path, facts))
     body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
     whole = body if body is not None else "\n".join(unit.text for unit in facts.blocks)
     db.execute(
-        "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", (note_id, title, segment(whole))
+        "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", (note_id, title, searchable(whole))
     ).fetchall()
-    texts = [(id_, unit, embedded_text(facts.title, unit)) for id_, unit in places(note_id, facts)]
-    rows = [(id_, unit, hash_of(text)) for id_, unit, text in texts]
-    passages = [row for row in rows if not row[0] & BLOCK]
-    blocks = [row for row in rows if row[0] & BLOCK]
+    texts = to_embed(note_id, facts)
+    hashes = {id_: hash_of(text) for id_, text in texts}
+    rows = places(note_id, facts)
+    passages, blocks = rows[: len(facts.passages)], rows[len(facts.passages) :]
     db.executemany(
         "INSERT INTO passages (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)",
-        ((id_, u.start, u.stop, u.line, _headings(u), hash_) for id_, u, hash_ in passages),
+        ((id_, u.start, u.stop, u.line, _headings(u), hashes[id_]) for id_, u in passages),
     )
     db.executemany(
         "INSERT INTO blocks (id, start, stop, line, kind, headings, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ((id_, u.start, u.stop, u.line, u.kind, _headings(u), hash_) for id_, u, hash_ in blocks),
-    )
-    db.executemany(
-        "INSERT INTO passage_text (rowid, title, body) VALUES (?, ?, ?)",
-        ((id_, title, segment(u.text)) for id_, u, _ in passages),
+        ((id_, u.start, u.stop, u.line, u.kind, _headings(u), hashes.get(id_)) for id_, u in blocks),
     )
     db.executemany(
         "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)",
-        ((id_, title, segment(u.text)) for id_, u, _ in blocks),
+        ((id_, title, searchable(u.text)) for id_, u in blocks),
     )
     db.executemany(
         "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)",
-        ((id_, hash_, kept[hash_]) for id_, _, hash_ in rows if hash_ in kept),
+        ((id_, hash_, kept[hash_]) for id_, hash_ in hashes.items() if hash_ in kept),
     )
-    missing = [(id_, text) for (id_, _, text), (_, _, hash_) in zip(texts, rows, strict=True) if hash_ not in kept]
+    missing = [(id_, text) for id_, text in texts if hashes[id_] not in kept]
     if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
     return missing
@@ -112,14 +119,13 @@ def _range(note_id: int) -> tuple[int, int]:
 def remove(db: apsw.Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
     db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
-    for table, rows in (("passage_text", "passages"), ("block_text", "blocks")):
-        within = f"SELECT id FROM {rows} WHERE id >= ? AND id < ?"  # noqa: S608  (fixed names)
-        db.execute(f"DELETE FROM {table} WHERE rowid IN ({within})", _range(note_id)).fetchall()  # noqa: S608
-        db.execute(f"DELETE FROM {rows} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()  # noqa: S608
-    db.execute("DELETE FROM vectors WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
+    blocks = "SELECT id FROM blocks WHERE id >= ? AND id < ?"
+    db.execute(f"DELETE FROM block_text WHERE rowid IN ({blocks})", _range(note_id)).fetchall()  # noqa: S608
+    for table in ("passages", "blocks", "vectors"):
+        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()  # noqa: S608
 
 
-LEGS = {"note": "note_text", "passage": "passage_text", "block": "block_text"}
+LEGS = {"note": "note_text", "block": "block_text"}
 
 
 def leg(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from simplemem.index import notes
 from simplemem.index.text import BLOCK, SHIFT
 
 if TYPE_CHECKING:
@@ -28,14 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How near a note is: its best passage and its best block, by cosine."""
+    """How near a note is: its best passage and its best block, by cosine. A passage of one block is both."""
 
     passage: float
     block: float
 
     @property
     def score(self) -> float:
-        """retrieval.md §2, step 3."""
         return max(0.0, (self.passage + self.block) / 2)
 
 
@@ -56,8 +56,7 @@ def put(db: apsw.Connection, note_id: int, sha256: str, vectors: Mapping[int, by
         "INSERT OR REPLACE INTO vectors (id, hash, vector) VALUES (?, ?, ?)",
         ((id_, hashes[id_], vector) for id_, vector in vectors.items() if id_ in hashes),
     )
-    rev = int(db.execute("SELECT coalesce(max(rev), 0) + 1 FROM notes").get)
-    db.execute("UPDATE notes SET embedded = 1, rev = ? WHERE id = ?", (rev, note_id)).fetchall()
+    db.execute("UPDATE notes SET embedded = 1, rev = ? WHERE id = ?", (notes.next_rev(db), note_id)).fetchall()
     return True
 
 
@@ -105,7 +104,7 @@ def nearest_in_sql(
     best: dict[int, list[float]] = {}
     for note, block, distance in db.execute(sql, values):
         best.setdefault(note, [0.0, 0.0])[1 if block else 0] = 1.0 - (1.0 if distance is None else distance)
-    found = {note: Nearness(passage, block) for note, (passage, block) in best.items()}
+    found = {note: Nearness(passage, max(passage, block)) for note, (passage, block) in best.items()}
     top = set(heapq.nlargest(limit, found, key=lambda note: (found[note].score, -note)))
     return {note: nearness for note, nearness in found.items() if note in top or note in also}
 
@@ -142,8 +141,8 @@ class Resident:
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
         self._lock = threading.Lock()
-        self._rev = -1
-        self._generation = -1
+        self._seen = (-1, -1)  # the index's generation and its newest rev
+        self._loaded_rev = -1  # the newest rev when all of it was loaded
         self._base: _Part | None = None
         self._fresh: _Part | None = None
         self._stale: Ids | None = None
@@ -173,24 +172,19 @@ class Resident:
     def _follow(self, db: apsw.Connection, generation: int) -> None:
         import numpy as np
 
-        rev = int(db.execute("SELECT coalesce(max(rev), 0) FROM notes").get)
-        count = int(db.execute("SELECT count(*) FROM notes").get)
-        if generation == self._generation and (rev, count) == self._seen and self._base is not None:
+        rev = notes.newest_rev(db)
+        if (generation, rev) == self._seen and self._base is not None:
             return
         changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (self._loaded_rev,))]
-        if self._base is None or generation != self._generation or len(changed) > 200 + len(self._base.starts) // 20:
+        if self._base is None or generation != self._seen[0] or len(changed) > 200 + len(self._base.starts) // 20:
             self._base = _Part.load(db, self._dimension, None)
-            self._fresh, self._stale = None, None
-            self._loaded_rev = rev
+            self._fresh, self._stale, self._loaded_rev = None, None, rev
         else:
             self._fresh = _Part.load(db, self._dimension, changed)
-        present = np.fromiter((row[0] for row in db.execute("SELECT id FROM notes ORDER BY id")), np.int64)
-        gone = np.setdiff1d(self._base.notes, present, assume_unique=True)
-        self._stale = np.union1d(gone, np.asarray(changed, np.int64)) if self._fresh is not None else gone
-        self._generation, self._seen = generation, (rev, count)
-
-    _seen: tuple[int, int] = (-1, -1)
-    _loaded_rev: int = -1
+            present = np.fromiter((row[0] for row in db.execute("SELECT id FROM notes ORDER BY id")), np.int64)
+            gone = np.setdiff1d(self._base.notes, present, assume_unique=True)
+            self._stale = np.union1d(gone, np.asarray(changed, np.int64))
+        self._seen = (generation, rev)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +225,7 @@ class _Part:
         scores = np.zeros((len(self.notes), 2), np.float32)
         scores[at[~blocks], 0] = best[~blocks]
         scores[at[blocks], 1] = best[blocks]
+        scores[:, 1] = scores.max(axis=1)
         keep = np.ones(len(self.notes), bool)
         if ids is not None:
             keep &= np.isin(self.notes, np.asarray(ids, np.int64))

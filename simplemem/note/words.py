@@ -1,7 +1,7 @@
 """Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found.
 
 SQLite's `unicode61` tokenizer separates words at spaces and punctuation, which leaves whole sentences of Chinese,
-Japanese, Thai and Korean as one word. `segment` writes such runs out as overlapping pairs and single characters, so that
+Japanese, Thai and Korean as one word. `searchable` writes such runs out as overlapping pairs and single characters, so that
 a two-character word inside a sentence is a word of its own. Everything else is left to the tokenizer.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 
 # Scripts written without spaces (Thai, Lao, Khmer, Myanmar, kana, Han) and Hangul, whose particles hang on the noun.
-_UNSPACED = re.compile(
+_UNSPACED_CLASS = (
     "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
+_UNSPACED = re.compile(f"{_UNSPACED_CLASS}{_UNSPACED_CLASS}*")  # as `+`, but `re` skips faster to a single class
 
 STOP_WORDS = frozenset(
     """a about after again all also am an and any are as at be because been before being both but by can could did do
@@ -25,47 +27,77 @@ STOP_WORDS = frozenset(
 )
 
 
-def segment(text: str) -> str:
-    """`text` with every run of an unspaced script written as pairs and single characters; other text untouched."""
+class _Letters(dict[int, str]):
+    """Characters of words as they are, all others as spaces. The tokenizer would say the same, but takes every character
+    that is younger than its tables for a letter: an emoji beside a word would hide the word."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        is_of_words = unicodedata.category(char) in _OF_WORDS
+        self[code] = char if is_of_words else " "
+        return self[code]
+
+
+_OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
+_LETTERS = _Letters({ord("ß"): "ss", ord("ẞ"): "SS"})
+
+
+def searchable(text: str) -> str:
+    """A text as the index takes it in: every run of an unspaced script as its pairs, then its single characters. However
+    a system writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
     if text.isascii():
         return text
-    return _UNSPACED.sub(lambda run: " " + " ".join(_pieces(run.group())) + " ", text)
+    return _UNSPACED.sub(lambda run: f" {' '.join([*_pairs(run.group()), *run.group()])} ", _one_form(text))
 
 
-def _pieces(run: str) -> list[str]:
-    pieces = [run[k : k + 2] for k in range(len(run) - 1)]
-    return pieces + list(run)
+def _one_form(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).translate(_LETTERS)
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[k : k + 2] for k in range(len(run) - 1)]
+
+
+def stretches(text: str) -> list[list[str]]:
+    """The words of a question or phrase, in stretches that stand side by side in a `searchable` text that holds it. A run
+    of an unspaced script gives its pairs, and ends a stretch: behind its pairs come its single characters."""
+    found: list[list[str]] = [[]]
+    for word in _split(_one_form(text)):
+        last = 0
+        for run in _UNSPACED.finditer(word):
+            found[-1] += [word[last : run.start()]] if run.start() > last else []
+            found[-1] += _pairs(run.group()) or [run.group()]
+            found.append([])
+            last = run.end()
+        found[-1] += [word[last:]] if last < len(word) else []
+    return [[_small(word) for word in stretch] for stretch in found if stretch]
+
+
+def _small(word: str) -> str:
+    """In small letters, where that does not take a letter apart (İ): the tokenizer would not."""
+    small = word.lower()
+    return small if len(small) == len(word) else word
+
+
+def words_in_order(text: str) -> list[str]:
+    """The words of a question as they follow each other."""
+    return [word for stretch in stretches(text) for word in stretch]
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a question, in order and once each. A run of an unspaced script gives its pairs (or one character)."""
-    found: dict[str, None] = {}
-    for word in _split(unicodedata.normalize("NFC", text)):
-        for piece in _words_in(word):
-            found.setdefault(piece.casefold(), None)
-    return list(found)
+    """The words of a question, in order and once each."""
+    return list(dict.fromkeys(words_in_order(text)))
 
 
-def _words_in(word: str) -> list[str]:
-    if word.isascii():
-        return [word]
-    pieces: list[str] = []
-    last = 0
-    for run in _UNSPACED.finditer(word):
-        pieces.append(word[last : run.start()])
-        chars = run.group()
-        pieces += [chars] if len(chars) == 1 else [chars[k : k + 2] for k in range(len(chars) - 1)]
-        last = run.end()
-    pieces.append(word[last:])
-    return [piece for piece in pieces if piece]
+def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
+    """Words that stand side by side, once each; two words that only hold a sentence together are no pair."""
+    pairs = dict.fromkeys(pairwise(words))
+    return [pair for pair in pairs if not (pair[0] in STOP_WORDS and pair[1] in STOP_WORDS)]
 
 
 def _split(text: str) -> list[str]:
-    """Split where unicode61 does: letters, numbers, marks and private-use characters are words, the rest is between."""
-    if text.isascii():
-        return re.findall(r"[A-Za-z0-9]+", text)
-    kept = (c if unicodedata.category(c)[0] in "LNM" or unicodedata.category(c) == "Co" else " " for c in text)
-    return "".join(kept).split()
+    """Split where the index's tokenizer does."""
+    return re.findall(r"[A-Za-z0-9]+", text) if text.isascii() else text.translate(_LETTERS).split()
 
 
 def content_words(words: list[str]) -> list[str]:
@@ -80,6 +112,6 @@ def without_stop_words(text: str) -> str:
 
 def count_tokens(text: str) -> int:
     """About how many tokens a model reads: four for three words, one for each unspaced character (an estimate)."""
-    unspaced = 0 if text.isascii() else sum(len(run) for run in _UNSPACED.findall(text))
-    words = len(text.split())
-    return max((words * 4 + 2) // 3 + unspaced, (len(text) - unspaced) // 4 + unspaced)
+    unspaced = 0 if text.isascii() else sum(map(len, _UNSPACED.findall(text)))
+    by_words, by_length = (len(text.split()) * 4 + 2) // 3, (len(text) - unspaced) // 4
+    return max(by_words, by_length) + unspaced

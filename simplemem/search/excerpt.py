@@ -25,11 +25,12 @@ def snippet(text: str, passage: Place, place: Place | None, limit: int) -> str:
     """The passage in one line of at most `limit` characters, beginning near the place that was found."""
     if passage.stop - passage.start <= limit:
         return squeezed(text[passage.start : passage.stop])
-    start = passage.start if place is None else max(passage.start, min(place.start, passage.stop - limit))
-    if start > passage.start and (space := text.rfind(" ", max(passage.start, start - 30), start)) > 0:
+    before = "… "
+    start = passage.start if place is None else max(passage.start, min(place.start, passage.stop - limit + len(before)))
+    if start > passage.start and not text[start - 1].isspace() and (space := text.find(" ", start, start + 30)) > 0:
         start = space + 1
+    before = before if start > passage.start else ""
     shown = squeezed(text[start : min(passage.stop, start + 2 * limit)])
-    before = "… " if start > passage.start else ""
     if len(shown) + len(before) > limit:
         cut = shown.rfind(" ", limit // 2, limit - len(before) - 1)
         shown = shown[: cut if cut > 0 else limit - len(before) - 1] + "…"

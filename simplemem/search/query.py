@@ -7,10 +7,10 @@ Everything a person or a model types is words. Only what is unmistakably meant s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from simplemem.index.filters import quoted
-from simplemem.note.words import content_words, words_of
+from simplemem.note.words import content_words, neighbouring_words, words_in_order, words_of
 
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64
@@ -31,20 +31,30 @@ class Query:
 
     text: str
     words: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...] = ()
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     tags: dict[str, str] = field(default_factory=dict)
     type: str = ""
     prefix: str = ""
 
+    def asks_nothing(self) -> bool:
+        """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
+        narrows = self.phrases or self.without or self.tags or self.type or self.prefix
+        return bool(self.text.strip()) and not self.words and not narrows
+
     def expression(self) -> str:
         """The words for FTS5: each a quoted string, any of them (AND finds nothing for a question, retrieval.md §3)."""
         return " OR ".join(quoted(word) for word in self.words)
 
+    def side_by_side(self) -> str:
+        """The pairs of neighbouring words for FTS5, any of them."""
+        return " OR ".join(quoted(*pair) for pair in self.pairs)
+
 
 def read_query(text: str) -> Query:
     """Take a question apart. Never raises: what is not syntax on purpose is words."""
-    text = text[:MAX_CHARACTERS].replace("\0", " ")
+    text = text[:MAX_CHARACTERS].replace("\0", "\ufffd")
     phrases: list[str] = []
     without: list[str] = []
     tags: dict[str, str] = {}
@@ -71,9 +81,13 @@ def read_query(text: str) -> Query:
     plain.append(text[last:])
     words = " ".join(plain)
     if not words.strip() and without and not (phrases or tags or any(found.values())):
-        return Query(text, _ranked_words(text))  # "-5 degrees" alone excludes nothing: there is nothing to keep
-    return Query(text, _ranked_words(words), tuple(phrases), tuple(without), tags, found["type"], found["path"])
+        return _ranked_by(text, Query(text, ()))  # "-5 degrees" alone excludes nothing: there is nothing to keep
+    narrowing = Query(text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"])
+    return _ranked_by(words, narrowing)
 
 
-def _ranked_words(text: str) -> tuple[str, ...]:
-    return tuple(content_words(words_of(text))[:_MAX_WORDS])
+def _ranked_by(text: str, query: Query) -> Query:
+    """The question with the words and pairs of words that rank."""
+    words = words_in_order(text)
+    ranked = content_words(list(dict.fromkeys(words)))[:_MAX_WORDS]
+    return replace(query, words=tuple(ranked), pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]))

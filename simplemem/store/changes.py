@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
+from simplemem.index.links import StoredLink
 from simplemem.memory import Deleted, Moved, Saved
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note
@@ -72,7 +73,7 @@ class Changes:
                     name=clean,
                     current_sha256=held.sha256,
                 )
-            rewrites, warnings = self._rewritten(rewrite.Moved(None, path))
+            rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=[r for r, _ in rewrites])
             return self._saved(written, data, came=True, rewrites=rewrites, warnings=warnings)
 
@@ -178,7 +179,7 @@ class Changes:
             raise Invalid(f"{name_of(old)} already has this name")
         with self._vault.lock():
             file = self._vault.read(old)
-            rewrites, warnings = self._rewritten(rewrite.Moved(old, new))
+            rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(old, new)))
             own = next((r for r, _ in rewrites if r.path == old), None)
             others = [(r, why) for r, why in rewrites if r.path != old]
             written = self._vault.move(
@@ -209,17 +210,20 @@ class Changes:
             linking = self._step.healing(lambda: self._index.links_to(path))
             written = self._vault.trash(path, if_sha256, change)
             self._step.indexed(path, lambda: self._step.rows.forget(path))
-            named = self._index.named()
-            left = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
             self._step.tell({name_of(path)})
+            left = self._step.healing(lambda: self._leading_nowhere(linking))
         return Deleted(name_of(path), written.version, left)
+
+    def _leading_nowhere(self, linking: Sequence[StoredLink]) -> int:
+        named = self._index.named()
+        return sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
 
     def _rewritten(self, moved: rewrite.Moved) -> tuple[list[tuple[Rewrite, str]], list[str]]:
         """The notes whose links must be written again so that the move changes no link's meaning."""
         before = self._index.named()
         after = _named_after(before, moved)
         touched = [path for path in (moved.old, moved.new) if path is not None]
-        sources = self._step.healing(lambda: self._index.sources_that_could_mean(touched))
+        sources = self._index.sources_that_could_mean(touched)
         if moved.old is not None and moved.old not in sources:
             sources.append(moved.old)
         found: list[tuple[Rewrite, str]] = []

@@ -135,7 +135,7 @@ class InStep:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
             return IndexState("partial", notes, pending, reason)
         if pending and self.settings.embed.provider != "none":
-            reason = f"{pending} notes are searchable by words, not yet by meaning."
+            reason = f"{_notes(pending)} searchable by words, not yet by meaning."
             return IndexState("partial", notes, pending, reason)
         return IndexState("ready", notes, 0)
 
@@ -293,6 +293,10 @@ class InStep:
         if found is None:
             self._embedder_missing = "Searching by words only, as the setting embed.provider = none says."
         return found
+
+
+def _notes(count: int) -> str:
+    return "1 note is" if count == 1 else f"{count} notes are"
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:

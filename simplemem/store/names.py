@@ -11,6 +11,10 @@ from simplemem.store.in_step import InStep
 
 def path_meant(step: InStep, name: str) -> str:
     """The path of the memory that a name, title, alias or wikilink means."""
+    return step.healing(lambda: _path_meant(step, name))
+
+
+def _path_meant(step: InStep, name: str) -> str:
     wanted = clean_reference(name)
     if not wanted:
         raise Invalid("a name is needed", hint="Names look like projects/apollo.")
@@ -19,7 +23,7 @@ def path_meant(step: InStep, name: str) -> str:
         if step.index.known(path) is None:
             step.rows.look_at([path])
         return path
-    groups = step.healing(lambda: step.index.paths_named(compare_key(wanted)))
+    groups = step.index.paths_named(compare_key(wanted))
     for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
         there = [path for path in found if step.entry(path) is not None]
         if len(there) == 1:

@@ -20,11 +20,8 @@ from simplemem.vault.links import resolve
 def read_memory(step: InStep, name: str, section: str | None, version: str | None) -> Memory:
     """A memory as it stands in the vault, or as it stood at a version."""
     if version is not None:
-        return _memory_at(step, version, section)
-    path = path_meant(step, name)
-    file = step.vault.read(path)
-    step.healing(lambda: step.recheck([path]))
-    return _memory(step, path, read_note(file.data), file.entry.mtime_ns, section, None)
+        return step.healing(lambda: _memory_at(step, version, section))
+    return step.healing(lambda: _memory_now(step, path_meant(step, name), section))
 
 
 def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
@@ -36,6 +33,12 @@ def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
         if path is not None and step.entry(path) is not None and (file := step.vault.read(path)).sha256 == sha256:
             return file.data
     return None
+
+
+def _memory_now(step: InStep, path: str, section: str | None) -> Memory:
+    file = step.vault.read(path)
+    step.recheck([path])
+    return _memory(step, path, read_note(file.data), file.entry.mtime_ns, section, None)
 
 
 def _memory_at(step: InStep, version: str, section: str | None) -> Memory:

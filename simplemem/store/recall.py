@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +28,7 @@ MAX_LIMIT = 200
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 _PACK_NOTES = 20
 _PACK_PASSAGES = 3  # of one note
+_PACK_BLOCKS = 300
 
 
 class Recall:
@@ -46,13 +48,28 @@ class Recall:
         chosen = _mode(mode)
         query = read_query(text)
         narrow = self._narrow(filter_, query)
+        if query.asks_nothing():
+            return Found(
+                text, chosen, (), self._step.state(), None, "The question has no word that could be looked for."
+            )
+        relaxed = self._relaxed(narrow)
         for _ in range(2):
-            ranked, rows, vector, degraded, ids = self._ranked(query, narrow, limit, chosen)
+            ranked, rows, vector, degraded, ids = self._ranked(query, relaxed, limit, chosen)
             if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
                 break
         hits = self._hits(ranked, rows, vector, explain)
-        told = self._explanation(query, narrow, ids, chosen, degraded) if explain else None
+        told = self._explanation(query, relaxed, ids, chosen, degraded) if explain else None
+        if relaxed is not narrow:
+            said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
+            degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
         return Found(text, chosen, hits, self._step.state(), told, degraded)
+
+    def _relaxed(self, narrow: Narrow) -> Narrow:
+        """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question
+        are not meant to hide every answer."""
+        if narrow.phrases and not self._index.ids(narrow):
+            return replace(narrow, phrases=())
+        return narrow
 
     def _ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
@@ -61,13 +78,13 @@ class Recall:
             ids = None if narrow.is_open() else self._index.ids(narrow)
             if not query.words:
                 newest, _ = self._index.page(narrow, "modified", limit, 0)
-                found = [Ranked(row.id, 1.0, 0.0, 0.0, {}, None) for row in newest]
+                found = [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
                 return found, {row.id: row for row in newest}, None, "", ids
             vector, degraded = self._vector(query, mode)
             if mode == "semantic" and vector is None:
                 mode = "text"
                 degraded = degraded or "Searched by words only: the setting embed.provider is none."
-            ranked = rank(self._index, query.expression(), vector, ids, mode, self._settings.search.lexical_weight)
+            ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
             near_the_cut = ranked[: limit * 2 + 20]
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
@@ -249,7 +266,7 @@ class Recall:
         with self._index.snapshot():
             ids = self._index.ids(Narrow(only=tuple(paths), hidden=True))
             vector, _ = self._vector(query, "hybrid")
-            ranked = rank(self._index, query.expression(), vector, ids) if query.words else []
+            ranked = rank(self._index, query, vector, ids) if query.words else []
             rows = self._index.rows(r.note for r in ranked)
         scores = {name_of(rows[r.note].path): r.score for r in ranked if r.note in rows}
         ordered = sorted(enumerate(items), key=lambda pair: (-scores.get(pair[1].name, 0.0), pair[0]))
@@ -264,8 +281,11 @@ class Recall:
         """The best passages for a question within a budget of tokens, cited."""
         budget = _within(budget, 50, 100_000, "budget_tokens")
         query = read_query(text)
-        narrow = self._narrow(filter_, query)
-        ranked, rows, vector, degraded, _ = self._ranked(query, narrow, _PACK_NOTES, "hybrid")
+        narrow = self._relaxed(self._narrow(filter_, query))
+        for _ in range(2):
+            ranked, rows, vector, degraded, _ = self._ranked(query, narrow, _PACK_NOTES, "hybrid")
+            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
+                break
         packed = pack(self._pieces(ranked, rows, query, vector), budget)
         return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), degraded)
 
@@ -273,40 +293,31 @@ class Recall:
         self, ranked: Sequence[Ranked], rows: dict[int, Row], query: Query, vector: bytes | None
     ) -> list[Piece]:
         """The best passage of every note in order, then the next best ones."""
-        best: dict[int, list[int]] = {}
+        found_blocks: dict[int, list[int]] = {}
         if query.words and ranked:
-            ids = [r.note for r in ranked]
-            for match in self._index.leg("passage", query.expression(), 300, ids):
-                best.setdefault(match.note, []).append(match.place)
+            for match in self._index.leg("block", query.expression(), _PACK_BLOCKS, [r.note for r in ranked]):
+                found_blocks.setdefault(match.note, []).append(match.place)
         rounds: list[list[Piece]] = [[] for _ in range(_PACK_PASSAGES)]
         for found in ranked:
             row = rows[found.note]
             text = self._text(row.path)
             if text is None:
                 continue
-            wanted = best.get(found.note, [])[:_PACK_PASSAGES]
-            places = self._index.places(wanted)
-            chosen = [places[id_] for id_ in wanted if id_ in places]
-            if not chosen:
-                nearest = self._nearest_place(found.note, vector) or passage_around(
-                    self._index.passages(found.note), None
-                )
-                chosen = [nearest] if nearest is not None else []
-            for k, place in enumerate(chosen):
+            blocks = found_blocks.get(found.note, [])
+            for k, place in enumerate(self._passages_of(found.note, blocks, vector)):
                 heading = " > ".join(place.headings)
                 body = text[place.start : place.stop].replace("\r\n", "\n")
-                rounds[k].append(
-                    Piece(
-                        name_of(row.path),
-                        row.title,
-                        heading,
-                        place.line,
-                        row.modified,
-                        body,
-                        found.score / (k + 1),
-                    )
-                )
+                score = found.score / (k + 1)
+                rounds[k].append(Piece(name_of(row.path), row.title, heading, place.line, row.modified, body, score))
         return [piece for one in rounds for piece in one]
+
+    def _passages_of(self, note_id: int, blocks: Sequence[int], vector: bytes | None) -> list[Place]:
+        """The passages that the best blocks stand in; else the one nearest in meaning; else the first."""
+        passages = self._index.passages(note_id)
+        places = self._index.places(blocks)
+        around = [passage_around(passages, places[block]) for block in blocks if block in places]
+        around = around or [passage_around(passages, self._nearest_place(note_id, vector))]
+        return [place for place in dict.fromkeys(around) if place is not None][:_PACK_PASSAGES]
 
 
 def _mode(mode: str) -> Mode:

@@ -104,7 +104,7 @@ class EnhancedStore:
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
-        return self.step.state()
+        return self.step.healing(self.step.state)
 
     # -- names and tags
 
@@ -114,7 +114,7 @@ class EnhancedStore:
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion."""
-        return [name_of(path) for path in self.step.index.near_names(prefix, limit)]
+        return [name_of(path) for path in self.step.healing(lambda: self.step.index.near_names(prefix, limit))]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
