@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
-_NOT_FROM_A_VAULT = frozenset({"vault", "db"})
+_NOT_FROM_A_VAULT = frozenset({"vault", "db", "voyage_ai.api_key"})
 
 
 class _Section(BaseModel):
@@ -28,9 +28,9 @@ class _Section(BaseModel):
 class SearchSettings(_Section):
     """How many hits, and how words and vectors are weighed (retrieval.md §2)."""
 
-    limit: int = Field(5, ge=1, le=100)
-    lexical_weight: float = Field(0.6, ge=0, le=1)
-    snippet_characters: int = Field(300, ge=40, le=4000)
+    limit: int = Field(default=5, ge=1, le=100)
+    lexical_weight: float = Field(default=0.6, ge=0, le=1)
+    snippet_characters: int = Field(default=300, ge=40, le=4000)
 
 
 class EmbedSettings(_Section):
@@ -42,15 +42,15 @@ class EmbedSettings(_Section):
 class HistorySettings(_Section):
     """How long earlier versions are kept."""
 
-    keep_days: int = Field(30, ge=1)
-    keep_mb: int = Field(100, ge=1)
+    keep_days: int = Field(default=30, ge=1)
+    keep_mb: int = Field(default=100, ge=1)
 
 
 class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
-    max_note_mb: float = Field(5.0, gt=0, le=64)
-    scan_minutes: float = Field(5.0, ge=0.05)
+    max_note_mb: float = Field(default=5.0, gt=0, le=64)
+    scan_minutes: float = Field(default=5.0, ge=0.05)
     watch: Literal["auto", "poll", "off"] = "auto"
 
 
@@ -236,32 +236,39 @@ def _absolute(path: str | Path, here: Path) -> Path:
 
 
 EXAMPLE_CONFIG = """\
-# Settings of simplemem. Every line is the default; take away the "# " to change one.
+# Settings of simplemem. Every line is the default, or an example where there is none; take away its "# " to set it.
 # They are read from <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml, and each has a name in the
 # environment: search.limit is SIMPLEMEM_SEARCH_LIMIT. A flag beats the environment, the environment beats these files.
 
 # vault = "~/notes"            # the vault to use when no other is named (not in a vault's own file)
 # db = "~/.cache/simplemem/notes.db"   # another place for the index (not in a vault's own file)
 # read_only = false            # refuse every write
-# log_level = "warning"        # debug, info, warning, error
+# log_level = "warning"        # how much a server says on stderr
+# max_memory_length = 2500     # characters of plain text in a memory, for the profile `simplemem` alone; 0 is no limit
 
 [search]
 # limit = 5                    # hits a search returns
 # lexical_weight = 0.6         # words against meaning: 1 is words alone, 0 is meaning alone
-# snippet_characters = 300
+# snippet_characters = 300     # length of the passage shown with a hit
 
 [embed]
-# provider = "wordllama"       # wordllama (offline, in the package) or none
+# provider = "wordllama"       # what makes vectors: wordllama (offline, in the package), or none for words alone
 
 [history]
-# keep_days = 30               # earlier versions are kept this long...
-# keep_mb = 100                # ...while they take no more than this
+# keep_days = 30               # days that the text of an earlier version is sure to be kept...
+# keep_mb = 100                # ...as long as all of them take no more megabytes than this
 
 [index]
-# max_note_mb = 5.0            # larger notes are listed by `stats`, not searched
-# scan_minutes = 5.0           # how often a server looks through the whole vault, beside watching it
-# watch = "auto"               # auto, poll (network drives) or off
+# max_note_mb = 5.0            # megabytes; a larger note is listed by `stats`, not searched
+# scan_minutes = 5.0           # how often a server looks through the whole vault, besides watching it
+# watch = "auto"               # how a server hears of changes; poll is for network drives
 
 [write]
-# durability = "full"          # full waits for the disk; fast does not
+# durability = "full"          # full waits for the disk; fast does not, and a power cut may lose the last writes
+
+[voyage_ai]
+# What a file of the original simplemem may say. It is read so that such a file is no error; nothing here uses it yet.
+# api_key = { path = "~/.config/voyage.key" }   # the key, or where it lies
+# model = "voyage-3.5"         # the model for vectors
+# rerank_model = "rerank-lite-1"   # the model for ranking
 """

@@ -29,11 +29,10 @@ def examine(
     embedder: Embedder | None,
     progress: Progress | None,
 ) -> Iterator[Finding]:
-    """All findings, worst kind first. `rebuilt` is an empty index beside ours, which `fresh` fills."""
+    """All findings but damage, worst kind first. `rebuilt` is an empty index beside ours, which `fresh` fills."""
     fresh.scan(progress)
     if embedder is not None:
         fill.fill(vault, rebuilt, embedder, progress)
-    yield from _index_is_whole(index)
     yield from _index_equals_rebuilt(index, rebuilt)
     yield from _unreadable(index, fresh)
     yield from _colliding_names(index)
@@ -41,7 +40,8 @@ def examine(
     yield from _stray_files(vault)
 
 
-def _index_is_whole(index: Index) -> Iterator[Finding]:
+def is_whole(index: Index) -> Iterator[Finding]:
+    """What SQLite finds wrong with the file as it lies there."""
     for problem in index.database.check():
         yield Finding(
             "index",

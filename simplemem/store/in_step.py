@@ -10,6 +10,7 @@ import hashlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
+_THIN_SECONDS = 6 * 3600.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -67,6 +69,7 @@ class InStep:
         self._doubted = 0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
         self._heard_rev = -1
+        self._thinned: float | None = None
 
     def close(self) -> None:
         """End the background work and let go of every file."""
@@ -96,6 +99,7 @@ class InStep:
             report.embedded = fill.fill(self.vault, self.index.database, embedder, progress, ready=self.rows.waiting)
         elif embed:
             self.index.adopt(None)
+        self._thin_history()
         return report
 
     def _scan(self, progress: Progress | None, *, believe: bool) -> SyncReport:
@@ -157,6 +161,18 @@ class InStep:
         if not self.read_only:
             self.vault.recover()
         self.healing(lambda: self._scan(None, believe=False))
+        self._thin_history()
+
+    def _thin_history(self) -> None:
+        """Drop texts that the settings say need not be kept, now and then."""
+        now = time.monotonic()
+        if self.read_only or (self._thinned is not None and now - self._thinned < _THIN_SECONDS):
+            return
+        self._thinned = now
+        try:
+            self.vault.history.thin()
+        except (SimplememError, OSError) as error:
+            _LOG.warning("the history could not be thinned: %s", error)
 
     def look_at(self, paths: set[str]) -> None:
         """Index paths that may have changed. A change of Obsidian's settings concerns every note."""

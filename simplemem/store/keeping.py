@@ -144,7 +144,7 @@ class Keeper:
             work()
         except (SimplememError, Damaged, OSError) as error:
             _LOG.warning("keeping the index in step failed: %s", error)
-        except Exception:
+        except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
             _LOG.exception("keeping the index in step failed unexpectedly")
 
     def _sleep(self, seconds: float) -> None:

@@ -130,7 +130,7 @@ class EnhancedStore:
         self,
         query: str,
         *,
-        filter: Filter | None = None,  # noqa: A002  (what everybody calls it)
+        filter: Filter | None = None,
         limit: int | None = None,
         mode: str = "hybrid",
         explain: bool = False,
@@ -144,7 +144,7 @@ class EnhancedStore:
         query: str,
         *,
         budget_tokens: int = 1500,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> Pack:
         """The best passages for a question within a budget of tokens."""
         return self.step.healing(lambda: self._recall.context(query, budget_tokens, filter or Filter()))
@@ -266,12 +266,15 @@ class EnhancedStore:
         return self.step.healing(self.step.index.inspection)
 
     def doctor(self, progress: Progress | None = None) -> tuple[Finding, ...]:
-        """What is wrong with the vault or its index. Changes nothing."""
+        """What is wrong with the vault or its index. Changes no note; what was edited meanwhile is indexed first."""
         step = self.step
+        damage = tuple(doctor.is_whole(step.index))
+        self.sync(progress=progress)
         rebuilt = step.index.build_beside()
         try:
             fresh = Sync(step.vault, rebuilt, step.hidden_reason, self.settings.max_note_bytes)
-            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedder()[0], progress))
+            found = doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedder()[0], progress)
+            return damage + tuple(found)
         finally:
             rebuilt.close()
             for suffix in ("", "-wal", "-shm"):
@@ -285,7 +288,7 @@ class EnhancedStore:
         filter: Filter | None = None,
         sort: str = "modified",
         limit: int = 50,
-        cursor: str | None = None,  # noqa: A002
+        cursor: str | None = None,
     ) -> Page:
         """Memories that pass a filter, newest first unless told otherwise."""
         return self.step.healing(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))

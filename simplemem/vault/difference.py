@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 _MOST_BYTES = 200_000
 _MOST_LINES = 400  # of what is left when the equal head and tail are set aside; difflib is quadratic at worst
 _MOST_CHARACTERS = 4_000
 WHAT_YOU_HAD = ("what you had", "what is there now")
 WHAT_YOU_WANT = ("what you want", "what is there now")
+_HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@\n")
 _SHORTENED = "... (shortened)\n"
 
 
@@ -28,13 +30,21 @@ def difference(old: bytes | None, new: bytes, names: tuple[str, str], most: int 
     one, two = one[start:end_one], two[start:end_two]
     cut = max(len(one), len(two)) > _MOST_LINES
     lines = difflib.unified_diff(one[:_MOST_LINES], two[:_MOST_LINES], *names)
-    text = "".join(line if line.endswith("\n") else line + "\n" for line in lines)
-    if start:
-        text = text.replace("@@\n", f"@@ after line {start}\n", 1)
+    text = "".join(_moved_down(line, start) for line in lines)
     if cut or len(text) > most:
         text = text[:most].rpartition("\n")[0] + "\n" + _SHORTENED
     return text
 
 
+def _moved_down(line: str, by: int) -> str:
+    """The head of a hunk as it would stand had the equal lines before it been compared as well."""
+    line = line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+    found = _HUNK.fullmatch(line)
+    if found is None:
+        return line
+    return f"@@ -{int(found[1]) + by}{found[2] or ''} +{int(found[3]) + by}{found[4] or ''} @@\n"
+
+
 def _lines(data: bytes) -> list[str]:
-    return [line + "\n" for line in data.decode("utf-8", "replace").split("\n")]
+    *lines, last = data.decode("utf-8", "replace").split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])
