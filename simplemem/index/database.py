@@ -54,7 +54,8 @@ class Database:
     def _prepare(self) -> None:
         """Make the file if there is none, and refuse one that is not ours. Cold starts of many servers meet here."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Beside the notes, only the folder itself is made: where a vault was, none is made in its place.
+            self.path.parent.mkdir(parents=self.path.parent.name != ".simplemem", exist_ok=True)
         except OSError as error:
             raise _cannot_be_made(self.path, error.strerror or str(error)) from error
         if self._is_ready():

@@ -95,7 +95,7 @@ def exactly(phrase: str) -> str:
 def ids(db: apsw.Connection, narrow: Narrow) -> list[int]:
     """The notes that pass."""
     where, values = narrow.condition()
-    return [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)]  # noqa: S608
+    return [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)]
 
 
 _ORDER = {
@@ -110,7 +110,7 @@ SORTS = tuple(_ORDER)
 def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, offset: int) -> tuple[list[Row], int]:
     """A page of the notes that pass, and how many there are in all."""
     where, values = narrow.condition()
-    total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)  # noqa: S608
-    sql = f"SELECT {_ROW} FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :offset"  # noqa: S608
+    total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
+    sql = f"SELECT {_ROW} FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :offset"
     rows = db.execute(sql, {**values, "limit": limit, "offset": offset})
     return [Row(*row) for row in rows], total

@@ -49,6 +49,11 @@ def named_in_memory(paths: Iterable[str]) -> Named:
     return lambda key: names.get(key, ())
 
 
+def is_file(db: apsw.Connection, path: str) -> bool:
+    """Whether a file is known that links can mean."""
+    return db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is not None
+
+
 def add_files(db: apsw.Connection, paths: Iterable[str]) -> None:
     db.executemany("INSERT OR REPLACE INTO files (path, name_key) VALUES (?, ?)", ((p, name_key(p)) for p in paths))
 
@@ -122,24 +127,24 @@ def _stored(row: Sequence[Any]) -> StoredLink:
 
 def links_from(db: apsw.Connection, path: str) -> list[StoredLink]:
     """The links of a note, in the order they stand."""
-    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = ? ORDER BY l.seq"  # noqa: S608
+    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = ? ORDER BY l.seq"
     return [_stored(row) for row in db.execute(sql, (path,))]
 
 
 def links_to(db: apsw.Connection, path: str) -> list[StoredLink]:
     """The links of other visible notes that mean this file."""
     sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
-              WHERE l.path = ? AND s.path != l.path ORDER BY s.path, l.seq"""  # noqa: S608
+              WHERE l.path = ? AND s.path != l.path ORDER BY s.path, l.seq"""
     return [_stored(row) for row in db.execute(sql, (path,))]
 
 
 def unresolved(db: apsw.Connection) -> list[StoredLink]:
     """Links that lead nowhere."""
     sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
-              WHERE l.path IS NULL ORDER BY s.path, l.seq"""  # noqa: S608
+              WHERE l.path IS NULL ORDER BY s.path, l.seq"""
     return [_stored(row) for row in db.execute(sql)]
 
 
 def all_links(db: apsw.Connection) -> list[StoredLink]:
-    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id ORDER BY s.path, l.seq"  # noqa: S608
+    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id ORDER BY s.path, l.seq"
     return [_stored(row) for row in db.execute(sql)]

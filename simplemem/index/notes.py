@@ -126,7 +126,7 @@ def next_rev(db: apsw.Connection) -> int:
 
 def _clear(db: apsw.Connection, note_id: int) -> None:
     for table in ("aliases", "tags", "tag_pairs", "properties"):
-        db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()  # noqa: S608  (a fixed list)
+        db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
 
 
 def remove(db: apsw.Connection, note_id: int) -> None:
@@ -147,6 +147,10 @@ def refresh_stat(db: apsw.Connection, note_id: int, stat: Stat, modified: str) -
         "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, modified = ? WHERE id = ?",
         (stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), modified, note_id),
     ).fetchall()
+
+
+def count(db: apsw.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM notes").get)
 
 
 def all_known(db: apsw.Connection) -> dict[str, Known]:
@@ -179,12 +183,12 @@ def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
     """Notes by id."""
-    sql = f"SELECT {_ROW} FROM notes n WHERE n.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+    sql = f"SELECT {_ROW} FROM notes n WHERE n.id IN (SELECT value FROM json_each(?))"
     return {row[0]: Row(*row) for row in db.execute(sql, (json.dumps(list(ids)),))}
 
 
 def row_at(db: apsw.Connection, path: str) -> Row | None:
-    row = db.execute(f"SELECT {_ROW} FROM notes n WHERE n.path = ?", (path,)).fetchone()  # noqa: S608
+    row = db.execute(f"SELECT {_ROW} FROM notes n WHERE n.path = ?", (path,)).fetchone()
     return None if row is None else Row(*row)
 
 

@@ -16,9 +16,9 @@ CREATE INDEX files_by_name ON files (name_key);
 
 -- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides.
 -- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` is the number of the change
--- that wrote it, which only grows (meta.rev): an id may come again, a change never.
+-- that wrote it, which only grows (meta.rev). No id comes twice: another process may still mean the note that had it.
 CREATE TABLE notes (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE,
     path_key TEXT NOT NULL,
     name_key TEXT NOT NULL,

@@ -6,6 +6,7 @@ it is forgotten, and a vault that suddenly looks empty is not believed. Indexing
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -58,6 +59,10 @@ class SyncReport:
         }
 
 
+class Stopped(Exception):
+    """The work was ended before it was done, at a moment where nothing is half done."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """A note file that was read and understood, ready to be put."""
@@ -83,17 +88,18 @@ class Sync:
         self.max_note_bytes = max_note_bytes
         self.waiting: Waiting | None = Waiting()  # None when nothing will be embedded
         self.skipped: dict[str, str] = {}  # files that are not indexed, and why
+        self.stop = threading.Event()  # set to end a scan after the notes it is at
 
     # -- a change of one file
 
-    def put_written(self, path: str, data: bytes, entry: Entry, *, came: bool) -> None:
+    def put_written(self, path: str, data: bytes, entry: Entry) -> None:
         """Index a note we have just written, under the lock in which it was written."""
         note = read_note(data)
         with self.database.writing() as db:
-            if came:
-                links.add_files(db, [path])
+            came = not links.is_file(db, path)
+            links.add_files(db, [path])
             named = links.named_by(db)
-            self._put(db, _Read(path, note, _stat(entry)), named)
+            self._put_unless_large(db, _Read(path, note, _stat(entry)), named)
             if came:
                 links.resolve_again(db, [path], named)
 
@@ -109,13 +115,15 @@ class Sync:
     def move(self, old: str, new: str, data: bytes, entry: Entry) -> None:
         """A note we have just renamed: same id, same vectors."""
         with self.database.writing() as db:
-            found = notes.known(db, old)
+            found, in_the_way = notes.known(db, old), notes.known(db, new)
+            if in_the_way is not None:  # its file went, and nobody told us
+                self._remove(db, in_the_way)
             links.remove_files(db, [old])
             links.add_files(db, [new])
             if found is not None:
                 notes.rename(db, found.id, new)
             named = links.named_by(db)
-            self._put(db, _Read(new, read_note(data), _stat(entry)), named)
+            self._put_unless_large(db, _Read(new, read_note(data), _stat(entry)), named)
             links.resolve_again(db, [old, new], named)
 
     # -- hints and scans
@@ -127,7 +135,9 @@ class Sync:
         entries: dict[str, Entry] = {}
         known: dict[str, Known] = {}
         files: set[str] = set()
+        report = SyncReport()
         with self.database.reading() as db:
+            total = notes.count(db)
             for path in sorted(set(paths)):
                 for entry in self._entries_at(path):
                     entries[entry.path] = entry
@@ -135,7 +145,8 @@ class Sync:
                     if found is not None:
                         known[found.path] = found
                 files |= _files_at(db, path)
-        return self._reconcile(entries, known, files, SyncReport())
+        known, files = self._doubting(entries, known, files, total, report)
+        return self._reconcile(entries, known, files, report)
 
     def _entries_at(self, path: str) -> list[Entry]:
         try:
@@ -151,16 +162,24 @@ class Sync:
         entries = {entry.path: entry for entry in self.vault.scan()}
         with self.database.reading() as db:
             known, files = notes.all_known(db), links.all_files(db)
-        vanished = [path for path in known if path not in entries]
-        if not believe and len(vanished) > max(_FEW, len(known) // 5):
-            arrived = sum(1 for path in entries if _is_note(path) and path not in known)
-            if arrived < len(vanished) // 2:
-                report.doubted = len(vanished)
-                known = {path: found for path, found in known.items() if path in entries}
-                files &= set(entries)
+        if not believe:
+            known, files = self._doubting(entries, known, files, len(known), report)
         self._reconcile(entries, known, files, report, progress)
         report.seconds = time.perf_counter() - began
         return report
+
+    @staticmethod
+    def _doubting(
+        entries: dict[str, Entry], known: dict[str, Known], files: set[str], total: int, report: SyncReport
+    ) -> tuple[dict[str, Known], set[str]]:
+        """What is known without the notes that vanished, if they are too many at once to be believed: a folder that was
+        unmounted is not a mass delete. Notes that came in their place make it a move."""
+        vanished = [path for path in known if path not in entries]
+        arrived = sum(1 for path in entries if _is_note(path) and path not in known)
+        if len(vanished) <= max(_FEW, total // 5) or arrived >= len(vanished) // 2:
+            return known, files
+        report.doubted = len(vanished)
+        return {path: found for path, found in known.items() if path in entries}, files & set(entries)
 
     def _reconcile(
         self,
@@ -173,7 +192,7 @@ class Sync:
         """Make the rows of the files in `entries` and `known` right."""
         came, went = entries.keys() - files, files - entries.keys()
         went = {path for path in went if self._is_gone(path)}
-        self.skipped = {path: why for path, why in self.skipped.items() if path in entries or not self._is_gone(path)}
+        self.skipped = {path: why for path, why in self.skipped.items() if path not in entries and not self._is_gone(path)}
         to_read = [
             path
             for path, entry in sorted(entries.items())
@@ -192,6 +211,8 @@ class Sync:
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
         for first in range(0, len(to_read), _BATCH):
+            if self.stop.is_set():
+                raise Stopped
             batch = to_read[first : first + _BATCH]
             with self.database.writing() as db:
                 for path in batch:
@@ -252,10 +273,13 @@ class Sync:
     def _is_too_large(self, entry: Entry, report: SyncReport) -> bool:
         if entry.size <= self.max_note_bytes:
             return False
-        why = f"{entry.size} bytes; notes over {self.max_note_bytes} are not indexed"
+        why = self._too_large(entry.size)
         report.skipped.append((entry.path, why))
         self.skipped[entry.path] = why
         return True
+
+    def _too_large(self, size: int) -> str:
+        return f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
 
     def _is_gone(self, path: str) -> bool:
         """The second proof that a deletion asks for."""
@@ -265,6 +289,15 @@ class Sync:
             return False
 
     # -- rows
+
+    def _put_unless_large(self, db: apsw.Connection, read: _Read, named: Named) -> None:
+        if read.stat.size <= self.max_note_bytes:
+            self.skipped.pop(read.path, None)
+            self._put(db, read, named)
+            return
+        self.skipped[read.path] = self._too_large(read.stat.size)
+        if (found := notes.known(db, read.path)) is not None:
+            self._remove(db, found)
 
     def _put(self, db: apsw.Connection, read: _Read, named: Named) -> int:
         hidden = self.hidden_reason(read.path)

@@ -120,9 +120,9 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
     db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
     blocks = "SELECT id FROM blocks WHERE id >= ? AND id < ?"
-    db.execute(f"DELETE FROM block_text WHERE rowid IN ({blocks})", _range(note_id)).fetchall()  # noqa: S608
+    db.execute(f"DELETE FROM block_text WHERE rowid IN ({blocks})", _range(note_id)).fetchall()
     for table in ("passages", "blocks", "vectors"):
-        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()  # noqa: S608
+        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
 
 
 LEGS = {"note": "note_text", "block": "block_text"}
@@ -137,7 +137,7 @@ def leg(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequen
     shift = 0 if name == "note" else SHIFT
     narrowed = "" if ids is None else f"AND (rowid >> {shift}) IN (SELECT value FROM json_each(:ids))"
     sql = f"""SELECT rowid, -bm25({table}, {_TITLE_WEIGHT}, {_BODY_WEIGHT}) AS score FROM {table}
-              WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""  # noqa: S608
+              WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
     values = {"expression": expression, "limit": limit}
     if ids is not None:
         values["ids"] = json.dumps(list(ids))
@@ -151,7 +151,7 @@ def places_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Place]:
     wanted = json.dumps(list(ids))
     found: dict[int, Place] = {}
     for table in ("passages", "blocks"):
-        sql = f"SELECT id, start, stop, line, headings FROM {table} WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
+        sql = f"SELECT id, start, stop, line, headings FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
         for id_, start, stop, line, headings in db.execute(sql, (wanted,)):
             found[id_] = Place(start, stop, line, tuple(json.loads(headings)))
     return found

@@ -97,7 +97,7 @@ def nearest_in_sql(
     """The nearest notes by sqlite-vec, over exactly the rows that `ids` leave; and the notes in `also`, near or not."""
     narrowed = "" if ids is None else f"WHERE (id >> {SHIFT}) IN (SELECT value FROM json_each(:ids))"
     sql = f"""SELECT id >> {SHIFT}, id & {BLOCK}, min(vec_distance_cosine(vec_int8(vector), vec_int8(:query)))
-              FROM vectors {narrowed} GROUP BY id >> {SHIFT}, id & {BLOCK}"""  # noqa: S608
+              FROM vectors {narrowed} GROUP BY id >> {SHIFT}, id & {BLOCK}"""
     values: dict[str, object] = {"query": query}
     if ids is not None:
         values["ids"] = json.dumps(list(ids))
@@ -205,7 +205,7 @@ class _Part:
         else:
             sql = f"""SELECT v.id, v.vector FROM json_each(?) n
                       JOIN vectors v ON v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT})
-                      ORDER BY v.id"""  # noqa: S608
+                      ORDER BY v.id"""
             found = db.execute(sql, (json.dumps(list(notes)),))
         rows: list[tuple[Any, ...]] = [row for row in found if len(row[1]) == dimension]
         ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))

@@ -19,7 +19,7 @@ _TERM = re.compile(
     r"""(?:(?<=\s)|^)(?:
         (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
       | (?P<not>-)?(?P<field>tag|type|path):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
-      | -(?P<word>[^\W\d_][\w'-]{0,60})
+      | -(?P<word>[^\W\d_](?:[\w'-]|[^\x00-\x7f]){0,60})
     )(?=\s|$)""",
     re.VERBOSE,
 )

@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
 from simplemem.index.links import StoredLink
 from simplemem.memory import Deleted, Moved, Saved
-from simplemem.note.names import check_name, name_of, path_of
+from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.tags import change_tags, parse_tag_request, tag_map, tag_names
 from simplemem.store.editing import (
@@ -26,6 +26,7 @@ from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.vault import rewrite
 from simplemem.vault.difference import WHAT_YOU_HAD, difference
+from simplemem.vault.history import Version
 from simplemem.vault.links import Named, name_key, resolve
 from simplemem.vault.vault import Change, File, Rewrite, Written
 
@@ -61,7 +62,7 @@ class Changes:
             there = self._step.entry(path)
             if there is not None and overwrite:
                 old = self._vault.read(path)
-                return self._saved(self._vault.replace(path, data, old.sha256, change), data, came=False)
+                return self._saved(self._vault.replace(path, data, old.sha256, change), data)
             if there is not None:
                 held = self._vault.read(path)
                 stamped = read_note(held.data).string("modified")
@@ -75,7 +76,7 @@ class Changes:
                 )
             rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=[r for r, _ in rewrites])
-            return self._saved(written, data, came=True, rewrites=rewrites, warnings=warnings)
+            return self._saved(written, data, rewrites=rewrites, warnings=warnings)
 
     # -- changing
 
@@ -114,7 +115,7 @@ class Changes:
         path = path_meant(self._step, name)
         data = _encoded(text)
         with self._vault.lock():
-            return self._saved(self._vault.replace(path, data, if_sha256, change), data, came=False)
+            return self._saved(self._vault.replace(path, data, if_sha256, change), data)
 
     def change_tags(self, name: str, tags: Any, if_sha256: str | None, change: Change) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
@@ -142,7 +143,7 @@ class Changes:
                     if if_sha256 is not None or not tries_left:
                         raise
                     continue
-                return self._saved(written, data, came=False)
+                return self._saved(written, data)
         raise AssertionError("unreachable")
 
     def _already_done(self, file: File, changed: Callable[[Note], str], if_sha256: str) -> Saved:
@@ -173,11 +174,18 @@ class Changes:
     def move(self, name: str, new_name: str, change: Change) -> Moved:
         """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
         self._step.must_be_writable()
-        old = path_meant(self._step, name)
         new = path_of(check_name(new_name))
+        try:
+            old = path_meant(self._step, name)
+        except NotFound:
+            if (done := self._done_last(name, "move")) is not None and done.new_path == new:
+                return Moved(name_of(new), new, name_of(done.path), done.after or "", (), done.id, ())
+            raise
         if old == new:
             raise Invalid(f"{name_of(old)} already has this name")
         with self._vault.lock():
+            if compare_key(old) != compare_key(new) and self._step.entry(new) is not None:
+                raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
             file = self._vault.read(old)
             rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(old, new)))
             own = next((r for r, _ in rewrites if r.path == old), None)
@@ -205,7 +213,13 @@ class Changes:
     def delete(self, name: str, if_sha256: str | None, change: Change) -> Deleted:
         """Put a memory in the trash. Links to it stay as they are and lead nowhere; undo brings it back."""
         self._step.must_be_writable()
-        path = path_meant(self._step, name)
+        try:
+            path = path_meant(self._step, name)
+        except NotFound:
+            done = self._done_last(name, "delete") if if_sha256 else None
+            if done is not None and done.before == if_sha256:
+                return Deleted(name_of(done.path), done.id, 0)
+            raise
         with self._vault.lock():
             linking = self._step.healing(lambda: self._index.links_to(path))
             written = self._vault.trash(path, if_sha256, change)
@@ -213,6 +227,11 @@ class Changes:
             self._step.tell({name_of(path)})
             left = self._step.healing(lambda: self._leading_nowhere(linking))
         return Deleted(name_of(path), written.version, left)
+
+    def _done_last(self, name: str, op: str) -> Version | None:
+        """The last change of a memory that is not there, if it was this one: a call whose answer was lost is repeated."""
+        versions = self._vault.history.versions(path_of(clean_reference(name)), 1)
+        return versions[0] if versions and versions[0].op == op else None
 
     def _leading_nowhere(self, linking: Sequence[StoredLink]) -> int:
         named = self._index.named()
@@ -250,7 +269,6 @@ class Changes:
         written: Written,
         data: bytes,
         *,
-        came: bool,
         rewrites: Sequence[tuple[Rewrite, str]] = (),
         warnings: Sequence[str] = (),
     ) -> Saved:
@@ -260,7 +278,9 @@ class Changes:
         entry = written.entry
         if written.changed and entry is not None:
             rows = self._step.rows
-            told += self._step.indexed(written.path, lambda: rows.put_written(written.path, data, entry, came=came))
+            if entry.size > self._step.settings.max_note_bytes:
+                told.append("written, but too large to be indexed; the setting index.max_note_mb says how large notes may be")
+            told += self._step.indexed(written.path, lambda: rows.put_written(written.path, data, entry))
         self._index_rewrites(rewrites)
         if written.changed:
             self._step.tell({name_of(written.path), *(name_of(r.path) for r, _ in rewrites)})
@@ -287,7 +307,7 @@ class Changes:
         for changed, _ in rewrites:
             entry = self._step.entry(changed.path)
             if entry is not None:
-                put = partial(rows.put_written, changed.path, changed.data, entry, came=False)
+                put = partial(rows.put_written, changed.path, changed.data, entry)
                 self._step.indexed(changed.path, put)
 
 

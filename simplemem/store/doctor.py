@@ -6,17 +6,19 @@ Errors are what would lose or hide something; warnings are what a person will wa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
+from typing import Any
 
 from simplemem.embed import Embedder
 from simplemem.index import fill
-from simplemem.index.counts import dump
+from simplemem.index.counts import DUMPED, dump
 from simplemem.index.database import Database
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync
 from simplemem.memory import Finding
 from simplemem.note.names import compare_key, name_of
 from simplemem.vault.vault import Vault
+
+Row = tuple[Any, ...]
 
 _SHOWN = 20  # rows in which two indexes differ
 
@@ -29,18 +31,24 @@ def examine(
     embedder: Embedder | None,
     progress: Progress | None,
 ) -> Iterator[Finding]:
-    """All findings but damage, worst kind first. `rebuilt` is an empty index beside ours, which `fresh` fills."""
+    """All findings, worst kind first. `rebuilt` is an empty index beside ours, which `fresh` fills."""
+    damage = list(_damage(index))
+    yield from damage
     fresh.scan(progress)
-    if embedder is not None:
-        fill.fill(vault, rebuilt, embedder, progress)
-    yield from _index_equals_rebuilt(index, rebuilt)
+    if not damage:
+        with_vectors = embedder is not None and not index.pending()
+        if embedder is not None and with_vectors:
+            fill.fill(vault, rebuilt, embedder, progress, ready=fresh.waiting)
+        yield from _index_equals_rebuilt(index, rebuilt, with_vectors=with_vectors)
+    if damage:
+        return  # the rest is asked of the index, once it is made anew
     yield from _unreadable(index, fresh)
     yield from _colliding_names(index)
     yield from _broken_links(index)
     yield from _stray_files(vault)
 
 
-def is_whole(index: Index) -> Iterator[Finding]:
+def _damage(index: Index) -> Iterator[Finding]:
     """What SQLite finds wrong with the file as it lies there."""
     for problem in index.database.check():
         yield Finding(
@@ -52,13 +60,11 @@ def is_whole(index: Index) -> Iterator[Finding]:
         )
 
 
-def _index_equals_rebuilt(index: Index, rebuilt: Database) -> Iterator[Finding]:
-    """The promise: rebuilt beside itself it is equal, row for row."""
+def _index_equals_rebuilt(index: Index, rebuilt: Database, *, with_vectors: bool) -> Iterator[Finding]:
+    """The promise: rebuilt beside itself it is equal, row for row. Vectors that are still to be made are no difference."""
     shown = 0
     with index.database.reading() as ours, rebuilt.reading() as theirs:
-        for here, there in zip_longest(dump(ours), dump(theirs)):
-            if here == there:
-                continue
+        for here, there in _differing(dump(ours, vectors=with_vectors), dump(theirs, vectors=with_vectors)):
             row = here or there or ("", "")
             yield Finding(
                 "index",
@@ -70,6 +76,29 @@ def _index_equals_rebuilt(index: Index, rebuilt: Database) -> Iterator[Finding]:
             shown += 1
             if shown >= _SHOWN:
                 return
+
+
+def _differing(ours: Iterator[Row], theirs: Iterator[Row]) -> Iterator[tuple[Row | None, Row | None]]:
+    """Rows of two dumps that only one of them has, or that say another thing at the same place."""
+    here, there = next(ours, None), next(theirs, None)
+    while here is not None or there is not None:
+        if here == there:
+            here, there = next(ours, None), next(theirs, None)
+        elif there is None or (here is not None and _place(here) < _place(there)):
+            yield here, None
+            here = next(ours, None)
+        elif here is None or _place(there) < _place(here):
+            yield None, there
+            there = next(theirs, None)
+        else:
+            yield here, there
+            here, there = next(ours, None), next(theirs, None)
+
+
+def _place(row: Row) -> tuple[int, str, str]:
+    """Where a row stands in a dump: its table, its note, its number there."""
+    number = row[2] if len(row) > 2 else ""
+    return DUMPED.index(row[0]), str(row[1]), f"{number:09d}" if isinstance(number, int) else str(number)
 
 
 def _short(row: tuple[object, ...] | None) -> str:

@@ -9,6 +9,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from simplemem.errors import Invalid, TooLong
@@ -50,7 +51,7 @@ def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, 
         if tags:
             properties["tags"] = tags
     properties |= extra | given
-    properties["created"] = created if isinstance(created, str) and created else now
+    properties["created"] = (created.isoformat() if isinstance(created, date) else created) or now
     properties["modified"] = now
     _refuse_huge(content)
     header = render_header(properties)
@@ -99,7 +100,9 @@ def apply_edits(note: Note, edits: Sequence[Edit]) -> str:
     for edit in edits:
         if not edit.old:
             raise Invalid("an edit has no text to replace", hint="Give `old` as it stands in the note, or use append.")
-        old = edit.old if edit.old in body else _in_line_ends_of(note.text, edit.old)
+        old, new = edit.old, _in_line_ends_of(note.text, edit.new)
+        if old not in body:
+            old, new = _with_line_ends(old, newline_of(note.text)), _with_line_ends(new, newline_of(note.text))
         count = body.count(old)
         if count == 0:
             raise Invalid(
@@ -113,7 +116,7 @@ def apply_edits(note: Note, edits: Sequence[Edit]) -> str:
                 f"the text to replace stands {count} times, in lines {', '.join(lines)}: {_short(edit.old)!r}",
                 hint="Give more of the text around it, so that it stands once.",
             )
-        body = body.replace(old, _in_line_ends_of(note.text, edit.new), 1)
+        body = body.replace(old, new, 1)
     _refuse_huge(body)
     return head + body
 
@@ -169,7 +172,11 @@ def newline_of(text: str) -> str:
 
 def _in_line_ends_of(text: str, addition: str) -> str:
     newline = newline_of(text)
-    return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
+    return addition if newline == "\n" else _with_line_ends(addition, newline)
+
+
+def _with_line_ends(text: str, newline: str) -> str:
+    return _NEWLINE.sub(newline, text)
 
 
 def _refuse_huge(text: str) -> None:

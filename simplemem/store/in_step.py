@@ -67,12 +67,15 @@ class InStep:
         self._listeners: list[Listener] = []
         self._scanned = self.index.database.meta("scanned") is not None
         self._doubted = 0
+        self._doubted_since = 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
-        self._heard_rev = -1
+        self._heard_rev = -1  # what a follower has been told: the newest change, and the notes there were
+        self._heard_paths: set[str] = set()
         self._thinned: float | None = None
 
     def close(self) -> None:
         """End the background work and let go of every file."""
+        self.rows.stop.set()
         if self._keeper is not None:
             self._keeper.stop()
             self._keeper = None
@@ -109,7 +112,7 @@ class InStep:
         except BaseException:
             self._owed |= owed
             raise
-        self._doubted = report.doubted
+        self._doubt(report.doubted)
         if not self._scanned:
             self.index.database.set_meta("scanned", "yes")
             self._scanned = True
@@ -160,8 +163,16 @@ class InStep:
         """Finish what a crash interrupted, and compare the whole vault with the index."""
         if not self.read_only:
             self.vault.recover()
-        self.healing(lambda: self._scan(None, believe=False))
+        waited = time.monotonic() - self._doubted_since
+        believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
+        self.healing(lambda: self._scan(None, believe=believe))
         self._thin_history()
+
+    def _doubt(self, count: int) -> None:
+        """So many notes vanished at once that it is not believed yet. A scan some minutes later believes it."""
+        if count and not self._doubted:
+            self._doubted_since = time.monotonic()
+        self._doubted = count
 
     def _thin_history(self) -> None:
         """Drop texts that the settings say need not be kept, now and then."""
@@ -180,7 +191,12 @@ class InStep:
             self.conventions = read_conventions(self.root)
             self.catch_up()
         notes = {path for path in paths if not path.startswith(".obsidian")}
-        self.healing(lambda: self.tell({name_of(path) for path in self.rows.look_at(notes).changed()}))
+        if self._doubted:  # what vanished may be back: only a look at all of it can tell
+            self.catch_up()
+            return
+        report = self.healing(lambda: self.rows.look_at(notes))
+        self._doubt(report.doubted)
+        self.tell({name_of(path) for path in report.changed()})
 
     def fill_vectors(self, stopped: Callable[[], bool]) -> None:
         """Embed what is missing, until `stopped`."""
@@ -196,10 +212,13 @@ class InStep:
 
     def tell_what_others_changed(self) -> None:
         """Tell what another process has indexed since this was last asked."""
-        rev, paths = self.healing(lambda: self.index.changed_since(self._heard_rev))
+        rev, changed = self.healing(lambda: self.index.changed_since(self._heard_rev))
+        if rev == self._heard_rev:
+            return
+        there = set(self.healing(self.index.all_paths))
         if self._heard_rev >= 0:
-            self.tell({name_of(path) for path in paths})
-        self._heard_rev = rev
+            self.tell({name_of(path) for path in {*changed, *(self._heard_paths - there)}})
+        self._heard_rev, self._heard_paths = rev, there
 
     def on_change(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -223,6 +242,8 @@ class InStep:
         """Look again at notes about to be returned; True when one of them had changed."""
         owed, self._owed = self._owed, set()
         changed = {path for path in paths if self._differs(path)} | owed
+        if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
+            changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
             return False
         self.tell({name_of(path) for path in self.rows.look_at(changed).changed()})

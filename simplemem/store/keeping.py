@@ -1,6 +1,6 @@
 """A server's background: one thread that keeps the index in step, and tells who listens what changed.
 
-Of several servers on a vault one leads: it watches, scans and embeds. The others index their own writes, look twice at
+Of several servers on an index one leads: it watches, scans and embeds. The others index their own writes, look twice at
 what they return, and try for the lead now and then. Nothing here is needed for an answer to be right.
 """
 
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from simplemem.errors import SimplememError
 from simplemem.index.database import Damaged
+from simplemem.index.index import Index
+from simplemem.index.sync import Stopped
 from simplemem.vault.leader import Leadership
 from simplemem.vault.watch import EVERYTHING
 
@@ -29,6 +31,7 @@ class Kept(Protocol):
     """What the background does to a store."""
 
     root: Path
+    index: Index
 
     def catch_up(self) -> None: ...
 
@@ -50,7 +53,7 @@ class Keeper:
         self._scan_seconds = scan_seconds
         self._watch = watch
         self._warn = warn
-        self._leadership = Leadership(store.root / ".simplemem")
+        self._leadership = Leadership(store.index.path.with_suffix(".leader"))
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._dirty: set[str] = set()
@@ -100,7 +103,8 @@ class Keeper:
                     self._scan_wanted = False
                     self._carefully(self._store.catch_up)
                     last_scan = time.monotonic()
-                    self.settled.set()
+                    if not self._stop.is_set():
+                        self.settled.set()
                 self._look_at_hints()
                 if self._fill_wanted and not self._stop.is_set():
                     self._fill_wanted = False
@@ -142,6 +146,8 @@ class Keeper:
         """A failure in the background is told and tried again with the next scan; it never ends the thread."""
         try:
             work()
+        except Stopped:
+            self._stop.set()
         except (SimplememError, Damaged, OSError) as error:
             _LOG.warning("keeping the index in step failed: %s", error)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)

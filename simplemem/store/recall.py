@@ -197,6 +197,8 @@ class Recall:
             raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of: {', '.join(SORTS)}.")
         offset = _offset(cursor, sort)
         narrow = self._narrow(filter_)
+        if self._step.recheck(row.path for row in self._index.page(narrow, sort, limit, offset)[0]):
+            narrow = self._narrow(filter_)
         with self._index.snapshot():
             rows, total = self._index.page(narrow, sort, limit, offset)
             items = tuple(
@@ -215,6 +217,7 @@ class Recall:
         unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
         if unknown:
             raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
+        self._step.recheck({path, *(link.source for link in self._index.links_to(path))})
         found = self._explicit(path) if "link" in kinds else []
         if "semantic" in kinds and (query or len(found) < limit):
             linking = {item.name for item in self._explicit(path)}

@@ -266,15 +266,13 @@ class EnhancedStore:
         return self.step.healing(self.step.index.inspection)
 
     def doctor(self, progress: Progress | None = None) -> tuple[Finding, ...]:
-        """What is wrong with the vault or its index. Changes no note; what was edited meanwhile is indexed first."""
+        """What is wrong with the vault or its index. Changes nothing; what was edited since the last `sync` shows as a
+        difference of the index."""
         step = self.step
-        damage = tuple(doctor.is_whole(step.index))
-        self.sync(progress=progress)
         rebuilt = step.index.build_beside()
         try:
             fresh = Sync(step.vault, rebuilt, step.hidden_reason, self.settings.max_note_bytes)
-            found = doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedder()[0], progress)
-            return damage + tuple(found)
+            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedder()[0], progress))
         finally:
             rebuilt.close()
             for suffix in ("", "-wal", "-shm"):

@@ -1,4 +1,4 @@
-"""Which of several servers on a vault looks after it: the one that holds `<vault>/.simplemem/leader`.
+"""Which of several servers on a vault looks after it: the one that holds the file `index.leader` beside the index.
 
 A kernel lock again, so that it is free the moment its holder dies. Leading is a convenience, never a right to write.
 """
@@ -15,8 +15,8 @@ from simplemem.vault import kernel
 class Leadership:
     """Tried for now and then; held until `resign` or the end of the process."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "leader"
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._fd = -1
 
     def held(self) -> bool:

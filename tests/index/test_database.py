@@ -1,0 +1,451 @@
+"""The index file may be deleted, damaged or replaced, and a file in its place may be another program's: what is asked
+is answered, and nobody's file is harmed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.index.database import APPLICATION_ID, SCHEMA_VERSION, Database, build_beside, open_database
+from simplemem.store import EnhancedStore
+
+T = TypeVar("T")
+Write = Callable[[str, str | bytes], Path]
+Damage = Callable[[Path, random.Random], None]
+Where = Callable[[Callable[[], object]], object]
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+
+
+def in_a_new_thread(ask: Callable[[], T]) -> T:
+    """As a server's next request: with a connection of its own."""
+    answers: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return answers[0]
+
+
+def here(ask: Callable[[], T]) -> T:
+    return ask()
+
+
+def plums(store: EnhancedStore) -> set[str]:
+    return {hit.name for hit in store.search("plum", mode="text", limit=50).hits}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "index.db", nullcontext)
+    yield opened
+    opened.close()
+
+
+# -- one file, many hands
+
+
+def test_a_new_index_carries_its_marks_and_a_write_ahead_log(database: Database) -> None:
+    assert database.value("PRAGMA application_id") == APPLICATION_ID
+    assert database.value("PRAGMA user_version") == SCHEMA_VERSION
+    assert database.value("PRAGMA journal_mode") == "wal"
+    assert database.value("PRAGMA wal_autocheckpoint") == 0  # checkpoints are made under the vault's lock alone
+    assert database.check() == []
+
+
+def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+    with pytest.raises(RuntimeError), database.writing():
+        database.set_meta("one", "1")
+        with database.writing() as db:  # within the first
+            db.execute("INSERT INTO meta VALUES ('two', '2')").fetchall()
+        raise RuntimeError
+    assert database.meta("one") is None
+    assert database.meta("two") is None
+    database.set_meta("one", "1")
+    assert database.meta("one") == "1"
+
+
+def test_what_is_read_in_one_snapshot_is_of_one_moment(database: Database) -> None:
+    database.set_meta("x", "old")
+    with database.reading() as db:
+        assert db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
+        in_a_new_thread(lambda: database.set_meta("x", "new"))
+        assert db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
+    assert database.meta("x") == "new"
+
+
+def test_every_thread_has_a_connection_and_dead_threads_leave_none(database: Database) -> None:
+    mine = database.connection()
+    assert database.connection() is mine
+    for _ in range(20):
+        assert in_a_new_thread(database.connection) is not mine
+    assert len(database._open) <= 2
+
+
+def test_threads_that_write_at_once_all_get_their_turn(database: Database) -> None:
+    def add(k: int) -> None:
+        for j in range(25):
+            database.set_meta(f"{k}.{j}", "x")
+
+    threads = [threading.Thread(target=add, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert database.value("SELECT count(*) FROM meta") == 100
+
+
+COLD_START = """
+import sys
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+sys.stdin.readline()
+with EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}})) as store:
+    store.sync()
+    print(len(store.search("plum", mode="text", limit=50).hits))
+"""
+
+
+def test_many_servers_that_start_at_once_without_an_index_make_one(vault: Path, write: Write) -> None:
+    for k in range(10):
+        write(f"n{k}.md", f"plum {k}")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", COLD_START, str(vault)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(5)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    answers = [process.communicate(timeout=60) for process in processes]
+    assert [out.strip() for out, _ in answers] == ["10"] * 5, [err for _, err in answers]
+    with EnhancedStore(vault, PLAIN) as store:
+        assert [finding for finding in store.doctor() if finding.level == "error"] == []
+
+
+def test_the_log_is_folded_in_under_the_lock_once_it_has_grown(tmp_path: Path) -> None:
+    held: list[str] = []
+
+    @contextmanager
+    def lock() -> Iterator[None]:
+        held.append("lock")
+        yield
+
+    database = open_database(tmp_path / "index.db", lock)
+    held.clear()
+    database.set_meta("x", "y" * 100_000)
+    database.checkpoint()
+    assert held == []  # it is small yet
+    database.checkpoint(force=True)
+    assert held == ["lock"]
+    assert (tmp_path / "index.db-wal").stat().st_size == 0
+    database.close()
+
+
+# -- whose file it is
+
+
+def test_a_newer_index_is_left_alone_and_ours_lies_beside_it(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        path = store.step.index.path
+    with raw(path) as db:
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}").fetchall()
+    before = path.read_bytes()
+    for _ in range(2):
+        with EnhancedStore(vault, PLAIN) as store:
+            store.sync()
+            assert plums(store) == {"a"}
+            assert store.step.index.path != path
+    assert path.read_bytes() == before
+
+
+def test_an_older_index_is_made_anew(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    path = vault / ".simplemem" / "index.db"
+    path.parent.mkdir()
+    with raw(path) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
+        db.execute("PRAGMA user_version = -1; CREATE TABLE notes (other)").fetchall()
+    with EnhancedStore(vault, PLAIN) as store:
+        assert store.step.index.path == path
+        store.sync()
+        assert plums(store) == {"a"}
+
+
+@contextmanager
+def raw(path: Path) -> Iterator[apsw.Connection]:
+    connection = apsw.Connection(str(path))
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("mark", [0, 0x12345678])
+def test_a_database_of_another_program_is_never_touched(vault: Path, tmp_path: Path, mark: int) -> None:
+    theirs = tmp_path / "theirs.db"
+    with raw(theirs) as db:
+        db.execute(f"PRAGMA application_id = {mark}").fetchall()
+        db.execute("CREATE TABLE precious (x); INSERT INTO precious VALUES ('thesis')").fetchall()
+    before = theirs.read_bytes()
+    with (
+        pytest.raises(Unavailable, match="another program"),
+        EnhancedStore(vault, Settings.model_validate({"db": theirs, "embed": {"provider": "none"}})) as store,
+    ):
+        store.sync()
+    assert theirs.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_never_replaced_where_a_setting_leads_to_it(vault: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "thesis.txt"
+    theirs.write_text("Chapter one\n" * 400)
+    with (
+        suppress(SimplememError),
+        EnhancedStore(vault, Settings.model_validate({"db": theirs, "embed": {"provider": "none"}})) as store,
+    ):
+        store.sync()
+    assert theirs.read_text() == "Chapter one\n" * 400
+
+
+def test_the_folder_of_the_index_asks_git_to_leave_it_out(plain_store: EnhancedStore) -> None:
+    plain_store.sync()
+    assert (plain_store.root / ".simplemem" / ".gitignore").read_text().strip() == "*"
+
+
+def test_a_setting_puts_the_index_elsewhere(vault: Path, write: Write, tmp_path: Path) -> None:
+    write("a.md", "plum")
+    elsewhere = tmp_path / "far" / "away.db"
+    with EnhancedStore(vault, Settings.model_validate({"db": elsewhere, "embed": {"provider": "none"}})) as store:
+        store.sync()
+        assert plums(store) == {"a"}
+        assert store.stats()["index_path"] == str(elsewhere)
+    assert not (vault / ".simplemem" / "index.db").exists()
+
+
+def test_an_index_that_cannot_be_made_is_said_with_a_way_out(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with (
+        pytest.raises(SimplememError),
+        EnhancedStore(vault, Settings.model_validate({"db": tmp_path / "file" / "index.db"})),
+    ):
+        pass
+
+
+# -- damage under a running store
+
+
+def truncated_to_nothing(path: Path, chance: random.Random) -> None:
+    os.truncate(path, 0)
+
+
+def cut_short(path: Path, chance: random.Random) -> None:
+    os.truncate(path, chance.randrange(1, path.stat().st_size))
+
+
+def overwritten(path: Path, chance: random.Random) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.write(chance.randbytes(size))
+
+
+def flipped(path: Path, chance: random.Random) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        for _ in range(200):
+            file.seek(chance.randrange(size))
+            file.write(chance.randbytes(8))
+
+
+def without_a_page(path: Path, chance: random.Random) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096 * chance.randrange(1, path.stat().st_size // 4096))
+        file.write(bytes(4096))
+
+
+def deleted(path: Path, chance: random.Random) -> None:
+    path.unlink()
+
+
+def deleted_with_its_log(path: Path, chance: random.Random) -> None:
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+
+
+def replaced_by_noise(path: Path, chance: random.Random) -> None:
+    other = path.with_name("other")
+    other.write_bytes(chance.randbytes(50_000))
+    os.replace(other, path)
+
+
+def replaced_by_an_empty_index(path: Path, chance: random.Random) -> None:
+    build_beside(path, nullcontext).close()
+    fresh = next(file for file in path.parent.glob(f"{path.name}.new-*") if not file.name.endswith(("-wal", "-shm")))
+    with raw(fresh) as db:
+        db.execute("PRAGMA journal_mode = DELETE").fetchall()
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    os.replace(fresh, path)
+
+
+def its_log_overwritten(path: Path, chance: random.Random) -> None:
+    log = Path(f"{path}-wal")
+    if log.exists():
+        log.write_bytes(chance.randbytes(5000))
+
+
+def its_folder_removed(path: Path, chance: random.Random) -> None:
+    shutil.rmtree(path.parent)
+
+
+GROSS = [
+    truncated_to_nothing, overwritten, deleted, deleted_with_its_log, replaced_by_noise, replaced_by_an_empty_index,
+    its_log_overwritten, its_folder_removed,
+]  # fmt: skip
+SUBTLE = [cut_short, flipped, without_a_page]  # what is in SQLite's cache may hide them for a while
+
+ASKED: dict[str, Callable[[EnhancedStore], object]] = {
+    "search": lambda s: s.search("plum", mode="text"),
+    "read": lambda s: s.read("n1"),
+    "list": lambda s: s.list(),
+    "names": lambda s: s.names("n"),
+    "tags": lambda s: s.tags(),
+    "state": lambda s: s.state(),
+    "resolve": lambda s: s.resolve("alias 2"),
+    "backlinks": lambda s: s.backlinks("n2", kinds=("link",)),
+    "context": lambda s: s.context("plum"),
+    "stats": lambda s: s.stats(),
+    "create": lambda s: s.create("new", "[[n1]] plum"),
+    "append": lambda s: s.update("n3", append="more"),
+    "move": lambda s: s.move("n4", "moved"),
+    "delete": lambda s: s.delete("n5"),
+    "sync": lambda s: s.sync(),
+}
+
+
+def vault_of_plums(write: Write) -> None:
+    for k in range(12):
+        text = f"---\naliases: [alias {k}]\ntags: [t{k}]\n---\nplum {k} [[n{(k + 1) % 12}]]\n" + "other words " * 200
+        write(f"n{k}.md", text)
+
+
+def damaged_and_asked(store: EnhancedStore, damage: Damage, name: str, chance: random.Random, where: Where) -> None:
+    """Damage the index while part of it stands in its log, and ask something, which may only fail as one of ours."""
+    if chance.random() < 0.7:
+        in_a_new_thread(lambda: store.step.index.database.checkpoint(force=True))
+    with suppress(SimplememError):
+        store.update("n6", append="before the damage")
+    damage(store.step.index.path, chance)
+    with suppress(SimplememError):
+        where(lambda: ASKED[name](store))
+
+
+@pytest.mark.parametrize("where", [here, in_a_new_thread])
+@pytest.mark.parametrize("damage", GROSS)
+def test_an_index_damaged_under_a_running_store_comes_back_by_itself(
+    vault: Path, write: Write, damage: Damage, where: Where
+) -> None:
+    chance = random.Random(damage.__name__)
+    vault_of_plums(write)
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        for name in chance.sample(sorted(ASKED), 4):
+            damaged_and_asked(store, damage, name, chance, where)
+            store.sync()
+            assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
+        assert store.step.index.database.check() == []
+
+
+@pytest.mark.parametrize("where", [here, in_a_new_thread])
+@pytest.mark.parametrize("damage", SUBTLE)
+def test_a_damage_that_hides_is_never_an_error_of_another_kind_and_a_rebuild_mends_it(
+    vault: Path, write: Write, damage: Damage, where: Where
+) -> None:
+    chance = random.Random(damage.__name__)
+    vault_of_plums(write)
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        for name in chance.sample(sorted(ASKED), 4):
+            damaged_and_asked(store, damage, name, chance, where)
+            store.sync(rebuild=True)
+            assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
+            assert store.step.index.database.check() == []
+
+
+def notes_with_plums(vault: Path) -> set[str]:
+    return {path.stem for path in vault.glob("*.md") if "plum" in path.read_text()}
+
+
+def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(database: Database) -> None:
+    with database.writing() as db:
+        for k in range(1, 200):
+            db.execute("INSERT INTO note_text (rowid, title, body) VALUES (?, 't', ?)", (k, f"word{k} plum")).fetchall()
+    assert database.check() == []
+    with database.writing() as db:
+        db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
+    assert database.check() != []
+
+
+def test_an_index_swapped_in_is_seen_by_every_thread_and_process(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    with EnhancedStore(vault, PLAIN) as one, EnhancedStore(vault, PLAIN) as two:
+        one.sync()
+        before = path_identity(one)
+        assert plums(two) == {"a"}
+        one.sync(rebuild=True)
+        assert path_identity(one) != before
+        write("b.md", "plum")
+        two.sync()
+        assert plums(one) == plums(two) == in_a_new_thread(lambda: plums(one)) == {"a", "b"}
+
+
+def path_identity(store: EnhancedStore) -> tuple[int, int]:
+    found = store.step.index.path.stat()
+    return found.st_dev, found.st_ino
+
+
+def test_what_is_built_beside_and_given_up_leaves_nothing(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "plum")
+    plain_store.sync()
+    plain_store.doctor()
+    plain_store.sync(rebuild=True)
+    left = {path.name for path in plain_store.step.index.path.parent.glob("index*")}
+    assert left <= {"index.db", "index.db-wal", "index.db-shm"}
+
+
+def test_a_disposable_index_opens_in_the_standard_library_as_well(plain_store: EnhancedStore, write: Write) -> None:
+    """It is an ordinary SQLite file: who wants to look into it needs nothing of ours."""
+    write("a.md", "plum")
+    plain_store.sync()
+    connection = sqlite3.connect(f"file:{plain_store.step.index.path}?mode=ro", uri=True)
+    try:
+        assert connection.execute("SELECT path FROM notes").fetchall() == [("a.md",)]
+    finally:
+        connection.close()

@@ -1,0 +1,256 @@
+"""A filter leaves exactly the notes that pass it, whatever is in it, and narrows before anything is ranked."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simplemem.config import Settings
+from simplemem.errors import Invalid, NotFound
+from simplemem.memory import Filter
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+
+NOTES = {
+    "projects/apollo.md": "---\ntags: [project, status/active]\ntype: project\n---\nThe crane of [[Ada]].\n",
+    "projects/gemini.md": "---\ntags:\n  - project\n  - status/done\ntype: Project\n---\nA crane. ![[plan.png]]\n",
+    "projects-old/mercury.md": "---\ntags:\n  status: done\n  todo: true\n---\nA crane, [as told](../people/Ada.md).\n",
+    "people/Ada.md": "---\ntags: [person]\nboss: '[[Bo]]'\n---\nShe met [[projects/gemini|G]], #status/active then.\n",
+    "people/Bo.md": "A crane driver.\n",
+    "été/Note.md": "---\ntags: [État/Été, 100%_sure]\ntype: memory\n---\nLa grue.\n",
+    "files/plan.png": "\x89PNG",
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnhancedStore]:
+    """A vault that nobody changes."""
+    root = tmp_path_factory.mktemp("filters") / "vault"
+    for at, (path, text) in enumerate(NOTES.items()):
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        os.utime(file, (1_768_000_000 + at * 86_400, 1_768_000_000 + at * 86_400))  # a day apart, from 2026-01-09
+    with EnhancedStore(root, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+        yield store
+
+
+def passing(store: EnhancedStore, **fields: Any) -> set[str]:
+    page = store.list(filter=Filter.of(**fields))
+    assert page.total == len(page.items)
+    found = {hit.name for hit in store.search("", filter=Filter.of(**fields), limit=50).hits}
+    names = {item.name for item in page.items}
+    assert found == names  # a list and a search see the same filter
+    return names
+
+
+def everyone(store: EnhancedStore) -> set[str]:
+    return {path.removesuffix(".md") for path in NOTES if path.endswith(".md")}
+
+
+def test_an_empty_filter_lets_every_memory_pass(filled: EnhancedStore) -> None:
+    assert passing(filled) == everyone(filled)
+
+
+@pytest.mark.parametrize(
+    ("tags", "require_all", "names"),
+    [
+        ({"project": ""}, False, {"projects/apollo", "projects/gemini"}),
+        (["project"], False, {"projects/apollo", "projects/gemini"}),
+        ("project", False, {"projects/apollo", "projects/gemini"}),
+        ('{"project": true}', False, {"projects/apollo", "projects/gemini"}),
+        ({"PROJECT": ""}, False, {"projects/apollo", "projects/gemini"}),
+        ({"status": "done"}, False, {"projects/gemini", "projects-old/mercury"}),
+        ({"status": "Done"}, False, {"projects/gemini", "projects-old/mercury"}),
+        (
+            {"status": ""},
+            False,
+            {"projects/apollo", "projects/gemini", "projects-old/mercury", "people/Ada"},
+        ),
+        ({"status": "active", "person": ""}, False, {"projects/apollo", "people/Ada"}),
+        ({"status": "active", "person": ""}, True, {"people/Ada"}),
+        ({"status": "done", "todo": ""}, True, {"projects-old/mercury"}),
+        ({"status": "done", "nothing": ""}, True, set()),
+        ({"stat": ""}, False, set()),
+        ({"État": "Été"}, False, {"été/Note"}),
+        ({unicodedata.normalize("NFD", "état"): unicodedata.normalize("NFD", "Été")}, False, {"été/Note"}),
+        ({"état": "ÉTÉ"}, False, {"été/Note"}),
+        ({"100%_sure": ""}, False, {"été/Note"}),
+        ({"100__sure": ""}, False, set()),
+        ({"%": ""}, False, set()),
+    ],
+)
+def test_tags_by_presence_or_value_any_or_all(
+    filled: EnhancedStore, tags: Any, require_all: bool, names: set[str]
+) -> None:
+    assert passing(filled, tags=tags, require_all=require_all) == names
+
+
+@pytest.mark.parametrize("kind", ["memory", "Memory", "MEMORY"])
+def test_a_note_without_a_type_is_a_memory(filled: EnhancedStore, kind: str) -> None:
+    assert passing(filled, type=kind) == everyone(filled) - {"projects/apollo", "projects/gemini"}
+
+
+@pytest.mark.parametrize("kind", ["project", "Project", "PROJECT"])
+def test_a_type_is_meant_whatever_its_case(filled: EnhancedStore, kind: str) -> None:
+    assert passing(filled, type=kind) == {"projects/apollo", "projects/gemini"}
+
+
+@pytest.mark.parametrize(
+    ("prefix", "names"),
+    [
+        ("projects/", {"projects/apollo", "projects/gemini"}),
+        ("/projects/", {"projects/apollo", "projects/gemini"}),
+        ("PROJECTS/", {"projects/apollo", "projects/gemini"}),
+        ("projects", {"projects/apollo", "projects/gemini", "projects-old/mercury"}),
+        ("projects/apollo", {"projects/apollo"}),
+        (unicodedata.normalize("NFD", "été/"), {"été/Note"}),
+        ("proj_cts/", set()),
+        ("%", set()),
+        ("*", set()),
+        ("[p]", set()),
+    ],
+)
+def test_a_prefix_is_the_beginning_of_a_name_and_no_pattern(
+    filled: EnhancedStore, prefix: str, names: set[str]
+) -> None:
+    assert passing(filled, prefix=prefix) == names
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "names"),
+    [
+        ("2026-01-12", None, {"people/Ada", "people/Bo", "été/Note"}),
+        (None, "2026-01-10", {"projects/apollo", "projects/gemini"}),
+        ("2026-01-10", "2026-01-11", {"projects/gemini", "projects-old/mercury"}),
+        ("2026-01", "2026-01", {path.removesuffix(".md") for path in NOTES if path.endswith(".md")}),
+        ("2027", None, set()),
+    ],
+)
+def test_dates_are_days_that_count_whole(
+    filled: EnhancedStore, since: str | None, until: str | None, names: set[str]
+) -> None:
+    assert passing(filled, since=since, until=until) == names
+
+
+def test_links_narrow_by_where_they_lead_and_where_they_stand(filled: EnhancedStore) -> None:
+    assert passing(filled, link_to="people/Ada") == {"projects/apollo", "projects-old/mercury"}
+    assert passing(filled, link_to="Bo") == {"people/Ada"}  # a link in a property is a link
+    assert passing(filled, linked_by="Ada") == {"projects/gemini", "people/Bo"}
+    assert passing(filled, linked_by="gemini") == set()  # it embeds a picture, which is no memory
+
+
+def test_every_part_of_a_filter_holds_at_once(filled: EnhancedStore) -> None:
+    assert passing(filled, tags={"project": ""}, type="project", prefix="projects/", until="2026-01-09") == {
+        "projects/apollo"
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("crane tag:project", {"projects/apollo", "projects/gemini"}),
+        ("crane tag:status=done", {"projects/gemini", "projects-old/mercury"}),
+        ("crane tag:status=done tag:todo", {"projects-old/mercury"}),
+        ("crane path:people/", {"people/Bo"}),
+        ("crane type:project", {"projects/apollo", "projects/gemini"}),
+        ("crane -driver", {"projects/apollo", "projects/gemini", "projects-old/mercury"}),
+        ('"crane driver"', {"people/Bo"}),
+        ('crane -"crane driver"', {"projects/apollo", "projects/gemini", "projects-old/mercury"}),
+        ("tag:person", {"people/Ada"}),
+    ],
+)
+def test_what_a_question_says_of_tags_folders_and_words_narrows_it(
+    filled: EnhancedStore, query: str, names: set[str]
+) -> None:
+    assert {hit.name for hit in filled.search(query, mode="text", limit=50).hits} == names
+
+
+@pytest.mark.parametrize("fields", [{"link_to": "nobody"}, {"linked_by": "nobody"}])
+def test_a_filter_by_a_memory_that_is_not_there_is_an_error_not_an_empty_answer(
+    filled: EnhancedStore, fields: dict[str, str]
+) -> None:
+    with pytest.raises(NotFound):
+        filled.list(filter=Filter.of(**fields))
+
+
+@pytest.mark.parametrize("fields", [{"since": "soon"}, {"until": "2026-13"}, {"tags": {"a": None}}])
+def test_what_no_filter_can_mean_is_said(filled: EnhancedStore, fields: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        filled.list(filter=Filter.of(**fields))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_no_text_in_a_filter_is_ever_sql(filled: EnhancedStore, one: str, two: str) -> None:
+    hostile = Filter(tags={one: two, two: ""}, type=two, prefix=one)
+    for item in filled.list(filter=hostile).items:
+        assert item.name in everyone(filled)
+    assert filled.list().total == len(everyone(filled))
+
+
+@pytest.mark.parametrize("text", ["'; DROP TABLE notes; --", '" OR 1=1 --', "\\' OR ''='", ") OR (1", "x\0y"])
+def test_sql_in_a_filter_is_only_text(filled: EnhancedStore, text: str) -> None:
+    assert passing(filled, tags={text: ""}) == set()
+    assert passing(filled, tags={"status": text}) == set()
+    assert passing(filled, type=text) == set()
+    assert passing(filled, prefix=text) == set()
+    assert passing(filled) == everyone(filled)
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid", "semantic"])
+def test_a_filtered_search_returns_as_many_hits_as_there_are(store: EnhancedStore, write: Write, mode: str) -> None:
+    for k in range(450):
+        write(f"loud/n{k}.md", f"# Crane {k}\n\nThe harbour crane, the crane of the harbour.\n")
+    for k in range(45):
+        write(f"quiet/n{k}.md", f"---\ntags: [quiet]\n---\nNumber {k} once heard of a crane, long ago and far away.\n")
+    store.sync()
+    for narrowed in (Filter.of(tags=["quiet"]), Filter.of(prefix="quiet/")):
+        hits = store.search("harbour crane", filter=narrowed, limit=100, mode=mode).hits
+        assert {hit.name for hit in hits} == {f"quiet/n{k}" for k in range(45)}
+
+
+def test_a_list_goes_on_page_by_page_and_misses_none(filled: EnhancedStore) -> None:
+    for sort in ("modified", "created", "name", "title"):
+        seen: list[str] = []
+        cursor = None
+        while True:
+            page = filled.list(sort=sort, limit=2, cursor=cursor)
+            seen += [item.name for item in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert len(seen) == len(set(seen)) == len(everyone(filled))
+    assert seen == sorted(seen, key=lambda name: name.rsplit("/", 1)[-1].casefold())  # the last was by title
+
+
+def test_a_cursor_of_another_list_or_of_nobody_is_refused(filled: EnhancedStore) -> None:
+    by_name = filled.list(sort="name", limit=1).next_cursor
+    for cursor in (by_name, "bm9uc2Vuc2U", "💥", "W10"):
+        with pytest.raises(Invalid):
+            filled.list(sort="title", limit=1, cursor=cursor)
+
+
+def test_a_list_can_be_ordered_only_by_what_it_knows(filled: EnhancedStore) -> None:
+    with pytest.raises(Invalid, match="cannot sort"):
+        filled.list(sort="modified; DROP TABLE notes")
+
+
+def test_what_obsidian_excludes_is_in_no_list_and_no_search(plain_store: EnhancedStore, write: Write) -> None:
+    write("archive/old.md", "quince")
+    write("new.md", "quince")
+    write(".obsidian/app.json", '{"userIgnoreFilters": ["archive/"]}')
+    with EnhancedStore(plain_store.root, plain_store.settings) as store:
+        store.sync()
+        assert passing(store) == {"new"}
+        assert store.names("o") == []
+        assert store.read("archive/old").content == "quince"  # who asks for it by name still gets it

@@ -1,0 +1,197 @@
+"""The words of a note are found where they stand, in every script, and nothing of them stays behind."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from simplemem.index import text
+from simplemem.index.database import Database, open_database
+from simplemem.index.facts import facts_of
+from simplemem.note.note import read_note
+from simplemem.note.words import searchable, words_of
+from simplemem.search.query import read_query
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+
+# Latin to Cyrillic, Hebrew to Devanagari, Thai, punctuation and signs, kana, Han, Hangul, emoji
+BLOCKS = [(0x20, 0x4FF), (0x5D0, 0x97F), (0xE01, 0xE5B), (0x1E00, 0x27BF), (0x3040, 0x30FF), (0x4E00, 0x9FA5),
+          (0xAC00, 0xD7A3), (0x1F300, 0x1FAFF)]  # fmt: skip
+
+
+def is_old_letter_or_any_sign(character: str) -> bool:
+    """SQLite and Python need not agree on how letters are folded that came after Unicode 3.2."""
+    return unicodedata.ucd_3_2_0.category(character) != "Cn" or unicodedata.category(character).startswith("S")
+
+
+ALPHABET = st.one_of(*(st.characters(min_codepoint=a, max_codepoint=b) for a, b in BLOCKS)).filter(
+    is_old_letter_or_any_sign
+)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """An index of its own, with nothing in it."""
+    opened = open_database(tmp_path / "index.db", nullcontext)
+    yield opened
+    opened.close()
+
+
+def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
+    new = db.execute("SELECT 1 FROM note_text WHERE rowid = ?", (note_id,)).fetchone() is None
+    return text.put(db, note_id, path, facts_of(path, read_note(body.encode()), 0), new=new)
+
+
+def found(db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None) -> list[int]:
+    return [match.note for match in text.leg(db, leg, read_query(question).expression(), 50, ids)]
+
+
+@pytest.mark.parametrize("leg", text.LEGS)
+@pytest.mark.parametrize(
+    ("body", "question"),
+    [
+        ("The cranes were repaired.", "repair crane"),
+        ("昨日私は京都に行きました。", "京都"),
+        ("図書館で勉強した。", "勉強"),
+        ("我们决定在上海港口使用氢气。", "上海"),
+        ("我们决定在上海港口使用氢气。", "氢气"),
+        ("한국어를 공부하고 있습니다.", "한국"),
+        ("서울에서 만나요", "서울"),
+        ("ฉันชอบดื่มชาทุกวัน", "ชา"),
+        ("ฉันชอบดื่มน้ำทุกวัน", "น้ำ"),
+        ("Le café de l'été", "cafe ete"),
+        ("Le cafe\u0301 du coin", "café"),
+        ("un cafe sans accent", "CAFÉ"),
+        ("Die Straße ist groß.", "straße"),
+        ("Die Straße ist groß.", "STRAßE"),
+        ("Ιστορία του Οδυσσέως", "ΙΣΤΟΡΊΑ"),
+        ("Привет из Москвы", "привет"),
+        ("मुझे हिन्दी पसंद है", "हिन्दी"),
+        ("version 38.101 of foo/bar in C++", "foo/bar"),
+    ],
+)
+def test_a_word_inside_a_sentence_is_found(database: Database, leg: str, body: str, question: str) -> None:
+    with database.writing() as db:
+        put(db, 1, body)
+        put(db, 2, "Something else altogether, 別の話, 다른, อื่น.")
+        assert found(db, question, leg) == [1]
+
+
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [("제주도", "제주도 여행"), ("ガラス", "ガラスの器"), ("Zürich", "nach Zürich"), ("Việt", "Việt Nam")],
+)
+def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
+    database: Database, word: str, written: str
+) -> None:
+    with database.writing() as db:
+        for form_of_note in ("NFC", "NFD"):
+            put(db, 1, unicodedata.normalize(form_of_note, written))
+            for form_of_question in ("NFC", "NFD"):
+                assert found(db, unicodedata.normalize(form_of_question, word)) == [1]
+
+
+def test_more_of_an_unspaced_word_ranks_before_less_of_it(database: Database) -> None:
+    with database.writing() as db:
+        put(db, 1, "東北大学の話、京の町、都の話")
+        put(db, 2, "京都大学の話")
+        assert found(db, "京都大学")[0] == 2
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(ALPHABET, max_size=40))
+@example("Straße weiß daß")
+@example("ﬁnal ﬂoor")
+@example("Ὀδυσσεύς ΟΔΥΣΣΕΎΣ ὁδός")
+@example("İstanbul IŞIK ışık")
+@example("ǅungla ŉ ẞ")
+@example("my robot🤖 likes 🥑avocado")
+@example("東京都 서울에서 น้ำชา")
+def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str) -> None:
+    with database.writing() as db:
+        db.execute("DELETE FROM note_text").fetchall()
+        db.execute("INSERT INTO note_text (rowid, title, body) VALUES (1, '', ?)", (searchable(body),)).fetchall()
+        for word in words_of(body):
+            assert found(db, word) == [1], word
+
+
+def test_a_word_in_the_title_counts_for_more_than_one_in_the_text(database: Database) -> None:
+    with database.writing() as db:
+        put(db, 1, "A long story of boats, in which once a crane is seen.", "Boats.md")
+        put(db, 2, "A long story of boats, in which once a heron is seen.", "Crane.md")
+        assert found(db, "crane") == [2, 1]
+
+
+def test_the_file_name_is_searched_where_the_title_is_another(database: Database) -> None:
+    with database.writing() as db:
+        put(
+            db,
+            1,
+            "---\ntitle: Minutes\ndescription: of the assembly\naliases: [Thing]\n---\nBody.\n",
+            "x/2026-01-24 Skovgaard.md",
+        )
+        for question in ("skovgaard", "minutes", "assembly", "thing"):
+            assert found(db, question) == [1], question
+
+
+def test_a_leg_asked_about_some_notes_answers_about_those_alone(database: Database) -> None:
+    with database.writing() as db:
+        for k in range(1, 80):
+            put(db, k, "crane crane crane")
+        put(db, 80, "One crane among a great many other words, said rather late in a text that goes on and on.")
+        for leg in text.LEGS:
+            assert found(db, "crane", leg, [80]) == [80]
+            assert found(db, "crane", leg, []) == []
+
+
+def test_a_place_says_where_in_the_file_it_stands(database: Database) -> None:
+    above = "\ufeff---\ntitle: Crane\n---\n\n# Harbour\r\n\r\nQuiet.\u2028Still quiet.\n\n"
+    body = f"{above}## Crane\n\nIt was repaired in spring.\n"
+    with database.writing() as db:
+        put(db, 1, body)
+        best = text.leg(db, "block", read_query("repaired").expression(), 5, None)[0]
+        place = text.places_of(db, [best.place])[best.place]
+        passages = text.passages_of(db, 1)
+    note = read_note(body.encode())
+    assert note.text[place.start : place.stop].strip() == "It was repaired in spring."
+    assert (place.line, place.headings) == (11, ("Harbour", "Crane"))
+    assert any("repaired" in note.text[p.start : p.stop] for p in passages)
+
+
+def test_what_is_put_again_leaves_nothing_of_what_it_was(database: Database) -> None:
+    with database.writing() as db:
+        put(db, 1, "# One\n\nalpha\n\nbeta\n\ngamma\n")
+        put(db, 1, "delta\n")
+        for leg in text.LEGS:
+            assert found(db, "alpha beta gamma", leg) == []
+            assert found(db, "delta", leg) == [1]
+        text.remove(db, 1)
+        for table in (*text.LEGS.values(), "passages", "blocks", "vectors"):
+            assert db.execute(f"SELECT count(*) FROM {table}").get == 0, table
+
+
+def test_a_change_asks_for_vectors_only_where_the_text_is_new(store: EnhancedStore, write: Write) -> None:
+    paragraphs = [f"Paragraph {k} speaks of boat number {k}. " * 12 for k in range(30)]
+    write("a.md", "\n\n".join(paragraphs))
+    store.sync()
+    before = vectors_by_hash(store)
+    paragraphs[17] = "This one is about bees. " * 12
+    write("a.md", "\n\n".join(paragraphs))
+    store.sync(embed=False)
+    kept = vectors_by_hash(store)
+    assert kept.items() <= before.items()
+    assert len(before) - 4 <= len(kept) < len(before)
+    store.sync()
+    assert store.state().pending == 0
+
+
+def vectors_by_hash(store: EnhancedStore) -> dict[bytes, bytes]:
+    return dict(store.step.index.database.rows("SELECT hash, vector FROM vectors"))

@@ -1,0 +1,99 @@
+"""What is shown of a note with a hit: one line, short enough, with the place that was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.index.text import Place
+from simplemem.search.excerpt import passage_around, snippet, squeezed
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+LIMIT = 60
+
+
+def place(start: int, stop: int) -> Place:
+    return Place(start, stop, 1, ())
+
+
+def test_a_short_passage_is_shown_whole_on_one_line() -> None:
+    text = "# Crane\n\n  It was\r\nrepaired\u2028today.  \n"
+    assert snippet(text, place(0, len(text)), None, LIMIT) == "# Crane It was repaired today."
+
+
+def test_a_long_passage_is_shown_from_where_the_block_begins() -> None:
+    before, after = "before " * 40, " after" * 40
+    text = f"{before}The crane was repaired.{after}"
+    block = place(len(before), len(before) + len("The crane was repaired."))
+    shown = snippet(text, place(0, len(text)), block, LIMIT)
+    assert "The crane was repaired." in shown
+    assert shown.startswith("… ")
+    assert shown.endswith("…")
+
+
+def test_the_end_of_a_passage_is_shown_up_to_its_last_word() -> None:
+    text = "word " * 100 + "the very last words."
+    block = place(len(text) - 20, len(text))
+    assert snippet(text, place(0, len(text)), block, LIMIT).endswith("the very last words.")
+
+
+@given(st.text(max_size=400), st.data())
+def test_a_snippet_is_never_longer_than_asked_and_shows_only_what_stands_there(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    stop = data.draw(st.integers(start, len(text)))
+    inner = data.draw(st.one_of(st.none(), st.integers(start, stop).map(lambda at: place(at, stop))))
+    limit = data.draw(st.integers(40, 120))
+    shown = snippet(text, place(start, stop), inner, limit)
+    assert len(shown) <= limit
+    assert "\n" not in shown
+    assert shown == squeezed(shown)
+    kept = shown.removeprefix("… ").removesuffix("…")
+    assert kept in squeezed(text[start:stop]) or not kept.strip()
+
+
+def test_a_block_is_shown_within_the_passage_it_stands_in() -> None:
+    passages = [place(0, 10), place(8, 20), place(20, 30)]
+    assert passage_around(passages, place(9, 12)) == passages[0]
+    assert passage_around(passages, place(12, 15)) == passages[1]
+    assert passage_around(passages, place(40, 45)) == place(40, 45)
+    assert passage_around(passages, None) == passages[0]
+    assert passage_around([], None) is None
+
+
+def test_a_hit_shows_the_passage_its_heading_and_its_line(plain_store: EnhancedStore, write: Write) -> None:
+    pad = "\n\n".join(f"Paragraph {k} says nothing of note, at some length, again and again." for k in range(60))
+    write(
+        "a.md",
+        f"---\ntitle: Yard\n---\n# Yard\n\n{pad}\n\n## Cranes\n\n### Repairs\n\nThe gantry was repaired.\n\n{pad}\n",
+    )
+    plain_store.sync()
+    hit = plain_store.search("gantry").hits[0]
+    lines = (plain_store.root / "a.md").read_text().split("\n")
+    assert lines[hit.line - 1] == "The gantry was repaired."
+    assert hit.heading == "Yard > Cranes > Repairs"
+    assert "gantry" in hit.snippet
+    assert len(hit.snippet) <= plain_store.settings.search.snippet_characters
+    assert (hit.title, hit.type) == ("Yard", "memory")
+    assert hit.sha256 == plain_store.read("a").sha256
+
+
+def test_a_note_that_is_only_a_header_shows_its_description(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "---\ntitle: Crane\ndescription: The big one\n---\n")
+    plain_store.sync()
+    assert plain_store.search("crane").hits[0].snippet == "The big one"
+
+
+def test_offsets_count_characters_whatever_the_note_holds(plain_store: EnhancedStore, write: Write) -> None:
+    odd = "\ufeff---\r\ntitle: 😀\r\n---\r\n\r\n日本語\u2028x\x0cy 😀😀\r\n\r\n" + "Filler line.\r\n\r\n" * 40
+    write("a.md", odd + "The zeppelin landed.\r\n")
+    write("b.md", (odd + "The balloon landed.\r\n").encode() + b"caf\xe9 \xff\xfe\r\n\r\nThe airship landed.\r\n")
+    plain_store.sync()
+    assert "The zeppelin landed." in plain_store.search("zeppelin").hits[0].snippet
+    for word in ("balloon", "airship"):
+        hit = plain_store.search(word).hits[0]
+        assert f"The {word} landed." in hit.snippet
+        assert word in (plain_store.root / "b.md").read_bytes().split(b"\n")[hit.line - 1].decode("utf-8", "replace")

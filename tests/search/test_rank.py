@@ -1,0 +1,161 @@
+"""What stands first and why: words and meaning together, decided by numbers that `explain` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import Invalid
+from simplemem.memory import Filter, Hit
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def ranked(store: EnhancedStore, query: str, mode: str = "text") -> list[str]:
+    return [hit.name for hit in store.search(query, mode=mode, limit=50).hits]
+
+
+def test_a_rare_word_weighs_more_than_a_common_one(plain_store: EnhancedStore, write: Write) -> None:
+    for k in range(20):
+        write(f"common{k}.md", "The committee met in the harbour office.")
+    write("rare.md", "The theodolite was mislaid.")
+    plain_store.sync()
+    assert ranked(plain_store, "committee theodolite")[0] == "rare"
+
+
+def test_more_of_the_question_in_one_note_stands_first(plain_store: EnhancedStore, write: Write) -> None:
+    write("one.md", "The crane is red.")
+    write("two.md", "The crane in the harbour is red.")
+    write("three.md", "The harbour is deep.")
+    plain_store.sync()
+    assert ranked(plain_store, "red crane harbour")[0] == "two"
+
+
+def test_words_that_stand_together_beat_words_spread_over_a_long_note(plain_store: EnhancedStore, write: Write) -> None:
+    pad = "\n\n".join("Minutes of a meeting with many other subjects." for _ in range(40))
+    write("spread.md", f"The anchor came first.\n\n{pad}\n\nThen spoke the treasurer.\n")
+    write("together.md", f"{pad}\n\nThe treasurer sold the anchor.\n\nIt was so.\n")
+    plain_store.sync()
+    assert ranked(plain_store, "treasurer anchor")[0] == "together"
+
+
+def test_a_title_says_more_than_the_text(plain_store: EnhancedStore, write: Write) -> None:
+    write("text.md", "# Boats\n\nOnce a lantern hung there, among ropes and sails and buckets.\n")
+    write("Lantern.md", "# Lights\n\nWhat hung there among ropes and sails and buckets.\n")
+    plain_store.sync()
+    assert ranked(plain_store, "lantern") == ["Lantern", "text"]
+
+
+def test_equal_scores_come_in_order_of_name_every_time(store: EnhancedStore, write: Write) -> None:
+    for name in ("d", "a", "c", "b"):
+        write(f"x/{name}/Same.md", "The very same words.")
+    store.sync()
+    for mode in ("text", "hybrid", "semantic"):
+        assert ranked(store, "same words", mode) == ["x/a/Same", "x/b/Same", "x/c/Same", "x/d/Same"]
+
+
+def test_meaning_finds_what_shares_no_word_with_the_question(store: EnhancedStore, write: Write) -> None:
+    write("vet.md", "The puppy was taken to the veterinarian.")
+    write("tax.md", "Income must be declared before April.")
+    write("sea.md", "The tide comes in at noon.")
+    store.sync()
+    assert ranked(store, "dog doctor", "text") == []
+    assert ranked(store, "dog doctor", "hybrid")[0] == "vet"
+    assert ranked(store, "dog doctor", "semantic")[0] == "vet"
+
+
+def whys(hits: tuple[Hit, ...]) -> dict[str, dict[str, float]]:
+    return {hit.name: dict(hit.why or {}) for hit in hits}
+
+
+def test_the_score_is_made_of_the_numbers_that_explain_shows(store: EnhancedStore, write: Write) -> None:
+    write("both.md", "The harbour crane was repaired; a crane of steel.")
+    write("words.md", "Crane, the bird: crane crane crane. Feathers of a wading bird in the marsh.")
+    write("meaning.md", "Hoisting machinery for ships stood on the quay of the port.")
+    store.sync()
+    found = store.search("harbour crane", explain=True, limit=10)
+    why = whys(found.hits)
+    assert max(numbers["words"] for numbers in why.values()) == pytest.approx(1.0)
+    assert max(numbers["meaning"] for numbers in why.values()) == pytest.approx(1.0)
+    assert why["meaning"]["words"] == 0.0
+    assert "bm25" not in why["meaning"]
+    assert why["both"]["bm25"]["note"] > 0
+    assert 0 < why["both"]["cosine"]["block"] <= 1.0
+    shares = [tuple(why[hit.name].get(part, 0.0) for part in ("words", "phrases", "meaning")) for hit in found.hits]
+    for hit, share in zip(found.hits, shares, strict=True):
+        assert min(share) - 1e-3 <= hit.score <= max(share) + 1e-3  # a mean of its parts
+        for other, less in zip(found.hits, shares, strict=True):
+            if all(mine >= theirs for mine, theirs in zip(share, less, strict=True)):
+                assert hit.score >= other.score - 1e-3
+    assert found.explain is not None
+    assert found.explain["weights"] == {"words": 0.6, "meaning": 0.4}
+    assert store.search("harbour crane").hits[0].why is None
+
+
+def test_a_setting_moves_the_balance_between_words_and_meaning(store: EnhancedStore, write: Write) -> None:
+    write("words.md", "Crane, crane, crane: feathers, eggs and long legs in the marsh.")
+    write("meaning.md", "Hoisting machinery, derricks and winches for loading ships at the docks.")
+    write("bees.md", "Honey and wax.")
+    store.sync()
+    for weight, alone in ((0.0, "semantic"), (1.0, "text")):
+        settings = Settings.model_validate({"search": {"lexical_weight": weight}})
+        with EnhancedStore(store.root, settings) as weighed:
+            assert ranked(weighed, "crane", "hybrid") == ranked(store, "crane", alone)
+    assert ranked(store, "crane", "semantic") != ranked(store, "crane", "text")
+
+
+def test_a_question_can_be_asked_in_three_ways_and_no_other(store: EnhancedStore) -> None:
+    for mode in ("hybrid", "text", "semantic"):
+        assert store.search("x", mode=mode).mode == mode
+    with pytest.raises(Invalid, match="no search mode"):
+        store.search("x", mode="fuzzy")
+
+
+def test_explain_says_how_the_question_was_understood(store: EnhancedStore, write: Write) -> None:
+    write("a/one.md", "---\ntags: [status/done]\n---\nThe north pier crane.")
+    write("b/two.md", "The crane.")
+    store.sync()
+    told = store.search('What about the crane "north pier" -rust tag:status=done path:a/', explain=True).explain
+    assert told is not None
+    assert {"crane", "north", "pier"} <= set(told["words"])
+    assert told["phrases"] == ["north pier"]
+    assert told["without"] == ["rust"]
+    assert told["filter"]["tags"] == {"status": "done"}
+    assert told["notes_after_filter"] == 1
+    assert store.search("crane").explain is None
+
+
+def test_a_limit_is_kept_and_none_below_one_is_taken(plain_store: EnhancedStore, write: Write) -> None:
+    for k in range(8):
+        write(f"n{k}.md", "The crane.")
+    plain_store.sync()
+    assert len(plain_store.search("crane", limit=3).hits) == 3
+    assert len(plain_store.search("crane").hits) == plain_store.settings.search.limit
+    assert len(plain_store.search("crane", limit=10_000).hits) == 8
+    with pytest.raises(Invalid):
+        plain_store.search("crane", limit=0)
+
+
+def test_an_empty_question_lists_the_newest_that_pass(plain_store: EnhancedStore, write: Write) -> None:
+    write("old.md", "---\nmodified: 2030-01-01T00:00:00\ntags: [x]\n---\na")
+    write("new.md", "---\nmodified: 2031-01-01T00:00:00\ntags: [x]\n---\nb")
+    write("other.md", "---\nmodified: 2032-01-01T00:00:00\n---\nc")
+    plain_store.sync()
+    for question in ("", "   "):
+        hits = plain_store.search(question, filter=Filter.of(tags=["x"])).hits
+        assert [hit.name for hit in hits] == ["new", "old"]
+
+
+@pytest.mark.parametrize("question", ["???", "🎈", "\x00", "— … —"])
+def test_a_question_without_a_word_is_not_taken_for_an_empty_one(
+    store: EnhancedStore, write: Write, question: str
+) -> None:
+    """It was asked, and nothing answers it: notes that have nothing to do with it are no answer."""
+    write("a.md", "The harbour crane.")
+    store.sync()
+    for mode in ("text", "hybrid", "semantic"):
+        assert store.search(question, mode=mode).hits == ()

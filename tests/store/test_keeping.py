@@ -1,0 +1,223 @@
+"""The background keeps the index in step with what people do by hand, and somebody always leads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+PATIENCE = 20.0  # a bound for a machine under load, and no claim
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether it comes true while we wait."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return holds()
+
+
+def indexed(store: EnhancedStore) -> dict[str, str]:
+    """The notes that the index knows, with their hashes: what a search would see without looking twice."""
+    return dict(store.step.index.database.rows("SELECT path, sha256 FROM notes"))
+
+
+@contextmanager
+def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
+    with EnhancedStore(vault, settings) as store:
+        store.start()
+        assert store.wait_until_settled(PATIENCE)
+        yield store
+
+
+def test_what_is_done_by_hand_becomes_searchable_by_itself(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    with served(vault) as store:
+        before = indexed(store)
+        assert set(before) == {"a.md"}
+        write("a.md", "pear")
+        write("deep/er/b.md", "quince [[a]]")
+        assert eventually(lambda: indexed(store).get("a.md") not in (None, before["a.md"]) and len(indexed(store)) == 2)
+        assert [link.name for link in store.backlinks("a", kinds=("link",))] == ["deep/er/b"]
+        os.replace(vault / "a.md", vault / "c.md")
+        shutil.move(vault / "deep", vault / "shallow")
+        assert eventually(lambda: set(indexed(store)) == {"c.md", "shallow/er/b.md"})
+        (vault / "c.md").unlink()
+        shutil.rmtree(vault / "shallow")
+        assert eventually(lambda: indexed(store) == {})
+
+
+def test_where_the_disk_tells_nothing_it_is_asked_now_and_then(vault: Path, write: Write) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"watch": "poll"}})
+    with served(vault, settings) as store:
+        write("a.md", "plum")
+        assert eventually(lambda: "a.md" in indexed(store))
+
+
+def test_many_files_at_once_are_all_noticed(vault: Path, write: Write) -> None:
+    with served(vault) as store:
+        for k in range(400):
+            write(f"f{k % 7}/n{k}.md", f"plum {k}")
+        assert eventually(lambda: len(indexed(store)) == 400)
+        for k in range(0, 400, 8):
+            (vault / f"f{k % 7}" / f"n{k}.md").unlink()
+        assert eventually(lambda: len(indexed(store)) == 350)
+        assert [finding for finding in store.doctor() if finding.level == "error"] == []
+
+
+def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_answers_say_so(
+    vault: Path, write: Write
+) -> None:
+    for k in range(60):
+        write(f"notes/n{k}.md", f"plum {k}")
+    write("other.md", "pear")
+    with served(vault) as store:
+        shutil.move(vault / "notes", vault.parent / "unmounted")
+        assert eventually(lambda: store.state().state == "partial")
+        assert store.search("plum").hits == ()
+        assert len(indexed(store)) == 61
+        shutil.move(vault.parent / "unmounted", vault / "notes")
+        assert eventually(lambda: store.state().state == "ready")
+        assert len(store.search("plum", limit=100).hits) == 60
+
+
+def test_who_listens_hears_of_edits_by_hand(vault: Path, write: Write) -> None:
+    heard: set[str] = set()
+    with served(vault) as store:
+        store.on_change(heard.update)
+        write("a.md", "plum")
+        assert eventually(lambda: "a" in heard)
+        heard.clear()
+        (vault / "a.md").unlink()
+        assert eventually(lambda: "a" in heard)
+
+
+def test_a_listener_that_fails_does_not_end_the_background(vault: Path, write: Write) -> None:
+    with served(vault) as store:
+        store.on_change(lambda names: 1 // 0)  # type: ignore[arg-type, return-value]
+        write("a.md", "plum")
+        assert eventually(lambda: "a.md" in indexed(store))
+        write("b.md", "pear")
+        assert eventually(lambda: "b.md" in indexed(store))
+
+
+def test_meaning_follows_by_itself_and_words_do_not_wait_for_it(vault: Path, write: Write) -> None:
+    write("vet.md", "The puppy was taken to the veterinarian.")
+    write("tax.md", "Income must be declared.")
+    with served(vault, Settings()) as store:
+        assert eventually(lambda: store.state().state == "ready")
+        assert store.search("dog doctor").hits[0].name == "vet"
+        store.create("ship", "A vessel sails the ocean.")
+        assert eventually(lambda: store.state().pending == 0)
+        assert store.search("boat at sea").hits[0].name == "ship"
+        write("bread.md", "The baker kneads his dough.")
+        assert eventually(lambda: "bread.md" in indexed(store) and store.state().pending == 0)
+        assert store.search("loaf", mode="semantic").hits[0].name == "bread"
+
+
+def test_a_setting_of_obsidian_changed_under_way_is_followed(vault: Path, write: Write) -> None:
+    write("archive/old.md", "plum")
+    write("new.md", "plum")
+    write(".obsidian/app.json", "{}")
+    with served(vault) as store:
+        assert {hit.name for hit in store.search("plum").hits} == {"archive/old", "new"}
+        write(".obsidian/app.json", '{"userIgnoreFilters": ["archive/"]}')
+        assert eventually(lambda: {hit.name for hit in store.search("plum").hits} == {"new"})
+
+
+def test_without_watching_the_scan_is_the_net(vault: Path, write: Write) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"watch": "off", "scan_minutes": 0.05}})
+    with served(vault, settings) as store:
+        write("a.md", "plum")
+        assert eventually(lambda: "a.md" in indexed(store))
+
+
+def test_an_index_deleted_under_a_server_is_made_again(vault: Path, write: Write) -> None:
+    for k in range(30):
+        write(f"n{k}.md", f"plum {k}")
+    with served(vault) as store:
+        shutil.rmtree(vault / ".simplemem")
+        assert eventually(lambda: len(store.search("plum", limit=50).hits) == 30 and store.state().state == "ready")
+        write("more.md", "plum")
+        assert eventually(lambda: "more.md" in indexed(store))
+
+
+def test_a_store_for_reading_only_follows_the_vault_as_well(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    with EnhancedStore(vault, PLAIN, read_only=True) as store:
+        store.start()
+        assert store.wait_until_settled(PATIENCE)
+        assert set(indexed(store)) == {"a.md"}
+        write("b.md", "pear")
+        assert eventually(lambda: "b.md" in indexed(store))
+    assert not (vault / ".simplemem").exists()
+
+
+LEADER = """
+import sys, time
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
+store.start()
+store.wait_until_settled()
+print("leading", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_when_the_leader_dies_another_takes_over(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    leader = subprocess.Popen(
+        [sys.executable, "-c", LEADER, str(vault)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert leader.stdout is not None
+        assert leader.stdout.readline() == "leading\n"
+        with served(vault) as follower:
+            heard: set[str] = set()
+            follower.on_change(heard.update)
+            assert not any(thread.name.startswith("simplemem-watch") for thread in threading.enumerate())
+            write("b.md", "pear")  # the leader sees it, and the follower hears of it
+            assert eventually(lambda: "b.md" in indexed(follower) and "b" in heard)
+            leader.send_signal(signal.SIGKILL)
+            leader.wait()
+            write("c.md", "quince")
+            assert eventually(lambda: "c.md" in indexed(follower))
+            write("d.md", "fig")
+            assert eventually(lambda: "d.md" in indexed(follower))
+    finally:
+        leader.kill()
+        leader.communicate()
+
+
+def test_a_follower_hears_of_whatever_others_change(vault: Path) -> None:
+    heard: list[str] = []
+    with served(vault) as leading, EnhancedStore(vault, PLAIN) as following:
+        following.start()
+        assert following.wait_until_settled(PATIENCE)
+        following.on_change(heard.extend)
+        leading.create("a", "plum")
+        assert eventually(lambda: "a" in heard)
+        leading.create("last", "fig")
+        assert eventually(lambda: "last" in heard)
+        heard.clear()
+        leading.delete("last")
+        leading.create("next", "pear")
+        assert eventually(lambda: "next" in heard)
+        assert eventually(lambda: "last" in heard)  # what is gone is a change as well

@@ -1,0 +1,521 @@
+"""What is asked is answered from what is in the vault now, and says how far it can be trusted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simplemem.config import Settings
+from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError
+from simplemem.memory import Filter
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+
+
+def found(store: EnhancedStore, query: str, mode: str = "text") -> list[str]:
+    return [hit.name for hit in store.search(query, mode=mode, limit=50).hits]
+
+
+# -- names
+
+
+@pytest.fixture
+def named(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
+    write("projects/Apollo.md", "---\ntitle: The lunar project\naliases: [Moon, Luna]\n---\nx")
+    write("Résumé.md", "y")
+    write("people/Ada.md", "z")
+    write("Apollo 13.md", "w")
+    plain_store.sync()
+    return plain_store
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("projects/Apollo", "projects/Apollo"),
+        ("projects/Apollo.md", "projects/Apollo"),
+        ("/projects/Apollo", "projects/Apollo"),
+        ("PROJECTS/apollo", "projects/Apollo"),
+        ("apollo", "projects/Apollo"),
+        ("The lunar project", "projects/Apollo"),
+        ("moon", "projects/Apollo"),
+        ("[[Apollo]]", "projects/Apollo"),
+        ("[[projects/Apollo|the project]]", "projects/Apollo"),
+        ("  people/Ada  ", "people/Ada"),
+        ("Re\u0301sume\u0301", "Résumé"),
+        ("RÉSUMÉ", "Résumé"),
+        ("Apollo 13", "Apollo 13"),
+    ],
+)
+def test_a_memory_is_found_by_path_name_title_alias_or_link(named: EnhancedStore, said: str, meant: str) -> None:
+    assert named.resolve(said) == meant
+    assert named.read(said).name == meant
+
+
+def test_a_path_beats_a_name_a_name_a_title_and_a_title_an_alias(plain_store: EnhancedStore, write: Write) -> None:
+    write("tea.md", "path")
+    write("x/Tea.md", "name")
+    write("b.md", "---\ntitle: coffee\n---\n")
+    write("c.md", "---\naliases: [coffee]\n---\n")
+    write("Cocoa.md", "name")
+    write("d.md", "---\ntitle: Cocoa\n---\n")
+    plain_store.sync()
+    assert plain_store.resolve("tea") == "tea"
+    assert plain_store.resolve("COFFEE") == "b"
+    assert plain_store.resolve("cocoa") == "Cocoa"
+
+
+def test_what_could_mean_several_is_an_error_that_lists_them_all(plain_store: EnhancedStore, write: Write) -> None:
+    for path in ("b/Note.md", "a/Note.md", "c/note.md"):
+        write(path, "x")
+    write("d.md", "---\naliases: [Twin]\n---\n")
+    write("e.md", "---\naliases: [twin]\n---\n")
+    plain_store.sync()
+    for said, candidates in (("NOTE", ["a/Note", "b/Note", "c/note"]), ("twin", ["d", "e"])):
+        with pytest.raises(Ambiguous) as refused:
+            plain_store.read(said)
+        assert refused.value.details["candidates"] == candidates
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest(named: EnhancedStore) -> None:
+    with pytest.raises(NotFound) as refused:
+        named.read("projects/Appolo")
+    assert "projects/Apollo" in refused.value.details["candidates"]
+    assert "projects/Apollo" in refused.value.hint
+    with pytest.raises(NotFound) as refused:
+        named.read("zzzzzzzz")
+    assert "candidates" not in refused.value.details
+    with pytest.raises(Invalid):
+        named.read("  ")
+
+
+@pytest.mark.parametrize(
+    "name", [".obsidian/app", ".simplemem/config", "../outside", "/etc/passwd", "a\0b", "x" * 5000]
+)
+def test_no_name_leads_out_of_the_vault_or_into_what_is_hidden(
+    plain_store: EnhancedStore, write: Write, vault: Path, name: str
+) -> None:
+    write(".obsidian/app.md", "hidden")
+    write("../outside.md", "outside")
+    plain_store.sync()
+    with pytest.raises((NotFound, Invalid)):
+        plain_store.read(name)
+
+
+def test_names_are_completed_from_their_beginning_or_their_last_part(named: EnhancedStore) -> None:
+    assert named.names("proj") == ["projects/Apollo"]
+    assert named.names("APO") == ["Apollo 13", "projects/Apollo"]
+    assert named.names("", limit=2) == ["Apollo 13", "Résumé"]
+    assert named.names("%") == []
+
+
+# -- one memory
+
+
+def test_a_memory_is_read_with_everything_that_is_known_of_it(plain_store: EnhancedStore, write: Write) -> None:
+    write(
+        "projects/Apollo.md",
+        "---\ntitle: Apollo\ndescription: To the moon\ntype: project\ncreated: 2026-01-05\n"
+        "tags: [space, status/active]\naliases: [Moon]\n---\n\n# Plan\n\nWith [[Ada]] and [[Nobody]].\n\n"
+        "## Next\n\nGo. ^go\n",
+    )
+    write("people/Ada.md", "On [[Apollo]], [[Moon]] and [[Apollo#Plan]].")
+    write("other.md", "![[Apollo]]")
+    plain_store.sync()
+    memory = plain_store.read("Apollo")
+    assert (memory.title, memory.description, memory.type) == ("Apollo", "To the moon", "project")
+    assert memory.created == "2026-01-05T00:00:00"
+    assert memory.tags == ("space", "status/active")
+    assert memory.tag_map == {"space": True, "status": "active"}
+    assert memory.aliases == ("Moon",)
+    assert memory.content.startswith("# Plan\n")
+    assert memory.text.split("\n")[memory.content_line - 1] == "# Plan"
+    assert [(link.target, link.resolved, link.kind) for link in memory.links] == [
+        ("people/Ada", True, "wiki"),
+        ("Nobody", False, "wiki"),
+    ]
+    assert memory.backlinks == ("other", "people/Ada")
+    assert memory.headings == ((1, "Plan", 10), (2, "Next", 14))
+    assert memory.tokens > 0
+    assert memory.problem is None
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        ("Plan", "# Plan\n\nAll.\n\n## Next\n\nGo. ^go\n\n"),
+        ("next", "## Next\n\nGo. ^go\n\n"),
+        ("Plan#Next", "## Next\n\nGo. ^go\n\n"),
+        ("^go", "Go. ^go"),
+        ("Late", "# Late\n\nx\n"),
+    ],
+)
+def test_a_section_can_be_read_alone(plain_store: EnhancedStore, write: Write, section: str, text: str) -> None:
+    write("a.md", "# Plan\n\nAll.\n\n## Next\n\nGo. ^go\n\n# Late\n\nx\n")
+    memory = plain_store.read("a", section=section)
+    assert memory.content.strip() == text.strip()
+    assert memory.text.split("\n")[memory.content_line - 1] == text.split("\n")[0]
+
+
+def test_a_section_that_is_not_there_is_answered_with_those_that_are(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "# Plan\n\n## Next\n")
+    with pytest.raises(NotFound) as refused:
+        plain_store.read("a", section="Budget")
+    assert refused.value.details["candidates"] == ["Plan", "Next"]
+
+
+# -- what changed a moment ago
+
+
+def test_an_edit_by_hand_is_seen_by_the_next_answer_that_concerns_it(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "---\ntags: [x]\n---\nThe plum tree.")
+    plain_store.sync()
+    file = write("a.md", "---\ntags: [y]\n---\nThe plum tree, and a quince.")
+    hit = plain_store.search("plum", mode="text").hits[0]
+    assert (hit.tags, hit.snippet) == (("y",), "The plum tree, and a quince.")
+    assert found(plain_store, "quince") == ["a"]
+    file.unlink()
+    assert found(plain_store, "plum") == []
+    write("a.md", "A pear.")
+    assert plain_store.read("a").content == "A pear."
+    assert found(plain_store, "pear") == ["a"]
+
+
+def test_a_list_and_backlinks_tell_no_tale_of_what_is_gone(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", "target")
+    write("b.md", "first line\n\nsee [[a]] there")
+    write("c.md", "see [[a]] too")
+    plain_store.sync()
+    write("b.md", "no link any more")
+    (vault / "c.md").unlink()
+    assert plain_store.backlinks("a", kinds=("link",)) == ()
+    assert {item.name for item in plain_store.list().items} == {"a", "b"}
+
+
+def test_a_note_put_back_from_a_backup_is_read_though_its_time_is_older(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    file = write("a.md", "The plum of today.")
+    plain_store.sync()
+    file.write_text("The pear of before.")
+    os.utime(file, (86_400, 86_400))
+    assert plain_store.sync().modified == ["a.md"]
+    assert found(plain_store, "pear") == ["a"]
+    os.utime(file, (4_102_444_800, 4_102_444_800))  # and a clock far ahead
+    plain_store.sync()
+    assert plain_store.read("a").modified.startswith(("2099", "2100"))
+    file.write_text("The fig of after.")
+    plain_store.sync()
+    assert found(plain_store, "fig") == ["a"]
+
+
+def test_an_edit_that_keeps_size_and_time_shows_by_the_time_of_its_change(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    """Long after it was indexed, size and time of a note may be made to look as before; when the file system last
+    changed it cannot."""
+    file = write("a.md", "The plum.")
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    plain_store.sync()
+    with plain_store.step.index.database.writing() as db:
+        db.execute("UPDATE notes SET checked_ns = checked_ns + 60000000000").fetchall()  # a minute later
+    file.write_text("The pear.")
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert plain_store.sync().modified == ["a.md"]
+    assert found(plain_store, "pear") == ["a"]
+
+
+def test_only_what_may_have_changed_is_read_again(plain_store: EnhancedStore, write: Write) -> None:
+    for k in range(5):
+        write(f"n{k}.md", f"plum {k}")
+    plain_store.sync()
+    with plain_store.step.index.database.writing() as db:
+        db.execute("UPDATE notes SET checked_ns = checked_ns + 60000000000, sha256 = 'x' WHERE path != 'n3.md'")
+    write("n3.md", "pear")
+    report = plain_store.sync()
+    assert report.modified == ["n3.md"]  # the others' hashes would differ, were they read
+
+
+# -- questions
+
+
+HOSTILE = [
+    '"', '""', '"""', "'", "''; DROP TABLE notes; --", "AND", "OR NOT NEAR", "NEAR(plum pear, 2)", "plum AND", "(plum",
+    "plum)", "plum*", "^plum", "title:plum", "{title body}:plum", "- plum", "-plum", "--plum", "plum\0pear", "\0", "%",
+    "plum + pear", 'a "plum', "tag:", "type:", "path:", 'tag:"', "tag:=", "tag:a=b=c", "path:../../etc", "\u202eplum",
+    "\ud800plum", "plum\u2028pear", "🦀" * 500, "x" * 100_000, "plum " * 10_000, '"plum ' * 1000, "-" * 5000,
+    "(((((((((((((" * 100, "tag:x " * 500, '"a" ' * 500, "\\", "\\u0022", "$plum", ":plum", "@", "#plum",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+def test_hostile_questions_are_only_words(store: EnhancedStore, write: Write, mode: str) -> None:
+    write("a.md", "The plum and the pear.")
+    store.sync()
+    for question in HOSTILE:
+        answer = store.search(question, mode=mode)
+        assert {hit.name for hit in answer.hits} <= {"a"}, question[:40]
+        store.context(question)
+        store.backlinks("a", query=question)
+    assert found(store, "plum " * 10_000) == ["a"]
+    assert found(store, " ".join(f"word{k}" for k in range(10_000))) == []
+    assert found(store, "NEAR(plum pear)") == found(store, "plum*") == found(store, "title:plum") == ["a"]
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=80))
+def test_no_question_is_an_error(named: EnhancedStore, question: str) -> None:
+    named.search(question)
+    named.context(question)
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "other"),
+    [
+        ("昨日私は京都に行きました。", "京都", "東京に行きました。"),
+        ("我们决定在上海港口使用氢气。", "氢气", "我们决定在港口使用天然气。"),
+        ("한국어를 공부하고 있습니다.", "한국", "영어를 공부하고 있습니다."),
+        ("ฉันชอบดื่มน้ำทุกวัน", "น้ำ", "ฉันชอบนอนทุกวัน"),
+    ],
+)
+def test_a_word_of_two_characters_is_found_in_every_script(
+    plain_store: EnhancedStore, text: str, question: str, other: str
+) -> None:
+    plain_store.create("this", text)
+    plain_store.create("other", other)
+    assert found(plain_store, question) == ["this"]
+    assert found(plain_store, f'"{question}"') == ["this"]
+    assert found(plain_store, f"{question} -{question}") == []
+    assert question in plain_store.context(question).text
+
+
+def test_an_answer_says_whether_it_is_whole(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    with EnhancedStore(vault, Settings()) as store:
+        first = store.search("plum", mode="text")
+        assert (first.hits, first.index.state) == ((), "indexing")
+        assert first.index.reason
+        store.sync(embed=False)
+        second = store.search("plum", mode="text")
+        assert (len(second.hits), second.index.state, second.index.pending) == (1, "partial", 1)
+        store.sync()
+        assert store.search("plum").index.as_dict() == {"state": "ready", "notes": 1, "pending": 0, "reason": ""}
+        assert store.search("nothing of the kind", mode="text").index.state == "ready"
+    with EnhancedStore(vault, Settings()) as again:
+        assert again.state().state == "ready"
+
+
+# -- backlinks
+
+
+def test_backlinks_show_the_line_they_stand_in(plain_store: EnhancedStore, write: Write) -> None:
+    write("Ada.md", "x")
+    write("a.md", "---\nboss: '[[Ada]]'\n---\n\none\r\n  two [[Ada|her]]  here\n")
+    write("b.md", "[md](Ada.md)\u2028still line one\n\n![[Ada]]\n")
+    write("c.md", "`[[Ada]]` is no link")
+    plain_store.sync()
+    links = plain_store.backlinks("Ada", limit=10, kinds=("link",))
+    assert [(link.name, link.form, link.line, link.snippet) for link in links] == [
+        ("a", "property", 2, "boss: '[[Ada]]'"),
+        ("a", "wiki", 6, "two [[Ada|her]] here"),
+        ("b", "markdown", 1, "[md](Ada.md) still line one"),
+        ("b", "embed", 3, "![[Ada]]"),
+    ]
+    assert [link.name for link in plain_store.backlinks("Ada", limit=1)] == ["a"]
+    with pytest.raises(Invalid):
+        plain_store.backlinks("Ada", kinds=("friends",))
+
+
+def test_near_in_meaning_comes_after_links_and_a_question_puts_them_in_order(
+    store: EnhancedStore, write: Write
+) -> None:
+    write("dogs.md", "The puppy and the dog were taken to the veterinarian.")
+    write("cats.md", "The kitten and the cat were taken to the veterinarian by the dog.")
+    write("tax.md", "Income tax. See [[dogs]].")
+    write("sea.md", "Tides and lighthouses.")
+    store.sync()
+    both = store.backlinks("dogs")
+    assert [(link.name, link.kind) for link in both][:2] == [("tax", "link"), ("cats", "semantic")]
+    assert "sea" not in {link.name for link in both}
+    assert [link.name for link in store.related("dogs")] == ["cats"]
+    by_question = store.backlinks("dogs", query="kitten")
+    assert by_question[0].name == "cats"
+    assert by_question[0].score > 0
+
+
+# -- too large, read-only, gone
+
+
+def test_a_note_of_ten_megabytes_is_served_listed_and_never_in_the_way(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("small.md", "plum")
+    huge = write("huge.md", "---\ntitle: Huge\n---\n" + "The plum and the pear of the orchard.\n" * 290_000)
+    assert huge.stat().st_size > 10 * 1024 * 1024
+    for _ in range(2):
+        report = plain_store.sync()
+        assert [path for path, _ in report.skipped] == ["huge.md"]
+        assert found(plain_store, "plum") == ["small"]
+    (skipped,) = plain_store.stats()["skipped"]
+    assert skipped["path"] == "huge.md"
+    assert "not indexed" in skipped["why"]
+
+
+def test_a_note_that_was_too_large_is_indexed_for_good_once_it_is_small(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
+    with EnhancedStore(plain_store.root, settings) as store:
+        write("a.md", "plum " * 5000)
+        assert store.sync().added == []
+        write("a.md", "plum")
+        for _ in range(3):
+            store.sync()
+            assert found(store, "plum") == ["a"]
+        assert store.stats()["skipped"] == []
+
+
+def test_a_note_too_large_to_index_is_so_whoever_writes_it(plain_store: EnhancedStore) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
+    with EnhancedStore(plain_store.root, settings) as store:
+        saved = store.create("a", "plum " * 5000)
+        assert any("index" in warning for warning in saved.warnings)
+        before = found(store, "plum")
+        store.sync()
+        assert found(store, "plum") == before == []
+        assert store.read("a").content.startswith("plum")
+
+
+def test_a_read_only_store_answers_and_leaves_no_trace(vault: Path, write: Write) -> None:
+    write("a.md", "plum [[b]]")
+    write("b.md", "---\ntags: [x]\n---\npear")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*") if path.is_file()}
+    with EnhancedStore(vault, PLAIN, read_only=True) as store:
+        store.sync()
+        assert found(store, "plum") == ["a"]
+        assert store.read("b").backlinks == ("a",)
+        assert store.list(filter=Filter.of(tags=["x"])).total == 1
+        for change in (
+            lambda: store.create("c", "x"),
+            lambda: store.update("a", append="x"),
+            lambda: store.change_tags("a", {"x": True}),
+            lambda: store.move("a", "c"),
+            lambda: store.delete("a"),
+            lambda: store.undo("a"),
+            lambda: store.write_text("a", "x", if_sha256="0" * 64),
+        ):
+            with pytest.raises(ReadOnly):
+                change()
+        write("c.md", "quince")
+        store.sync()
+        assert found(store, "quince") == ["c"]
+        (vault / "c.md").unlink()
+        assert vault not in store.step.index.path.parents
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*") if path.is_file()} == before
+
+
+def on_a_disk_that_may_not_be_written(vault: Path, work: Callable[[], str]) -> str:
+    """Do `work` as somebody to whom nothing in the vault belongs. Root may write everywhere, so it becomes nobody."""
+    folders = [vault, *(path for path in vault.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    if os.geteuid() != 0:
+        try:
+            return work()
+        finally:
+            for folder in folders:
+                folder.chmod(0o755)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(writing, work().encode())
+        except BaseException as error:
+            os.write(writing, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
+def test_a_vault_on_a_disk_that_cannot_be_written_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        (Path(folder) / "cache").mkdir()
+        (Path(folder) / "cache").chmod(0o777)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(Path(folder) / "cache"))
+        vault = Path(folder) / "vault"
+        vault.mkdir()
+        (vault / "a.md").write_text("plum")
+
+        def work() -> str:
+            with EnhancedStore(vault, PLAIN) as store:
+                store.sync()
+                with pytest.raises(ReadOnly):
+                    store.create("b", "pear")
+                return f"{found(store, 'plum')} {store.stats()['read_only']} {store.doctor()}"
+
+        assert on_a_disk_that_may_not_be_written(vault, work) == "['a'] True ()"
+        assert os.listdir(vault) == ["a.md"]
+        assert list((Path(folder) / "cache").rglob("index.db"))
+
+
+def test_a_vault_that_went_away_is_not_an_empty_one(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    """The disk was unplugged: nothing is made in its place, and nobody is told that there are no notes."""
+    write("a.md", "plum")
+    plain_store.sync()
+    vault.rename(vault.parent / "unplugged")
+    for asked in (
+        lambda: plain_store.search("plum", mode="text"),
+        lambda: plain_store.list(),
+        lambda: plain_store.sync(),
+        lambda: plain_store.state(),
+    ):
+        try:
+            answer = asked()
+        except SimplememError:
+            continue
+        state = getattr(answer, "index", answer)
+        assert getattr(state, "state", "") != "ready"
+    with pytest.raises(SimplememError):
+        plain_store.create("b", "pear")
+    assert not vault.exists()
+    (vault.parent / "unplugged").rename(vault)
+    plain_store.sync()
+    assert found(plain_store, "plum") == ["a"]
+
+
+def test_searching_a_vault_that_looks_empty_deletes_nothing_from_the_index(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    for k in range(40):
+        write(f"notes/n{k}.md", f"plum {k}")
+    plain_store.sync()
+    shutil.move(vault / "notes", vault.parent / "unmounted")
+    assert plain_store.sync().doubted == 40
+    for _ in range(5):
+        assert found(plain_store, "plum") == []  # what cannot be read is not shown
+    assert plain_store.state().notes == 40
+    assert plain_store.state().state == "partial"
+    shutil.move(vault.parent / "unmounted", vault / "notes")
+    assert plain_store.sync().changed() == set()
+    assert len(found(plain_store, "plum")) == 40

@@ -1,0 +1,256 @@
+"""Several threads, several stores, several processes on one vault: nobody loses anything, and all see the same."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import AlreadyExists, Conflict, NotFound, SimplememError
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
+
+
+def found(store: EnhancedStore, query: str, mode: str = "text") -> set[str]:
+    return {hit.name for hit in store.search(query, mode=mode, limit=100).hits}
+
+
+def errors(store: EnhancedStore) -> list[str]:
+    return [finding.message for finding in store.doctor() if finding.level == "error"]
+
+
+def all_at_once(*work: Callable[[], None]) -> list[BaseException]:
+    """Run all in threads of their own, and give what they raised."""
+    raised: list[BaseException] = []
+
+    def run(one: Callable[[], None]) -> None:
+        try:
+            one()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+def test_threads_that_append_to_one_note_lose_no_line(vault: Path) -> None:
+    with EnhancedStore(vault, PLAIN) as store:
+        store.create("a", "start")
+
+        def append(k: int) -> Callable[[], None]:
+            def work() -> None:
+                for j in range(15):
+                    store.update("a", append=f"line {k}.{j}")
+
+            return work
+
+        assert all_at_once(*(append(k) for k in range(4))) == []
+        lines = store.read("a").content.split("\n")
+        assert sorted(lines) == sorted(["", "start", *(f"line {k}.{j}" for k in range(4) for j in range(15))])
+        assert len(store.history("a", limit=100)) == 61
+        assert errors(store) == []
+
+
+def test_of_threads_that_change_one_reading_exactly_one_wins(vault: Path) -> None:
+    with EnhancedStore(vault, PLAIN) as store:
+        read = store.create("a", "start")
+        raised = all_at_once(*(lambda k=k: store.update("a", content=f"{k}", if_sha256=read.sha256) for k in range(6)))
+        assert [type(error) for error in raised] == [Conflict] * 5
+        raised = all_at_once(*(lambda k=k: store.create("b", f"{k}") for k in range(6)))
+        assert [type(error) for error in raised] == [AlreadyExists] * 5
+
+
+def test_threads_read_write_search_and_an_editor_saves_all_at_once(vault: Path) -> None:
+    """The errors that may come are ours, and in the end the index is what a rebuilt one would be."""
+    store = EnhancedStore(vault, Settings.model_validate({"write": {"durability": "fast"}}))
+    store.start()
+    assert store.wait_until_settled()
+
+    def work(seed: int) -> Callable[[], None]:
+        chance = random.Random(seed)
+        names = [f"t{k}" for k in range(6)]
+        actions: list[Callable[[str], object]] = [
+            lambda name: store.create(name, f"plum {seed} [[{chance.choice(names)}]]", overwrite=True),
+            lambda name: store.update(name, append=f"line {chance.random()}"),
+            lambda name: store.change_tags(name, {f"k{seed}": "v"}),
+            lambda name: store.delete(name),
+            lambda name: store.move(name, chance.choice(names)),
+            lambda name: store.undo(name),
+            lambda name: store.search("plum line"),
+            lambda name: store.read(name),
+            lambda name: store.context("plum line"),
+            lambda name: store.backlinks(name),
+            lambda name: (store.list(), store.stats(), store.state(), store.inspect(), store.tags(), store.names()),
+            lambda name: (vault / f"{name}.md").write_text(f"by hand {chance.random()} plum"),
+            lambda name: (vault / f"{name}.md").unlink(missing_ok=True),
+        ]
+
+        def run() -> None:
+            for _ in range(60):
+                with contextlib.suppress(SimplememError):
+                    chance.choice(actions)(chance.choice(names))
+
+        return run
+
+    with store:
+        assert all_at_once(*(work(seed) for seed in range(4))) == []
+        store.sync()
+        assert {path.stem for path in vault.glob("*.md")} == {item.name for item in store.list().items}
+    with EnhancedStore(vault, store.settings) as after:
+        after.sync()
+        assert errors(after) == []
+
+
+def test_what_one_store_writes_another_sees_at_once(vault: Path) -> None:
+    with EnhancedStore(vault, PLAIN) as one, EnhancedStore(vault, PLAIN) as two:
+        one.create("a", "plum")
+        assert found(two, "plum") == {"a"}
+        two.update("a", content="pear [[b]]")
+        two.create("b", "quince")
+        assert found(one, "plum") == set()
+        assert one.read("b").backlinks == ("a",)
+        one.move("b", "c")
+        assert two.read("a").links[0].target == "c"
+        two.delete("c")
+        with pytest.raises(NotFound):
+            one.read("c")
+        assert found(one, "quince") == set()
+        assert errors(one) == errors(two) == []
+
+
+def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A note goes and another comes while a scan is between reading the index and believing that the first is gone."""
+    with EnhancedStore(vault, PLAIN) as scanning, EnhancedStore(vault, PLAIN) as busy:
+        scanning.create("keep", "fig")
+        scanning.create("gone", "plum")
+        (vault / "gone.md").unlink()
+        reconcile = scanning.step.rows._reconcile
+
+        def meanwhile(*args: object, **kwargs: object) -> object:
+            monkeypatch.undo()
+            busy.sync()
+            busy.create("fresh", "quince")
+            return reconcile(*args, **kwargs)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(scanning.step.rows, "_reconcile", meanwhile)
+        scanning.sync()
+        assert found(scanning, "quince") == {"fresh"}
+        assert found(scanning, "plum") == set()
+        assert errors(scanning) == []
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.errors import SimplememError
+from simplemem.store import EnhancedStore
+
+root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
+with EnhancedStore(root, settings) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for k in range(count):
+        store.create(f"{me}/n{k}", f"plum of {me}, number {k}, see [[shared]]")
+        store.update("shared", append=f"{me} {k}")
+        assert f"{me}/n{k}" in {hit.name for hit in store.search(f"{me} number {k}", mode="text", limit=100).hits}
+    print("done", flush=True)
+"""
+
+
+def test_processes_on_one_vault_lose_nothing_and_agree(vault: Path) -> None:
+    with EnhancedStore(vault, PLAIN) as store:
+        store.create("shared", "start")
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(vault), name, "12"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )
+            for name in ("ada", "bo")
+        ]  # fmt: skip
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for k in range(12):
+            store.update("shared", append=f"me {k}")
+            store.search("plum")
+        for process in processes:
+            out, err = process.communicate(timeout=60)
+            assert out == "done\n", err
+        lines = set(store.read("shared").content.split("\n"))
+        assert lines >= {f"{name} {k}" for name in ("ada", "bo", "me") for k in range(12)}
+        assert found(store, "plum") == {f"{name}/n{k}" for name in ("ada", "bo") for k in range(12)}
+        assert errors(store) == []
+
+
+KILLED = """
+import sys, os
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
+with store.step.index.database.writing() as db:
+    db.execute("DELETE FROM notes").fetchall()
+    print("in the middle", flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_process_killed_while_it_wrote_to_the_index_leaves_it_as_it_was(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        done = subprocess.run([sys.executable, "-c", KILLED, str(vault)], capture_output=True, text=True, check=False)
+        assert done.stdout == "in the middle\n", done.stderr
+        assert done.returncode == -9
+        assert found(store, "plum") == {"a"}
+        store.create("b", "plum")
+        assert found(store, "plum") == {"a", "b"}
+        assert errors(store) == []
+
+
+def test_a_store_can_be_closed_twice_and_from_within_its_background(vault: Path) -> None:
+    store = EnhancedStore(vault, PLAIN)
+    store.start()
+    store.start()
+    store.close()
+    store.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("simplemem")]
+
+
+def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for k in range(2000):
+        (vault / f"n{k}.md").write_text(f"# Note {k}\n\n" + "Some words about harbour cranes and boats.\n\n" * 12)
+    store = EnhancedStore(vault, PLAIN)
+    store.start()
+    while store.state().notes == 0:
+        assert not store.wait_until_settled(0.005)
+    store.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("simplemem")]
+    assert caplog.records == []
+    with EnhancedStore(vault, PLAIN) as again:
+        assert 0 < again.state().notes < 2000
+        assert again.state().state == "indexing"  # and says that it does not know the whole vault
+        again.sync()
+        assert again.state().notes == 2000

@@ -1,0 +1,586 @@
+"""Every change is on the disk, in the index and in the history before it is acknowledged, and touches nothing else."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.errors import (
+    AlreadyExists,
+    Ambiguous,
+    Conflict,
+    Invalid,
+    NotFound,
+    SimplememError,
+    TooLong,
+    Unreadable,
+)
+from simplemem.memory import Filter
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+NEVER_READ = "0" * 64
+ODD = "\ufeff---\r\n# mine\r\nzeta: 'q'   # why\r\ntags: [a,  b]\r\nalpha: 1\r\n---\r\n\r\nFirst line\r\nlast line"
+
+
+def found(store: EnhancedStore, query: str) -> list[str]:
+    return [hit.name for hit in store.search(query, mode="text", limit=50).hits]
+
+
+def errors(store: EnhancedStore) -> list[str]:
+    return [finding.message for finding in store.doctor() if finding.level == "error"]
+
+
+# -- create
+
+
+def test_a_created_memory_is_a_file_found_at_once(plain_store: EnhancedStore, vault: Path) -> None:
+    saved = plain_store.create(
+        "ideas/tea", "Oolong first.", {"title": "Tea", "tags": {"status": "done", "todo": True}, "rating": 5}
+    )
+    text = (vault / "ideas/tea.md").read_text()
+    memory = plain_store.read("ideas/tea")
+    assert memory.content == "Oolong first.\n"
+    assert (memory.title, memory.frontmatter["rating"]) == ("Tea", 5)
+    assert set(memory.tags) == {"status/done", "todo"}
+    assert memory.tag_map == saved.tag_map == {"status": "done", "todo": True}
+    assert memory.created == memory.modified
+    assert text.startswith("---\ntitle: Tea\ntags:\n  - status/done\n  - todo\n")
+    assert memory.sha256 == saved.sha256
+    assert (saved.changed, saved.previous_sha256, saved.warnings) == (True, None, ())
+    assert found(plain_store, "oolong") == ["ideas/tea"]
+    assert errors(plain_store) == []
+
+
+def test_a_name_that_is_taken_is_not_overwritten_unless_asked(plain_store: EnhancedStore, vault: Path) -> None:
+    plain_store.create("a", "one")
+    with pytest.raises(AlreadyExists) as refused:
+        plain_store.create("a", "two")
+    assert refused.value.details["current_sha256"] == plain_store.read("a").sha256
+    assert plain_store.read("a").content == "one\n"
+    saved = plain_store.create("a", "two", overwrite=True)
+    assert found(plain_store, "two") == ["a"]
+    assert found(plain_store, "one") == []
+    plain_store.undo(saved.version)
+    assert plain_store.read("a").content == "one\n"
+
+
+def test_a_name_that_differs_only_in_case_is_taken(plain_store: EnhancedStore) -> None:
+    plain_store.create("Ideas/Tea", "one")
+    with pytest.raises(AlreadyExists):
+        plain_store.create("ideas/tea", "two")
+
+
+def test_a_note_that_only_the_disk_knows_is_there_all_the_same(plain_store: EnhancedStore, write: Write) -> None:
+    write("links.md", "[[made by hand]]")
+    plain_store.sync()
+    write("made by hand.md", "by hand")
+    with pytest.raises(AlreadyExists):
+        plain_store.create("made by hand", "ours")
+    plain_store.create("made by hand", "ours", overwrite=True)
+    assert [link.resolved for link in plain_store.read("links").links] == [True]
+    assert plain_store.read("made by hand").backlinks == ("links",)
+    assert errors(plain_store) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a/../../x", "a\0b", "CON", "a//b", ".hidden", "", " ", "a/.", "x" * 300, "a:b"]
+)
+def test_a_name_that_cannot_be_a_file_everywhere_makes_none(plain_store: EnhancedStore, vault: Path, name: str) -> None:
+    before = sorted(vault.parent.rglob("*.md"))
+    with pytest.raises((Invalid, TooLong)):
+        plain_store.create(name, "text")
+    assert sorted(vault.parent.rglob("*.md")) == before
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"": "x"}, {"a\nb": "x"}, {"tags": {"": "x"}}, {"x": "\ud800"}, {"x": object()}, {"x": {"y": object()}}],
+)
+def test_metadata_that_cannot_be_written_makes_no_note(
+    plain_store: EnhancedStore, vault: Path, metadata: dict[str, Any]
+) -> None:
+    with pytest.raises(SimplememError):
+        plain_store.create("a", "text", metadata)
+    assert list(vault.glob("*.md")) == []
+
+
+def test_metadata_of_every_kind_reads_back_as_it_was_given(plain_store: EnhancedStore) -> None:
+    given = {
+        "yes": "yes", "no": False, "number": "12", "count": 12, "share": 0.5, "colon": "a: b", "hash": "a # b",
+        "quote": "it's \"so\"", "lines": "one\ntwo\n", "list": ["a", "- b", "[c]"], "link": "[[Ada]]",
+        "date": "2026-01-24", "empty": "", "bang": "!tag", "star": "*x", "pct": "%x", "日本": "語", "null": "null",
+    }  # fmt: skip
+    plain_store.create("a", "text", given)
+    memory = plain_store.read("a")
+    assert {key: memory.frontmatter[key] for key in given} == given
+    assert memory.problem is None
+
+
+def test_a_day_given_as_created_is_kept(plain_store: EnhancedStore) -> None:
+    plain_store.create("a", "x", {"created": "2020-02-02"})
+    plain_store.create("b", "x", {"created": datetime.date(2020, 2, 2)})
+    for name in ("a", "b"):
+        assert (plain_store.read(name).created or "").startswith("2020-02-02")
+
+
+def test_content_is_kept_to_the_letter(plain_store: EnhancedStore) -> None:
+    for k, content in enumerate(
+        ["  indented\n", "a\u2028b\x0cc\n", "---\nnot: header\n---\n", "tab\tend \n", "é\n\n\n"]
+    ):
+        plain_store.create(f"n{k}", content)
+        assert plain_store.read(f"n{k}").content == content
+
+
+def test_a_new_note_steals_no_link_from_another(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("far/Ada.md", "the first Ada")
+    write("diary.md", "I met [[Ada]] and `[[Ada]]`.")
+    plain_store.sync()
+    saved = plain_store.create("Ada", "another Ada")
+    assert plain_store.read("diary").links[0].target == "far/Ada"
+    assert "`[[Ada]]`" in (vault / "diary.md").read_text()
+    assert any("diary" in warning for warning in saved.warnings)
+    assert errors(plain_store) == []
+
+
+# -- update
+
+
+def test_replacing_the_content_keeps_the_header_to_the_byte(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", ODD)
+    saved = plain_store.update("a", content="Second\nthird")
+    header = ODD[: ODD.index("First")]
+    assert (vault / "a.md").read_bytes().decode() == header + "Second\r\nthird"
+    assert saved.changed
+    assert found(plain_store, "second") == ["a"]
+    assert found(plain_store, "first") == []
+
+
+def test_appending_and_editing_touch_no_other_byte(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("a.md", ODD)
+    plain_store.update("a", append="more")
+    assert (vault / "a.md").read_bytes().decode() == ODD + "\r\nmore\r\n"
+    plain_store.update("a", edits=[{"old": "First", "new": "Premier"}, {"old": "last line\nmore", "new": "end"}])
+    assert (vault / "a.md").read_bytes().decode() == ODD.replace("First", "Premier").replace("last line", "end\r\n")
+
+
+def test_of_several_edits_all_are_made_or_none(plain_store: EnhancedStore) -> None:
+    saved = plain_store.create("a", "one two two three")
+    for edits, why in (
+        ([{"old": "one", "new": "1"}, {"old": "nowhere", "new": "x"}], "does not stand"),
+        ([{"old": "one", "new": "1"}, {"old": "two", "new": "x"}], "2 times"),
+        ([{"old": "", "new": "x"}], "no text"),
+        ([{"old": "one"}], "needs"),
+    ):
+        with pytest.raises(Invalid, match=why):
+            plain_store.update("a", edits=edits)  # type: ignore[arg-type]
+    assert plain_store.read("a").sha256 == saved.sha256
+
+
+def test_an_edit_that_finds_nothing_names_the_nearest_line(plain_store: EnhancedStore) -> None:
+    plain_store.create("a", "The crane was repaired in spring.\nAnother line.")
+    with pytest.raises(Invalid) as refused:
+        plain_store.update("a", edits=[{"old": "The crane was repaird in spring", "new": "x"}])
+    assert "The crane was repaired in spring." in refused.value.hint
+
+
+def test_metadata_is_merged_key_by_key_and_null_takes_a_key_away(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", ODD)
+    plain_store.update("a", metadata={"alpha": 2, "new": ["x"], "zeta": None})
+    text = (vault / "a.md").read_bytes().decode()
+    assert text.startswith("\ufeff---\r\n# mine\r\n")
+    assert "tags: [a,  b]\r\nalpha: 2\r\n" in text
+    assert "zeta" not in text
+    assert text.endswith("---\r\n\r\nFirst line\r\nlast line")
+    assert dict(plain_store.read("a").frontmatter) == {"tags": ["a", "b"], "alpha": 2, "new": ["x"]}
+
+
+def test_metadata_and_content_change_in_one_write(plain_store: EnhancedStore) -> None:
+    plain_store.create("a", "one", {"title": "One"})
+    plain_store.update("a", content="two", metadata={"title": "Two"})
+    memory = plain_store.read("a")
+    assert (memory.title, memory.content) == ("Two", "two\n")
+    assert len(plain_store.history("a")) == 2
+
+
+def test_a_key_is_found_whatever_its_case(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "---\nTitle: One\n---\nx\n")
+    plain_store.update("a", metadata={"title": "Two"})
+    assert dict(plain_store.read("a").frontmatter) == {"Title": "Two"}
+
+
+def test_our_changes_stamp_modified_where_the_note_has_it_and_nowhere_else(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("with.md", "---\nmodified: 2020-01-01T00:00:00\n---\nx\n")
+    write("offset.md", "---\nmodified: 2020-01-01T00:00:00Z\n---\nx\n")
+    write("without.md", "x\n")
+    plain_store.sync()
+    assert plain_store.read("with").frontmatter["modified"] == "2020-01-01T00:00:00"  # indexing stamps nothing
+    for name in ("with", "offset", "without"):
+        plain_store.update(name, append="y", metadata={"modified": "1999-01-01"})
+    assert str(plain_store.read("with").frontmatter["modified"]) > "2026"
+    assert str(plain_store.read("offset").frontmatter["modified"]).endswith("Z")
+    assert (vault / "without.md").read_text() == "x\ny\n"
+
+
+def test_a_change_that_changes_nothing_is_no_change(plain_store: EnhancedStore, vault: Path) -> None:
+    plain_store.create("a", "one", {"modified": "x"})
+    before = (vault / "a.md").stat()
+    saved = plain_store.update("a", content="one\n")
+    assert not saved.changed
+    assert (vault / "a.md").stat().st_mtime_ns == before.st_mtime_ns
+    assert len(plain_store.history("a")) == 1
+
+
+@pytest.mark.parametrize(
+    "wanted", [{}, {"content": "a", "append": "b"}, {"append": "b", "edits": []}, {"edits": []}, {"metadata": {}}]
+)
+def test_what_to_change_must_be_said_once(plain_store: EnhancedStore, wanted: dict[str, Any]) -> None:
+    plain_store.create("a", "one")
+    with pytest.raises(Invalid):
+        plain_store.update("a", **wanted)
+
+
+def test_a_text_too_long_is_refused_before_it_is_written(plain_store: EnhancedStore) -> None:
+    huge = "x" * (10 * 1024 * 1024 + 1)
+    saved = plain_store.create("a", "one")
+    with pytest.raises(TooLong):
+        plain_store.create("b", huge)
+    for wanted in ({"content": huge}, {"append": huge}, {"edits": [{"old": "one", "new": huge}]}):
+        with pytest.raises(TooLong):
+            plain_store.update("a", **wanted)  # type: ignore[arg-type]
+    assert plain_store.read("a").sha256 == saved.sha256
+
+
+# -- hashes, conflicts, repetitions
+
+
+CHANGES: dict[str, Callable[[EnhancedStore, str | None], Any]] = {
+    "content": lambda s, sha: s.update("a", content="replaced", if_sha256=sha),
+    "append": lambda s, sha: s.update("a", append="appended", if_sha256=sha),
+    "edits": lambda s, sha: s.update("a", edits=[{"old": "mine", "new": "edited"}], if_sha256=sha),
+    "metadata": lambda s, sha: s.update("a", metadata={"rating": 5}, if_sha256=sha),
+    "tags": lambda s, sha: s.change_tags("a", {"status": "done"}, if_sha256=sha),
+    "delete": lambda s, sha: s.delete("a", if_sha256=sha),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_wrong_hash_is_a_conflict_that_shows_what_is_there_now(
+    plain_store: EnhancedStore, vault: Path, change: str
+) -> None:
+    read = plain_store.create("a", "mine")
+    plain_store.update("a", append="theirs")
+    now = (vault / "a.md").read_bytes()
+    with pytest.raises(Conflict) as conflict:
+        CHANGES[change](plain_store, read.sha256)
+    assert conflict.value.details["current_sha256"] == plain_store.read("a").sha256
+    assert "+theirs" in conflict.value.details["diff"].split("\n")
+    assert conflict.value.hint
+    assert (vault / "a.md").read_bytes() == now
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_hash_nobody_knows_is_a_conflict_too(plain_store: EnhancedStore, change: str) -> None:
+    saved = plain_store.create("a", "mine")
+    with pytest.raises(Conflict) as conflict:
+        CHANGES[change](plain_store, NEVER_READ)
+    assert conflict.value.details["current_sha256"] == saved.sha256
+    assert plain_store.read("a").sha256 == saved.sha256
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_right_hash_lets_a_change_through(plain_store: EnhancedStore, change: str) -> None:
+    saved = plain_store.create("a", "mine")
+    CHANGES[change](plain_store, saved.sha256)
+    assert plain_store.history("a")[0].before == saved.sha256
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_repeated_change_whose_answer_was_lost_succeeds_and_is_made_once(
+    plain_store: EnhancedStore, vault: Path, change: str
+) -> None:
+    read = plain_store.create("a", "mine", {"modified": "x"})
+    CHANGES[change](plain_store, read.sha256)
+    files = {path: path.read_bytes() for path in vault.glob("*.md")}
+    versions = len(plain_store.history("a"))
+    CHANGES[change](plain_store, read.sha256)
+    assert {path: path.read_bytes() for path in vault.glob("*.md")} == files
+    assert len(plain_store.history("a")) == versions
+
+
+def test_a_repeated_create_and_move_succeed(plain_store: EnhancedStore) -> None:
+    first = plain_store.create("a", "one", {"tags": ["x"]})
+    again = plain_store.create("a", "one", {"tags": ["x"]})
+    assert (again.sha256, again.changed) == (first.sha256, False)
+    moved = plain_store.move("a", "b")
+    assert plain_store.move("a", "b").name == moved.name == "b"
+    assert len(plain_store.history()) == 2
+
+
+def test_a_change_without_a_hash_is_made_on_what_is_there_now(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    plain_store.create("a", "mine")
+    file = vault / "a.md"
+    file.write_text(file.read_text() + "by hand\n")
+    plain_store.update("a", append="appended")
+    plain_store.change_tags("a", {"x": True})
+    assert plain_store.read("a").content == "mine\nby hand\nappended\n"
+
+
+def test_a_whole_text_replaced_blindly_is_in_the_history(plain_store: EnhancedStore, vault: Path) -> None:
+    plain_store.create("a", "mine")
+    (vault / "a.md").write_text("written by hand\n")
+    saved = plain_store.update("a", content="replaced")
+    assert plain_store.history("a")[0].before == saved.previous_sha256
+    plain_store.undo(saved.version)
+    assert (vault / "a.md").read_text() == "written by hand\n"
+
+
+def test_a_file_is_put_in_place_as_an_editor_saves_it(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("a.md", ODD)
+    read = plain_store.read("a")
+    saved = plain_store.write_text("a", ODD.replace("alpha: 1", "alpha: 2"), if_sha256=read.sha256)
+    assert (vault / "a.md").read_bytes().decode() == ODD.replace("alpha: 1", "alpha: 2")
+    with pytest.raises(Conflict):
+        plain_store.write_text("a", "x", if_sha256=read.sha256)
+    assert plain_store.read("a").sha256 == saved.sha256
+
+
+# -- tags in three notations
+
+
+@pytest.mark.parametrize(
+    ("header", "after"),
+    [
+        ("tags:\n  - todo\n  - status/open\n", "tags:\n  - todo\n  - status/done\n  - new\n"),
+        ("tags: [todo, status/open]\n", "tags: [todo, status/done, new]\n"),
+        ("tags:\n  todo: true\n  status: open\n", "tags:\n  todo: true\n  status: done\n  new: true\n"),
+    ],
+)
+def test_a_note_keeps_the_notation_of_its_tags(
+    plain_store: EnhancedStore, write: Write, vault: Path, header: str, after: str
+) -> None:
+    write("a.md", f"---\n# mine\n{header}other: x\n---\nbody\n")
+    saved = plain_store.change_tags("a", {"status": "done", "new": True})
+    assert (vault / "a.md").read_text() == f"---\n# mine\n{after}other: x\n---\nbody\n"
+    assert saved.tag_map == plain_store.read("a").tag_map == {"todo": True, "status": "done", "new": True}
+    for wanted in ({"status": "done"}, {"todo": ""}, {"new": ""}):
+        assert plain_store.list(filter=Filter.of(tags=wanted)).total == 1
+    assert plain_store.list(filter=Filter.of(tags={"status": "open"})).total == 0
+
+
+@pytest.mark.parametrize("header", ["tags:\n  - todo\n  - status/open\n", "tags:\n  todo: true\n  status: open\n"])
+@pytest.mark.parametrize("request_", [{"todo": None, "status": None}, '{"todo": null, "status": null}'])
+def test_null_takes_a_tag_away(plain_store: EnhancedStore, write: Write, header: str, request_: Any) -> None:
+    write("a.md", f"---\n{header}---\nbody\n")
+    assert plain_store.change_tags("a", request_).tags == ()
+    assert plain_store.read("a").content == "body\n"
+    assert plain_store.tags() == {}
+
+
+def test_a_tag_that_is_not_there_is_taken_away_without_a_change(plain_store: EnhancedStore) -> None:
+    plain_store.create("a", "x", {"tags": ["keep"]})
+    assert not plain_store.change_tags("a", {"other": None}).changed
+    with pytest.raises(Invalid):
+        plain_store.change_tags("a", {})
+
+
+def test_tags_in_metadata_merge_as_a_map_and_replace_as_a_list(plain_store: EnhancedStore) -> None:
+    plain_store.create("a", "x", {"tags": ["one", "two"]})
+    plain_store.update("a", metadata={"tags": {"one": None, "three": True}})
+    assert set(plain_store.read("a").tags) == {"two", "three"}
+    plain_store.update("a", metadata={"tags": ["four"]})
+    assert plain_store.read("a").tags == ("four",)
+    plain_store.update("a", metadata={"tags": None})
+    assert plain_store.read("a").tags == ()
+
+
+# -- notes that must not be rewritten
+
+
+BROKEN = [
+    "---\ntitle: [\n---\nbody plum\n",
+    "---\na: &x 1\nb: *x\n---\nbody plum\n",
+    "---\na: 1\na: 2\n---\nbody plum\n",
+]
+
+
+@pytest.mark.parametrize("text", [*BROKEN, b"---\ntitle: x\n---\nbody plum caf\xe9\n", b"\xff\xfeplum"])
+def test_a_note_that_cannot_be_read_whole_is_served_and_never_rewritten(
+    plain_store: EnhancedStore, write: Write, vault: Path, text: str | bytes
+) -> None:
+    file = write("a.md", text)
+    before = file.read_bytes()
+    plain_store.sync()
+    memory = plain_store.read("a")
+    assert memory.problem
+    for change in ("content", "append", "metadata", "tags"):
+        with pytest.raises(Unreadable) as refused:
+            CHANGES[change](plain_store, None)
+        assert refused.value.hint or "line" in refused.value.details or refused.value.message
+    assert file.read_bytes() == before
+    assert "a" in {item.name for item in plain_store.list().items}
+    assert [problem["path"] for problem in plain_store.stats()["problems"]] == ["a.md"]
+
+
+def test_a_broken_note_can_be_moved_deleted_and_brought_back_as_it_is(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", BROKEN[0])
+    plain_store.sync()
+    plain_store.move("a", "b")
+    assert (vault / "b.md").read_text() == BROKEN[0]
+    deleted = plain_store.delete("b")
+    plain_store.undo(deleted.version)
+    assert (vault / "b.md").read_text() == BROKEN[0]
+
+
+# -- move, delete, undo
+
+
+def test_a_move_takes_links_words_and_history_along(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("a.md", "---\naliases: [Al]\n---\nplum, see [[b]]\n")
+    write("b.md", "[[a]], [[a|A]], ![[a#^x]], [md](a.md), `[[a]]`, [[Al]]\n")
+    plain_store.sync()
+    moved = plain_store.move("a", "deep/er/c")
+    assert (moved.name, moved.previous_name, set(moved.rewritten)) == ("deep/er/c", "a", {"b"})
+    assert "`[[a]]`" in (vault / "b.md").read_text()
+    links = plain_store.read("b").links
+    assert [link.target for link in links if link.resolved] == ["deep/er/c"] * 4
+    assert found(plain_store, "plum") == ["deep/er/c"]
+    assert plain_store.read("c").backlinks == ("b",)
+    assert {entry.op for entry in plain_store.history("deep/er/c")} >= {"move"}
+    assert errors(plain_store) == []
+    plain_store.undo(moved.version)
+    assert (vault / "b.md").read_text() == "[[a]], [[a|A]], ![[a#^x]], [md](a.md), `[[a]]`, [[Al]]\n"
+    assert found(plain_store, "plum") == ["a"]
+    assert errors(plain_store) == []
+
+
+def test_a_move_onto_another_note_is_refused_as_such(plain_store: EnhancedStore, vault: Path) -> None:
+    plain_store.create("a", "one")
+    plain_store.create("b", "two [[a]]")
+    before = {path.name: path.read_bytes() for path in vault.glob("*.md")}
+    with pytest.raises(AlreadyExists):
+        plain_store.move("a", "b")
+    with pytest.raises(Invalid):
+        plain_store.move("a", "a")
+    assert {path.name: path.read_bytes() for path in vault.glob("*.md")} == before
+    assert errors(plain_store) == []
+
+
+def test_a_move_to_a_name_that_was_free_only_on_the_disk_is_indexed(plain_store: EnhancedStore, vault: Path) -> None:
+    plain_store.create("a", "plum")
+    plain_store.create("b", "pear")
+    (vault / "b.md").unlink()
+    assert plain_store.move("a", "b").name == "b"
+    assert found(plain_store, "plum") == ["b"]
+    assert found(plain_store, "pear") == []
+    assert errors(plain_store) == []
+
+
+def test_only_the_case_of_a_name_can_be_moved(plain_store: EnhancedStore, vault: Path) -> None:
+    plain_store.create("tea", "oolong")
+    plain_store.create("b", "[[tea]]")
+    plain_store.move("tea", "Tea")
+    assert "Tea.md" in os.listdir(vault)
+    assert found(plain_store, "oolong") == ["Tea"]
+    assert plain_store.read("b").links[0].target == "Tea"
+    assert errors(plain_store) == []
+
+
+def test_a_deleted_memory_is_gone_from_every_answer_and_comes_back_whole(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", ODD)
+    write("b.md", "[[a]] [[a]] plum")
+    plain_store.sync()
+    deleted = plain_store.delete("a")
+    assert (deleted.name, deleted.links_left_unresolved) == ("a", 2)
+    assert found(plain_store, "first last") == []
+    assert plain_store.list().total == 1
+    assert [link.resolved for link in plain_store.read("b").links] == [False, False]
+    with pytest.raises(NotFound):
+        plain_store.read("a")
+    assert errors(plain_store) == []
+    undone = plain_store.undo("a")
+    assert undone.name == "a"
+    assert (vault / "a.md").read_bytes().decode() == ODD
+    assert found(plain_store, "first") == ["a"]
+    assert plain_store.read("a").backlinks == ("b",)
+
+
+def test_an_undo_can_be_undone(plain_store: EnhancedStore) -> None:
+    plain_store.create("a", "one")
+    saved = plain_store.update("a", content="two")
+    undone = plain_store.undo(saved.version)
+    assert plain_store.read("a").content == "one\n"
+    plain_store.undo(undone.version)
+    assert plain_store.read("a").content == "two\n"
+    assert plain_store.read("a", version=plain_store.history("a")[-1].version).content == "one\n"
+
+
+def test_nothing_to_undo_and_an_unknown_version_are_said(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "by hand")
+    for wanted in ("a", "nobody", "v999999"):
+        with pytest.raises(NotFound):
+            plain_store.undo(wanted)
+
+
+def test_a_history_tells_who_did_what_and_why(plain_store: EnhancedStore) -> None:
+    plain_store.create("a", "one", who="claude 1.0", reason="asked to")
+    plain_store.update("a", append="two", who="ada", tool="update_memory")
+    plain_store.create("b", "other")
+    newest, oldest = plain_store.history("a", diff=True)
+    assert (oldest.who, oldest.reason, oldest.op, oldest.tool) == ("claude 1.0", "asked to", "create", "create")
+    assert (newest.who, newest.tool, newest.before) == ("ada", "update_memory", oldest.sha256)
+    assert "+two" in (newest.diff or "")
+    assert "-one" not in (newest.diff or "")
+    assert [entry.name for entry in plain_store.history(limit=1)] == ["b"]
+
+
+# -- whoever listens
+
+
+def test_who_listens_hears_of_every_change_once_it_can_be_found(plain_store: EnhancedStore, write: Write) -> None:
+    heard: list[tuple[frozenset[str], int]] = []
+    plain_store.on_change(lambda names: heard.append((names, len(found(plain_store, "plum")))))
+    plain_store.create("a", "plum")
+    plain_store.update("a", append="x")
+    plain_store.move("a", "b")
+    write("c.md", "plum")
+    plain_store.sync()
+    plain_store.delete("b")
+    assert [names for names, _ in heard] == [{"a"}, {"a"}, {"a", "b"}, {"c"}, {"b"}]
+    assert [count for _, count in heard] == [1, 1, 1, 2, 1]
+
+
+def test_an_ambiguous_name_changes_nothing_and_lists_the_candidates(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("x/Tea.md", "one")
+    write("y/Tea.md", "two")
+    plain_store.sync()
+    for change in (
+        lambda: plain_store.update("tea", append="z"),
+        lambda: plain_store.delete("Tea"),
+        lambda: plain_store.move("tea", "z"),
+        lambda: plain_store.change_tags("[[Tea]]", {"a": True}),
+        lambda: plain_store.read("Tea.md"),
+    ):
+        with pytest.raises(Ambiguous) as refused:
+            change()
+        assert refused.value.details["candidates"] == ["x/Tea", "y/Tea"]
+    assert {path.read_text() for path in vault.rglob("Tea.md")} == {"one", "two"}
