@@ -1,12 +1,13 @@
-# The whole vocabulary: demo, test, lint, bench, docs. Everything runs in its own virtual environment.
+# The whole vocabulary: demo, test, lint, bench, soak, docs. Everything runs in its own virtual environment.
 
-PYTHON ?= python3
-VENV   ?= .venv
-BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PYTHON  ?= python3
+VENV    ?= .venv
+MINUTES ?= 30
+BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench soak docs clean
 
-demo: $(VENV)/.installed            ## set up, index the example vault, and use it
+demo: $(VENV)/.installed            ## set up, and show an agent at work with the example vault
 	@$(BIN)/python docs/demo.py
 
 test: $(VENV)/.installed-dev lint   ## set up, then every check
@@ -21,8 +22,14 @@ lint: $(VENV)/.installed-dev        ## style, types, and the arrows of the house
 bench: $(VENV)/.installed           ## print the figures that docs/performance.md quotes
 	@$(BIN)/python bench/run.py
 
+soak: $(VENV)/.installed-dev        ## the long runs: planted faults, every crash point, and MINUTES (30) of mixed use
+	@$(BIN)/python bench/seeded_bugs.py
+	@$(BIN)/python -m pytest tests/crash
+	@$(BIN)/python bench/soak.py --minutes $(MINUTES)
+
 docs: $(VENV)/.installed            ## write the generated pages again
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/generate_tools.py
 
 $(VENV)/.installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,28 +1,57 @@
-"""Write docs/command-line.md from the program itself: its help, and what it prints in the example vault.
+"""Write what the documentation shows of the program from the program itself.
 
-    python docs/generate.py            write the page
-    python docs/generate.py --check    end with 1 when the page is not what would be written
+    python docs/generate.py            write the pages
+    python docs/generate.py --check    end with 1 when a page is not what would be written
 
-The prose of that page stands below; whatever stands in it between fences was printed by the program. Sessions
-run in a copy of `vault-example/`, which is left alone.
+docs/command-line.md is written whole; its prose stands below. In docs/configuration.md and docs/python-api.md only
+what stands between `<!-- generated: NAME -->` and `<!-- end -->` is. Sessions run in a copy of `vault-example/`, which
+is left alone.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import inspect
+import io
+import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-PAGE = REPOSITORY / "docs" / "command-line.md"
+DOCS = Path(__file__).resolve().parent
+EXAMPLE = DOCS.parent / "vault-example"
 WIDTH = 100
 # When the notes of the example were last touched, where they do not say so themselves.
 _TOUCHED = 1_772_366_400  # 2026-03-01T12:00:00Z
+
+
+def pages() -> dict[Path, str]:
+    """Every page that is generated, wholly or in part, as it should stand."""
+    with Sandbox() as sandbox:
+        written = {DOCS / "command-line.md": command_line(sandbox)}
+        parts = {
+            "settings": settings_table,
+            "example": example_settings,
+            "config": lambda: fenced("console", sandbox.session(["simplemem config"])),
+            "methods": method_tables,
+            "values": value_list,
+            "errors": error_table,
+        }
+        for page in (DOCS / "configuration.md", DOCS / "python-api.md"):
+            written[page] = filled(page.read_text(encoding="utf-8"), parts)
+    return written
+
+
+# ------------------------------------------------------------------ docs/command-line.md
 
 
 @dataclass(frozen=True)
@@ -119,7 +148,14 @@ links, names that collide, headers that cannot be read, stray files. It changes 
 when something is wrong with the index or a file, not for a link that leads nowhere yet. The index itself
 can always be thrown away: `simplemem index --rebuild`, or delete `.simplemem/index.db`.
 """,
-        ("simplemem doctor", "simplemem config --example | head -6"),
+        ("simplemem doctor",),
+    ),
+    Part(
+        "Set it up",
+        """
+What can be set, and where, is told in [configuration.md](configuration.md). `simplemem config` shows
+what is in force; `simplemem config --example` prints a settings file to begin with.
+""",
     ),
     Part(
         "Completion in the shell",
@@ -145,22 +181,16 @@ COMMANDS = (
 )
 
 
-def page() -> str:
-    """The whole page, as it should stand in docs/command-line.md."""
+def command_line(sandbox: Sandbox) -> str:
+    """The whole page of the command line."""
     lines = [INTRODUCTION.strip(), ""]
-    with Sandbox() as sandbox:
-        for part in PARTS:
-            lines += [f"## {part.heading}", "", part.prose.strip(), ""]
-            if part.session:
-                lines += [*fenced("console", sandbox.session(part.session)), ""]
-        lines += ["## Every command", "", *fenced("console", sandbox.session(["simplemem --help"])), ""]
-        for name in COMMANDS:
-            lines += [
-                f"### simplemem {name}",
-                "",
-                *fenced("text", sandbox.printed(f"simplemem {name} --help")),
-                "",
-            ]
+    for part in PARTS:
+        lines += [f"## {part.heading}", "", part.prose.strip(), ""]
+        if part.session:
+            lines += [*fenced("console", sandbox.session(part.session)), ""]
+    lines += ["## Every command", "", *fenced("console", sandbox.session(["simplemem --help"])), ""]
+    for name in COMMANDS:
+        lines += [f"### simplemem {name}", "", *fenced("text", sandbox.printed(f"simplemem {name} --help")), ""]
     return "\n".join(lines)
 
 
@@ -173,24 +203,165 @@ def fenced(kind: str, lines: Iterable[str]) -> list[str]:
     return [f"{fence}{kind}", *inside, fence]
 
 
+# ------------------------------------------------------------------ docs/configuration.md
+
+
+_GENERATED = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
+_SETTING = re.compile(r"# (\w+) = (.+?)\s+# (.+)")
+
+
+def filled(text: str, parts: dict[str, Callable[[], list[str]]]) -> str:
+    """A page with its generated parts written anew."""
+
+    def part(found: re.Match[str]) -> str:
+        lines = "\n".join(parts[found[1]]())
+        return f"<!-- generated: {found[1]} -->\n\n{lines}\n\n<!-- end -->\n"
+
+    return _GENERATED.sub(part, text)
+
+
+def settings_table() -> list[str]:
+    """Every setting: its default and what it may be from the model, what it is for from the example."""
+    from simplemem.config import EXAMPLE_CONFIG, Settings, known_keys
+
+    meanings: dict[str, str] = {}
+    section = ""
+    for line in EXAMPLE_CONFIG.split("\n"):
+        if line.startswith("["):
+            section = line.strip("[]") + "."
+        elif found := _SETTING.fullmatch(line):
+            meanings[section + found[1]] = found[3]
+    rows = []
+    for key in known_keys():
+        model: Any = Settings
+        *sections, name = key.split(".")
+        for each in sections:
+            model = model.model_fields[each].annotation
+        field = model.model_fields[name]
+        default = "" if field.default is None else f"`{json.dumps(field.default)}`"
+        variable = "SIMPLEMEM_" + key.replace(".", "_").upper()
+        rows.append((f"`{key}`", default, _allowed(field.annotation, field.metadata), f"`{variable}`", meanings[key]))
+    return table(("Setting", "Default", "May be", "In the environment", "What it is"), rows)
+
+
+def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
+    """What a setting may be, in words."""
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{each}`" for each in get_args(kind))
+    if kind is bool:
+        return "`true`, `false`"
+    words = {"ge": "at least", "gt": "over", "le": "at most"}
+    limits = [f"{words[name]} {getattr(bound, name):g}" for bound in bounds for name in words if hasattr(bound, name)]
+    if limits:
+        return ", ".join(limits)
+    kinds = get_args(kind) or (kind,)
+    shown = "a path" if Path in kinds else "a number" if int in kinds else "a text"
+    return shown + (", a table" if any(get_origin(each) is dict for each in kinds) else "")
+
+
+def example_settings() -> list[str]:
+    """The settings file that `simplemem config --example` prints."""
+    from simplemem.config import EXAMPLE_CONFIG
+
+    return fenced("toml", EXAMPLE_CONFIG.rstrip("\n").split("\n"))
+
+
+def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """A Markdown table."""
+    return [
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        for row in (heads, ("---",) * len(heads), *rows)
+    ]
+
+
+# ------------------------------------------------------------------ docs/python-api.md
+
+
+SUBJECTS = {
+    "In step with the files": ("sync", "start", "wait_until_settled", "on_change", "state", "close"),
+    "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
+    "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
+    "Earlier versions": ("history", "undo"),
+    "Names and tags": ("resolve", "names", "tags"),
+    "Looking after it": ("stats", "doctor", "inspect"),
+}
+"""The methods of a store, each under what it is about."""
+
+_ASKERS = ("who", "tool", "reason")
+
+
+def method_tables() -> list[str]:
+    """Every method: how it is called, what it gives, and its own words."""
+    from simplemem import EnhancedStore
+
+    lines = []
+    for subject, names in SUBJECTS.items():
+        rows = []
+        for name in names:
+            method = getattr(EnhancedStore, name)
+            rows.append((f"`{_call(name, method)}`", f"`{inspect.signature(method).return_annotation}`", _said(method)))
+        lines += ["", f"### {subject}", "", *table(("Call", "Gives", "What it does"), rows)]
+    return lines[1:]
+
+
+def _call(name: str, method: Callable[..., Any]) -> str:
+    """`read(name, *, section=None)`: without types, and without who asks, which all writes take."""
+    shown = inspect.signature(method)
+    parameters = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for each in shown.parameters.values()
+        if each.name not in ("self", *_ASKERS)
+    ]
+    return name + str(shown.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+
+
+def value_list() -> list[str]:
+    """Every value, its words and its fields."""
+    from simplemem import memory
+
+    kinds = [each for each in vars(memory).values() if isinstance(each, type) and issubclass(each, memory.Value)]
+    rows = []
+    for kind in kinds:
+        if kind is not memory.Value:
+            fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(kind))  # type: ignore[arg-type]
+            rows.append((f"`{kind.__name__}`", _said(kind), fields))
+    return table(("Value", "What it is", "Fields"), rows)
+
+
+def error_table() -> list[str]:
+    """Every error with its code."""
+    from simplemem import errors
+
+    kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)]
+    kinds.remove(errors.SimplememError)
+    return table(("Error", "`code`", "When"), [(f"`{kind.__name__}`", f"`{kind.code}`", _said(kind)) for kind in kinds])
+
+
+def _said(documented: Any) -> str:
+    return " ".join((inspect.getdoc(documented) or "").split())
+
+
+# ------------------------------------------------------------------ the program at work
+
+
 class Sandbox:
-    """A home with a copy of the example vault in it, and a shell that knows nothing of this machine."""
+    """A home with a copy of the example vault in it, and a program that knows nothing of this machine."""
 
     def __init__(self) -> None:
-        self._room = Path(tempfile.mkdtemp())
-        self._vault = self._room / "vault-example"
+        self.room = Path(tempfile.mkdtemp()).resolve()
+        self.vault = self.room / "vault-example"
+        self._program: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Sandbox:
-        shutil.copytree(REPOSITORY / "vault-example", self._vault, ignore=shutil.ignore_patterns(".simplemem"))
-        for path in self._vault.rglob("*"):
-            os.utime(path, (_TOUCHED, _TOUCHED))
-        (self._vault / ".simplemem").mkdir()
+        copy_example(self.vault)
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._room)
+        if self._program is not None:
+            self._program.communicate()
+        shutil.rmtree(self.room)
 
-    def session(self, commands: tuple[str, ...] | list[str]) -> Iterator[str]:
+    def session(self, commands: Iterable[str]) -> Iterator[str]:
         """Commands, each after a prompt, and what they print."""
         for number, command in enumerate(commands):
             if number:
@@ -200,25 +371,8 @@ class Sandbox:
 
     def printed(self, command: str) -> list[str]:
         """What a command prints, on stdout and stderr, without blank lines around it."""
-        env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self._room),
-            "TZ": "UTC",
-            "COLUMNS": str(WIDTH),
-            "TERMINAL_WIDTH": str(WIDTH),
-            "PYTHONUNBUFFERED": "1",  # so that what goes to stderr stands where it would in a terminal
-            "PYTHON": sys.executable,
-            "EDITOR": "true",
-        }
-        done = subprocess.run(
-            ["sh", "-c", f'simplemem() {{ "$PYTHON" -m simplemem "$@"; }}\n{command}'],
-            cwd=self._vault,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        text = done.stdout.decode().replace(str(self._room), "~")
+        shown = self._in_shell(command) if _SHELL.search(_QUOTED.sub("", command)) else self._in_program(command)
+        text = shown.replace(str(self.room), "~")
         if "Traceback (most recent call last)" in text:
             raise RuntimeError(f"{command} broke:\n{text}")
         lines = [line.rstrip() for line in text.split("\n")]
@@ -228,16 +382,90 @@ class Sandbox:
             lines.pop()
         return lines
 
+    def _in_shell(self, command: str) -> str:
+        done = subprocess.run(
+            ["sh", "-c", f'simplemem() {{ "$PYTHON" -m simplemem "$@"; }}\n{command}'],
+            cwd=self.vault,
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        return done.stdout.decode()
+
+    def _in_program(self, command: str) -> str:
+        """One process answers all plain commands: a start for each would cost ten times what they do."""
+        if self._program is None:
+            self._program = subprocess.Popen(
+                [sys.executable, __file__, "--answer"],
+                cwd=self.vault,
+                env=self._environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+            )
+        assert self._program.stdin is not None and self._program.stdout is not None
+        self._program.stdin.write(json.dumps(shlex.split(command)[1:]) + "\n")
+        self._program.stdin.flush()
+        answer = self._program.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{command} ended the program")
+        return str(json.loads(answer))
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.room),
+            "TZ": "UTC",
+            "COLUMNS": str(WIDTH),
+            "TERMINAL_WIDTH": str(WIDTH),
+            "PYTHONUNBUFFERED": "1",  # so that what goes to stderr stands where it would in a terminal
+            "PYTHON": sys.executable,
+            "EDITOR": "true",
+        }
+
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"$`]*\"")
+_SHELL = re.compile(r"[|;&<>$`*?~()]")
+
+
+def copy_example(folder: Path) -> None:
+    """A vault like the example, with the same dates on every machine."""
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".simplemem"))
+    for path in folder.rglob("*"):
+        os.utime(path, (_TOUCHED, _TOUCHED))
+    (folder / ".simplemem").mkdir()
+
+
+def answer() -> None:
+    """Run each command that comes in as a line, and answer with what it printed."""
+    from simplemem.__main__ import main as simplemem
+
+    answers = sys.stdout
+    for line in sys.stdin:
+        sys.argv = ["simplemem", *json.loads(line)]
+        printed = io.BytesIO()
+        screen = io.TextIOWrapper(printed, encoding="utf-8", write_through=True)
+        # `serve --help` is not Typer's, and ends as argparse does.
+        with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen), contextlib.suppress(SystemExit):
+            simplemem()
+        answers.write(json.dumps(printed.getvalue().decode()) + "\n")
+        answers.flush()
+
 
 def main() -> int:
-    written = page()
-    if "--check" in sys.argv[1:]:
-        current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == written
-        if not current:
-            print(f"{PAGE} is not what the program prints now; run: python docs/generate.py", file=sys.stderr)
-        return 0 if current else 1
-    PAGE.write_text(written, encoding="utf-8")
-    return 0
+    if sys.argv[1:] == ["--answer"]:
+        answer()
+        return 0
+    stale = {
+        page: text for page, text in pages().items() if not page.exists() or page.read_text(encoding="utf-8") != text
+    }
+    for page, text in stale.items():
+        if "--check" in sys.argv[1:]:
+            print(f"{page} is not what the program shows now; run: python docs/generate.py", file=sys.stderr)
+        else:
+            page.write_text(text, encoding="utf-8")
+    return 1 if stale and "--check" in sys.argv[1:] else 0
 
 
 if __name__ == "__main__":

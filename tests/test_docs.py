@@ -1,18 +1,41 @@
-"""What the documentation says the program prints is what it prints."""
+"""What the documentation says is so: generated parts are what the program prints, links lead somewhere, commands can be
+typed, and Python runs."""
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
+import inspect
+import re
+import shlex
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import typer.main
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
+import simplemem
 from simplemem.cli.app import app
+from simplemem.cli.clients import client_called
+from simplemem.cli.serve import _parser
+from simplemem.tools.toolsets import choose, profile_called, split_names
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+REPOSITORY = Path(__file__).resolve().parent.parent
+DOCS = REPOSITORY / "docs"
+PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.glob("*.md")])
+WITH_PYTHON = [page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)]
+GENERATED = ("command-line.md", "configuration.md", "python-api.md")
+
+of_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +48,266 @@ def generate() -> ModuleType:
     return module
 
 
-def test_the_page_of_the_command_line_is_what_the_program_prints(generate: ModuleType) -> None:
-    assert (DOCS / "command-line.md").read_text(encoding="utf-8") == generate.page()
+@pytest.fixture(scope="module")
+def generated(generate: ModuleType) -> dict[Path, str]:
+    return generate.pages()
 
 
-def test_the_page_shows_every_command(generate: ModuleType) -> None:
+# ------------------------------------------------------------------ what is generated
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_page_says_what_the_program_says(name: str, generated: dict[Path, str]) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == generated[DOCS / name]
+
+
+def test_every_page_that_is_written_is_compared(generated: dict[Path, str]) -> None:
+    assert {page.name for page in generated} == set(GENERATED)
+
+
+def test_the_page_of_the_command_line_shows_every_command(generate: ModuleType) -> None:
     assert sorted(generate.COMMANDS) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_the_page_of_the_python_api_shows_every_method_of_a_store(generate: ModuleType) -> None:
+    shown = [name for names in generate.SUBJECTS.values() for name in names]
+    there = [name for name, _ in inspect.getmembers(simplemem.EnhancedStore, inspect.isfunction) if name[0] != "_"]
+    assert sorted(shown) == there
+
+
+def test_the_page_of_the_python_api_names_whatever_the_package_offers() -> None:
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    offered = [name for name in simplemem.__all__ if name != "__version__"]
+    assert [name for name in offered if not re.search(rf"\b{name}\b", text)] == []
+
+
+# ------------------------------------------------------------------ links
+
+
+def test_the_map_of_the_docs_leads_to_every_page() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert [page.name for page in DOCS.glob("*.md") if page.name != "index.md" and f"]({page.name})" not in text] == []
+
+
+@of_every_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert [target for target in links_in(page) if not leads_somewhere(target, page)] == []
+
+
+def leads_somewhere(target: str, page: Path) -> bool:
+    path, _, heading = unquote(target).partition("#")
+    file = (page.parent / path).resolve() if path else page
+    return file.is_relative_to(REPOSITORY) and file.exists() and (not heading or heading in anchors_in(file))
+
+
+def links_in(page: Path) -> Iterator[str]:
+    """The links of a page that stay in the repository."""
+    for token in inline_tokens(page):
+        for each in token.children or ():
+            target = str(each.attrGet("href") or each.attrGet("src") or "")
+            if target and not re.match(r"[a-z][a-z0-9+.-]*:", target):
+                yield target
+
+
+def anchors_in(page: Path) -> set[str]:
+    """The headings of a page as a link names them on the forges that show Markdown."""
+    tokens = MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for opening, token in pairwise(tokens):
+        if opening.type == "heading_open":
+            name = re.sub(r"[^\w\- ]", "", token.content.lower()).replace(" ", "-")
+            number = 1
+            anchor = name
+            while anchor in found:
+                anchor, number = f"{name}-{number}", number + 1
+            found.add(anchor)
+    return found
+
+
+def inline_tokens(page: Path) -> list[Token]:
+    tokens = MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+    return [token for token in tokens if token.type == "inline"]
+
+
+# ------------------------------------------------------------------ commands
+
+
+@of_every_page
+def test_every_command_that_is_shown_can_be_typed(page: Path) -> None:
+    refused = {line: refusals(line) for line in commands_in(page)}
+    assert {line: why for line, why in refused.items() if why} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("simplemem seek gas", "no command"),
+        ("simplemem search gas --frobnicate", "--frobnicate"),
+        ("echo hello | simplemem new a --nope", "--nope"),
+        ("VAULT=x simplemem show", "NAME"),
+        ("simplemem search gas --mode guess", "guess"),
+        ("claude mcp add simplemem -- simplemem serve --nope", "--nope"),
+        ("simplemem serve --print-config nobody", "nobody"),
+        ("make coffee", "coffee"),
+    ],
+)
+def test_a_command_that_cannot_be_typed_would_be_noticed(line: str, why: str) -> None:
+    said = refusals(line)
+    assert len(said) == 1 and why in said[0]
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A block of code: what it is said to be, its lines, and the line of the page on which they begin."""
+
+    kind: str
+    lines: list[str]
+    line: int
+
+
+def fences_in(page: Path) -> Iterator[Fence]:
+    for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
+        if token.type == "fence" and token.map is not None:
+            yield Fence(token.info.split(" ")[0].strip(), token.content.split("\n")[:-1], token.map[0] + 1)
+
+
+def commands_in(page: Path) -> Iterator[str]:
+    """What a reader is told to type: in a session what follows the prompt, in a script every line."""
+    for fence in fences_in(page):
+        if fence.kind not in ("console", "sh", "bash", "shell"):
+            continue
+        lines = iter(fence.lines)
+        for line in lines:
+            if fence.kind == "console" and not line.startswith("$ "):
+                continue
+            typed = line.removeprefix("$ ")
+            while not is_whole(typed):
+                typed = typed.removesuffix("\\") + "\n" + next(lines).removeprefix("> ")
+            yield typed
+
+
+def is_whole(typed: str) -> bool:
+    """Whether a shell would run this, or wait for the rest of it."""
+    try:
+        shlex.split(typed, comments=True)
+    except ValueError:
+        return False
+    return not typed.endswith("\\")
+
+
+def simple_commands(line: str) -> Iterator[list[str]]:
+    """The commands of a pipe or a list, without redirections and what is set before them."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words: list[str] = []
+    tokens = iter(lexer)
+    for token in tokens:
+        if re.fullmatch(r"[<>]+&?", token):
+            next(tokens)
+        elif re.fullmatch(r"[();|&]+", token):
+            yield words
+            words = []
+        elif words or not re.match(r"\w+=", token):
+            words.append(token)
+    yield words
+
+
+def refusals(line: str) -> list[str]:
+    """What a shell would be told by the commands of a line that cannot be typed so."""
+    return [said for words in simple_commands(line) if (said := refusal(words)) is not None]
+
+
+def refusal(words: list[str]) -> str | None:
+    """Why this command would be refused as it stands; None for one that would run, or is not ours."""
+    if words[:1] == ["make"]:
+        targets = re.findall(r"^(\w+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        return next((f"no target {word}" for word in words[1:] if word not in targets), None)
+    if "--" in words and Path(words[0]).name != "simplemem":
+        words = words[words.index("--") + 1 :]  # what a client is told to run
+    if words[:2] == ["python", "-m"]:
+        words = words[2:]
+    if not words or Path(words[0]).name != "simplemem":
+        return None
+    return refusal_of_serve(words[2:]) if words[1:2] == ["serve"] else refusal_of_command(words[1:])
+
+
+def refusal_of_command(arguments: list[str]) -> str | None:
+    group: Any = typer.main.get_command(app)
+    usage_error: Any = typer.BadParameter.__base__
+    first = arguments[0] if arguments else "--help"
+    try:
+        if first.startswith("-"):
+            group.make_context("simplemem", arguments or ["--help"])
+            return None
+        if first not in group.commands:
+            return f"no command {first}"
+        context = group.commands[first].make_context(first, arguments[1:])
+    except typer.Exit:
+        return None
+    except usage_error as error:
+        return str(error.format_message())
+    # Where `-word` is a word, the command itself looks for options that are none.
+    given = [word for value in context.params.values() if isinstance(value, (list, tuple)) for word in value]
+    return next((f"no option {word}" for word in given if str(word).startswith("--")), None)
+
+
+def refusal_of_serve(arguments: list[str]) -> str | None:
+    try:
+        asked, unknown = _parser().parse_known_args(arguments)
+        if unknown:
+            return f"no option {unknown[0]}"
+        choose(profile_called(asked.profile), split_names(asked.tools))
+        if asked.print_config:
+            client_called(asked.print_config)
+    except simplemem.SimplememError as error:
+        return error.message
+    except SystemExit as end:
+        return None if not end.code else f"wrong usage: {arguments}"
+    return None
+
+
+# ------------------------------------------------------------------ Python
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+def test_python_that_is_shown_runs_and_prints_what_is_shown(
+    page: Path, generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fences = [fence for fence in fences_in(page) if fence.kind in ("python", "pycon")]
+    for folder in (tmp_path / "notes", Path.home() / "balloons"):  # where the pages say that they have one
+        generate.copy_example(folder)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "docs"}
+    said: list[str] = []
+    for fence in fences:
+        if fence.kind == "python":
+            exec(compile("\n" * fence.line + "\n".join(fence.lines), str(page), "exec"), names)
+            continue
+        shown = doctest.DocTestParser().get_doctest("\n".join(fence.lines) + "\n", {}, page.name, str(page), fence.line)
+        shown.globs = names
+        doctest.DocTestRunner(verbose=False).run(shown, out=said.append, clear_globs=False)
+    assert "".join(said) == ""
+
+
+# ------------------------------------------------------------------ the house and its rules
+
+
+def test_every_file_that_contributors_are_sent_to_is_there() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {path for path in re.findall(r"`([\w./-]+)`", text) if "/" in path and "NAME" not in path}
+    assert len(named) > 10
+    assert sorted(path for path in named if not (REPOSITORY / path).exists()) == []
+
+
+def test_the_changelog_begins_with_the_version_that_is_here() -> None:
+    headings = re.findall(r"^## (\S+)", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == simplemem.__version__
+
+
+def test_a_commit_and_a_push_are_checked_with_what_ci_runs() -> None:
+    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    rules = (REPOSITORY / "Makefile").read_text(encoding="utf-8").split("\n\n")
+    lint, test = (next(rule for rule in rules if rule.startswith(f"{name}:")) for name in ("lint", "test"))
+    assert "lint" in test.split("\n")[0]  # `make test` lints first
+    checks = [line.partition("$(BIN)/")[2] for line in (lint + "\n" + test).split("\n") if line.startswith("\t")]
+    assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == checks

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplemem.errors import SimplememError
+from simplemem.errors import Invalid, SimplememError
 
 if TYPE_CHECKING:
     from simplemem.tools.toolsets import Profile
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--vault", metavar="FOLDER", help="the folder of notes; without it one is found")
+    parser.add_argument("--config", metavar="FILE", help="the settings file of a profile that has its own")
     parser.add_argument("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
     parser.add_argument(
         "--profile", metavar="NAME", help="which tools to show: default, or simplemem for the original's"
@@ -47,7 +49,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--read-only", action="store_true", default=None, help="refuse every write")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
-    parser.add_argument("--print-config", metavar="CLIENT", help="print the lines a client needs, and end")
+    parser.add_argument(
+        "--print-config",
+        metavar="CLIENT",
+        help="print the lines a client needs, and end: claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf",
+    )
     return parser
 
 
@@ -73,7 +79,7 @@ def _serve(asked: argparse.Namespace) -> int:
     tools = choose(profile, split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS")))
     root = _vault(asked, profile)
     flags: dict[str, Any] = {"db": asked.db, "read_only": asked.read_only, "log_level": asked.log_level}
-    settings = load_settings({**profile.settings_for(Path.cwd(), os.environ), **flags}, vault=root)
+    settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     wire = take_standard_streams()
 
     def opening() -> Any:
@@ -86,6 +92,19 @@ def _serve(asked: argparse.Namespace) -> int:
     return serve_stdio(tools, profile.instructions, root, opening, wire, log_level=settings.log_level)
 
 
+def _own_settings(asked: argparse.Namespace, profile: Profile) -> dict[str, Any]:
+    """What the files of another program say, for a profile that stands in its place."""
+    named = Path(asked.config).expanduser() if asked.config else None
+    if profile.settings_for is not None:
+        return profile.settings_for(Path.cwd(), os.environ, named)
+    if named is not None:
+        raise Invalid(
+            f"the profile {profile.name} has no settings file of its own",
+            hint="Settings lie in <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml.",
+        )
+    return {}
+
+
 def _vault(asked: argparse.Namespace, profile: Profile) -> Path:
     from simplemem.config import find_vault
 
@@ -95,15 +114,33 @@ def _vault(asked: argparse.Namespace, profile: Profile) -> Path:
 
 
 def _print_config(asked: argparse.Namespace) -> int:
+    """The lines on stdout, to be sent into a file; what a person should know about them on stderr. What the
+    environment chooses here is written out: the client will not have it."""
     from simplemem.cli.clients import client_called, server_command
-    from simplemem.tools.toolsets import profile_called
+    from simplemem.tools.toolsets import choose, profile_called, split_names
 
     client = client_called(asked.print_config)
-    profile = profile_called(asked.profile)
-    more = ["--profile", asked.profile] if asked.profile else []
-    more += [f"--tools={names}" for names in asked.tools or ()]
+    named = asked.profile or os.environ.get("SIMPLEMEM_PROFILE")
+    toolsets = split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS"))
+    profile = profile_called(named)
+    # A mistake is told here rather than in the log of a client.
+    choose(profile, toolsets)
+    if asked.config:
+        _own_settings(asked, profile)
+    vault = _vault(asked, profile)
+    more = ["--profile", named] if named else []
+    more += [f"--tools={','.join(toolsets)}"] if toolsets else []  # with `=`, as a name may begin with a minus
     more += ["--read-only"] if asked.read_only else []
-    more += ["--db", os.path.abspath(os.path.expanduser(asked.db))] if asked.db else []
-    print(f"For {client.title}, in {client.where}:", file=sys.stderr)
-    print(client.lines(server_command(_vault(asked, profile), more)))
+    for option, file in (("--config", asked.config), ("--db", asked.db)):
+        more += [option, os.path.abspath(os.path.expanduser(file))] if file else []
+    more += ["--log-level", asked.log_level] if asked.log_level else []
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")
+    place = client.here if client.here == "a terminal" else f"{client.here}, beside what stands there"
+    print(f"For {client.title}, in {place}:", file=sys.stderr)
+    print(client.lines(server_command(vault, more)), flush=True)
+    print(f"Then: {client.then}.", file=sys.stderr)
+    if not vault.is_dir():
+        soon = "`simplemem init` makes it" if asked.read_only else "the server makes it when it starts"
+        print(f"There is no folder {vault} yet; {soon}.", file=sys.stderr)
     return 0

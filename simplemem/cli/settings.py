@@ -59,7 +59,8 @@ def config(
 
 
 def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+    """A setting as JSON has it: paths are texts, and a secret stays covered."""
+    return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
 
 
 def _way_found(root: Path) -> str:

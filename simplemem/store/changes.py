@@ -149,7 +149,7 @@ class Changes:
     def _already_done(self, file: File, changed: Callable[[Note], str], if_sha256: str) -> Saved:
         """The note is not what the caller had read. If it is what this very call would have made of that, the call is a
         repetition whose answer was lost, and succeeds (durability.md F66); else a conflict."""
-        base = self._vault.history.content(if_sha256)
+        base = self._vault.history.content(if_sha256) or self._step.read_lately.get(if_sha256)
         if base is not None and self._would_give(base, changed, file.data):
             return self._saved_as_is(file)
         raise Conflict(

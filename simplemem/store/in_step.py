@@ -72,6 +72,7 @@ class InStep:
         self._heard_rev = -1  # what a follower has been told: the newest change, and the notes there were
         self._heard_paths: set[str] = set()
         self._thinned: float | None = None
+        self.read_lately = TextsReadLately()
 
     def close(self) -> None:
         """End the background work and let go of every file."""
@@ -330,6 +331,29 @@ class InStep:
         if found is None:
             self._embedder_missing = "Searching by words only, as the setting embed.provider = none says."
         return found
+
+
+class TextsReadLately:
+    """Texts that were given out, by hash, so that a conflict can show what changed since. As many as fit."""
+
+    _MOST_BYTES = 8_000_000
+
+    def __init__(self) -> None:
+        self._texts: dict[str, bytes] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def keep(self, sha256: str, data: bytes) -> None:
+        with self._lock:
+            self._bytes += len(data) - len(self._texts.pop(sha256, b""))
+            self._texts[sha256] = data
+            while self._bytes > self._MOST_BYTES:
+                oldest = next(iter(self._texts))
+                self._bytes -= len(self._texts.pop(oldest))
+
+    def get(self, sha256: str) -> bytes | None:
+        with self._lock:
+            return self._texts.get(sha256)
 
 
 def _notes(count: int) -> str:

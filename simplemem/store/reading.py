@@ -37,6 +37,7 @@ def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
 
 def _memory_now(step: InStep, path: str, section: str | None) -> Memory:
     file = step.vault.read(path)
+    step.read_lately.keep(file.sha256, file.data)
     step.recheck([path])
     return _memory(step, path, read_note(file.data), file.entry.mtime_ns, section, None)
 

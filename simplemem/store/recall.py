@@ -74,16 +74,16 @@ class Recall:
     def _ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
     ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
+        vector, degraded = self._vector(query, mode) if query.words else (None, "")
+        if mode == "semantic" and vector is None:
+            mode = "text"
+            degraded = degraded or "Searched by words only: the setting embed.provider is none."
         with self._index.snapshot():
             ids = None if narrow.is_open() else self._index.ids(narrow)
             if not query.words:
                 newest, _ = self._index.page(narrow, "modified", limit, 0)
                 found = [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
                 return found, {row.id: row for row in newest}, None, "", ids
-            vector, degraded = self._vector(query, mode)
-            if mode == "semantic" and vector is None:
-                mode = "text"
-                degraded = degraded or "Searched by words only: the setting embed.provider is none."
             ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
             near_the_cut = ranked[: limit * 2 + 20]
             rows = self._index.rows(r.note for r in near_the_cut)
@@ -266,9 +266,9 @@ class Recall:
         """Candidates in the order in which a search for the query would give them."""
         query = read_query(text)
         paths = [f"{item.name}.md" for item in items]
+        vector, _ = self._vector(query, "hybrid")
         with self._index.snapshot():
             ids = self._index.ids(Narrow(only=tuple(paths), hidden=True))
-            vector, _ = self._vector(query, "hybrid")
             ranked = rank(self._index, query, vector, ids) if query.words else []
             rows = self._index.rows(r.note for r in ranked)
         scores = {name_of(rows[r.note].path): r.score for r in ranked if r.note in rows}

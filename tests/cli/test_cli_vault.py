@@ -147,6 +147,13 @@ def test_the_example_of_settings_can_be_used_as_it_is(run: Run, vault: Path, mon
     assert {each["source"] for key, each in run("config", "--json").json.items() if key != "vault"} == {"default"}
 
 
+def test_a_secret_among_the_settings_is_never_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMPLEMEM_VOYAGE_AI_API_KEY", "pa-12345")
+    shown = run("config", "--json")
+    assert shown.json["voyage_ai.api_key"] == {"value": "**********", "source": "$SIMPLEMEM_VOYAGE_AI_API_KEY"}
+    assert "pa-12345" not in shown.out + run("config").out
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_examples_of_itself(name: str) -> None:
     shown = CliRunner().invoke(app, [name, "--help"], prog_name="simplemem", env={"TERMINAL_WIDTH": "100"})

@@ -1,0 +1,322 @@
+"""A real client talks to a real server about the example vault, and the conversation is shown as it happens.
+
+    python docs/demo.py        or: make demo
+
+Everything happens in a copy that is thrown away at the end. Each step says what it expects; the first that is not
+met ends the demo with exit code 1. In a terminal there is some colour; a pipe gets plain lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+NOTES = REPOSITORY / "vault-example"
+PATIENCE = 60
+"""Seconds after which a conversation that should take two has gone wrong."""
+# When the notes of the example were last touched: a checkout gives every file the date of today.
+_TOUCHED = 1_772_366_400  # 2026-03-01T12:00:00Z
+
+FULMAR = "flights/Flight 5 Fulmar"
+PLAN = """\
+# Flight 5, Fulmar
+
+Planned for 18 April, on hydrogen, if the [[Wind limit for launches|wind]] allows it.
+
+- [ ] Order a bigger parachute
+"""
+
+
+class Unmet(Exception):
+    """The demo is not what it says it is."""
+
+
+def expect(held: bool, what: str) -> None:
+    if not held:
+        raise Unmet(f"expected that {what}")
+
+
+class Page:
+    """Where the demo writes: headings, prose, and what was said, with some colour where there is a terminal."""
+
+    def __init__(self) -> None:
+        self._coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        columns = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+        self._width = max(40, min(columns, 100))
+        self._steps = 0
+        self._blank = True
+
+    def step(self, title: str, prose: str) -> None:
+        self._steps += 1
+        self._line()
+        self._line(self._in(f"{self._steps}. {title}", "1"))
+        self.say(prose)
+
+    def say(self, prose: str) -> None:
+        self._line()
+        for line in textwrap.wrap(" ".join(prose.split()), self._width, break_on_hyphens=False):
+            self._line(line)
+        self._line()
+
+    def typed(self, command: str) -> None:
+        self._line(self._in(f"  $ {command}", "36"))
+
+    def called(self, tool: str, arguments: dict[str, Any]) -> None:
+        self._line(f"  {self._in(tool, '1;36')}")
+        for name, value in arguments.items():
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for number, line in enumerate(shown.rstrip("\n").split("\n")):
+                label = f"{name}: " if number == 0 else " " * (len(name) + 2)
+                self._wrapped(line, "    " + label, " " * (len(label) + 4), "36")
+
+    def answered(self, text: str) -> None:
+        """What came back, whole, beside a bar."""
+        for line in text.rstrip("\n").split("\n"):
+            self._wrapped(line, "  │ ", "  │ ", _colour_of(line))
+        self._line()
+
+    def settings(self, places: list[str], lines: str) -> None:
+        """Lines to copy: they are never wrapped."""
+        for place in places:
+            self._line(f"  {self._in(place, '1')}")
+        for line in lines.split("\n"):
+            self._line("    " + line)
+        self._line()
+
+    def _wrapped(self, line: str, first: str, rest: str, colour: str) -> None:
+        inside = len(line) - len(line.lstrip())
+        parts = textwrap.wrap(
+            line.strip(), max(20, self._width - len(first) - inside), break_long_words=False, break_on_hyphens=False
+        )
+        for number, part in enumerate(parts or [""]):
+            bar = first if number == 0 else rest
+            self._line((self._in(bar, "2") + self._in(" " * inside + part, colour)).rstrip())
+
+    def _in(self, text: str, colour: str) -> str:
+        return f"\033[{colour}m{text}\033[0m" if self._coloured and colour and text.strip() else text
+
+    def _line(self, line: str = "") -> None:
+        """A line; of blank ones there is never more than one."""
+        if line or not self._blank:
+            print(line, flush=True)
+        self._blank = not line
+
+
+def _colour_of(line: str) -> str:
+    """Green and red for a difference, faint for the marks around a note's words."""
+    if line.startswith(("<note ", "</note ", "Between the marks")):
+        return "2"
+    return {"+": "32", "-": "31"}.get(line[:1], "") if line[1:2] not in (" ", "-", "+") else ""
+
+
+@contextmanager
+def example_vault() -> Iterator[Path]:
+    """A copy of the example vault, in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="simplemem-demo-", ignore_cleanup_errors=True) as room:
+        vault = Path(room).resolve() / "vault"
+        shutil.copytree(NOTES, vault, ignore=shutil.ignore_patterns(".simplemem"))
+        for path in vault.rglob("*"):
+            os.utime(path, (_TOUCHED, _TOUCHED))
+        yield vault
+
+
+def hashes(vault: Path) -> dict[str, str]:
+    """Every file of the vault, and what is in it."""
+    return {
+        path.relative_to(vault).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in vault.rglob("*")
+        if path.is_file() and ".simplemem" not in path.relative_to(vault).parts
+    }
+
+
+def clean_environment(vault: Path) -> dict[str, str]:
+    """This environment without settings of simplemem: the demo shows what is in the box."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SIMPLEMEM_")}
+    return kept | {"XDG_CONFIG_HOME": str(vault.parent / "settings")}
+
+
+def index(page: Page, vault: Path) -> None:
+    """The command line makes the index."""
+    from simplemem.cli.clients import server_command
+
+    page.step(
+        "A vault is a folder of Markdown notes",
+        """This one is the notebook of a balloon club, the folder vault-example. Its index is made in a second or two
+        and lies in a folder of its own, .simplemem; the notes are only read.""",
+    )
+    before = hashes(vault)
+    program = server_command(vault)
+    command = [*program[: program.index("serve")], "index", "--vault", str(vault)]
+    page.typed("simplemem index")
+    done = subprocess.run(
+        command, env=clean_environment(vault), capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+    )
+    page.answered(done.stdout + done.stderr)
+    expect(done.returncode == 0, f"the index is made, not exit code {done.returncode}")
+    expect(before == hashes(vault), "indexing leaves every file of the vault as it was")
+
+
+async def conversation(page: Page, vault: Path) -> None:
+    """What an agent does with its memory, by the client of the official SDK."""
+    import mcp_types
+    from mcp import Client, StdioServerParameters
+
+    from simplemem.cli.clients import server_command
+
+    program, *arguments = server_command(vault)
+    server = StdioServerParameters(command=program, args=arguments, env=clean_environment(vault))
+    about = mcp_types.Implementation(name="demo-agent", version="1.0")
+    async with Client(server, client_info=about) as client:
+        await _meet(page, client)
+        await _recall(page, client)
+        before = hashes(vault)
+        written = await _write(page, client, vault)
+        await _conflict(page, client, vault, written)
+        await _undo(page, client, vault)
+        after = hashes(vault)
+        page.say(f"""The notebook had {len(before)} files and has {len(after)} now. The other {len(before)} are, byte
+            for byte, what they were.""")
+        expect({path: after.get(path) for path in before} == before, "no other file was touched")
+
+
+async def _call(page: Page, client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool, and show the call and the text that a model is given for it."""
+    page.called(tool, arguments)
+    result = await client.call_tool(tool, arguments)
+    page.answered("\n".join(part.text for part in result.content if part.type == "text"))
+    return dict(result.structured_content or {})
+
+
+async def _meet(page: Page, client: Any) -> None:
+    page.step(
+        "An agent connects",
+        """`simplemem serve` speaks MCP over its standard input and output. The client here is the one of the official
+        SDK; yours may be Claude, Cursor or a program of your own. It is shown these tools:""",
+    )
+    tools = (await client.list_tools()).tools
+    page.answered("\n".join(f"{tool.name:<16} {tool.title}" for tool in tools))
+    expect(len(tools) == 12, f"there are twelve tools, not {len(tools)}")
+
+
+async def _recall(page: Page, client: Any) -> None:
+    page.step("It searches before it answers", "The words of the question find the passage that answers it.")
+    question = "what is the corrected height of the record flight"
+    found = await _call(page, client, "search_memories", query=question, limit=1)
+    expect(found["hits"][0]["name"] == "flights/Flight 2 Dipper", "the first hit is the flight in question")
+    expect("28.9 km" in found["hits"][0]["snippet"], "the passage has the corrected height")
+    page.say("""Two heights stand there. What lies around a note is told with it, so that the agent need not guess
+        which of them holds.""")
+    read = await _call(page, client, "read_memory", name="Dipper", section="How high")
+    expect("science/Pressure sensor calibration" in read["backlinks"], "the note that corrected it links here")
+
+
+async def _write(page: Page, client: Any, vault: Path) -> str:
+    page.step(
+        "It writes down what it learnt",
+        """A memory is a note with a few properties. It links to others, and others may have waited for it.""",
+    )
+    tags = {"flight": True, "status": "planned"}
+    made = await _call(page, client, "create_memory", name=FULMAR, content=PLAN, metadata={"tags": tags})
+    file = vault / f"{FULMAR}.md"
+    page.say("The file that Obsidian shows:")
+    page.answered(file.read_text(encoding="utf-8"))
+    expect(PLAN.strip() in file.read_text(encoding="utf-8"), "the note is in the vault")
+    links = await _call(page, client, "get_backlinks", name=FULMAR, kinds=["link"])
+    expect([item["name"] for item in links["items"]] == ["Sandhaven balloons"], "a link that led nowhere leads here")
+    return str(made["sha256"])
+
+
+async def _conflict(page: Page, client: Any, vault: Path, read: str) -> None:
+    page.step(
+        "A person edits the same note",
+        """Somebody opens it in an editor and puts the flight off by a week. The agent has not seen that, and passes
+        the hash of what it knows.""",
+    )
+    file = vault / f"{FULMAR}.md"
+    by_hand = file.read_bytes().replace(b"18 April", b"25 April")
+    file.write_bytes(by_hand)
+    change = {"old": "18 April", "new": "19 April"}
+    refused = await _call(page, client, "update_memory", name=FULMAR, edits=[change], if_sha256=read)
+    expect(refused.get("error", {}).get("code") == "conflict", "the write is refused as a conflict")
+    expect("+Planned for 25 April" in refused["error"]["diff"], "the difference shows the person's edit")
+    expect(file.read_bytes() == by_hand, "the person's words are still there")
+    page.say("Nobody's words are lost. It makes its change on what is there now:")
+    now = refused["error"]["current_sha256"]
+    task = "- [ ] Tell the aviation authority two weeks before"
+    written = await _call(page, client, "update_memory", name=FULMAR, append=task, if_sha256=now)
+    expect(bool(written.get("changed")), "with the new hash it is written")
+    text = file.read_text(encoding="utf-8")
+    expect("25 April" in text and task in text, "both changes stand in the note")
+
+
+async def _undo(page: Page, client: Any, vault: Path) -> None:
+    page.step("It makes a mistake, and takes it back", "Every change keeps what was there before, deletions too.")
+    file = vault / f"{FULMAR}.md"
+    before = file.read_bytes()
+    gone = await _call(page, client, "delete_memory", name=FULMAR)
+    expect(not file.exists(), "the note is gone")
+    await _call(page, client, "undo_change", version=gone["version"])
+    expect(file.read_bytes() == before, "it is back to the byte")
+    story = await _call(page, client, "memory_history", name=FULMAR)
+    expect(all(version["who"] == "demo-agent 1.0" for version in story["versions"]), "the history says who it was")
+
+
+def connect(page: Page) -> None:
+    """The lines for each client, with the paths of this installation."""
+    from simplemem.cli.clients import CLIENTS, server_command
+    from simplemem.config import find_vault
+
+    vault = find_vault(cwd=Path.home())
+    page.step(
+        "Connect your own",
+        f"""These lines start the simplemem of this folder on {vault}. Put the folder of your notes in its place, if
+        you have one; an Obsidian vault will do. `simplemem serve --vault FOLDER --print-config CLIENT` prints them
+        for you, and docs/connect.md has the rest.""",
+    )
+    command = server_command(vault)
+    together: dict[str, list[str]] = {}
+    for client in CLIENTS.values():
+        together.setdefault(client.lines(command), []).append(f"{client.title}, in {client.here}")
+    for lines, places in together.items():
+        page.settings(places, lines)
+
+
+def main() -> int:
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    import anyio
+
+    page = Page()
+
+    async def talk(vault: Path) -> None:
+        with anyio.fail_after(PATIENCE):
+            await conversation(page, vault)
+
+    try:
+        with example_vault() as vault:
+            index(page, vault)
+            anyio.run(talk, vault)
+        connect(page)
+    except Exception as error:  # noqa: BLE001
+        # Whatever it is, whoever runs the demo is told of it, and so is the shell.
+        reason: BaseException = error
+        while isinstance(reason, BaseExceptionGroup):
+            reason = reason.exceptions[0]
+        print(f"\nThe demo failed: {type(reason).__name__}: {reason}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""`simplemem serve --print-config`: lines that each client can read, and that start a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.cli.clients import CLIENTS, Client, client_called
+from simplemem.cli.serve import serve_main
+from simplemem.errors import Invalid
+
+CONNECT = Path(__file__).resolve().parent.parent.parent / "docs" / "connect.md"
+KEYS = {
+    "claude-desktop": "mcpServers",
+    "cursor": "mcpServers",
+    "vscode": "servers",
+    "zed": "context_servers",
+    "windsurf": "mcpServers",
+}
+EVERY = pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+
+
+def command_in(client: Client, lines: str) -> list[str]:
+    """The command that a client would run, read from the lines as that client reads them."""
+    if client.name == "claude-code":
+        words = shlex.split(lines)
+        assert words[:7] == ["claude", "mcp", "add", "--scope", "user", "simplemem", "--"]
+        return words[7:]
+    if client.name == "codex":
+        servers = tomllib.loads(lines)["mcp_servers"]
+    else:
+        servers = json.loads(lines)[KEYS[client.name]]
+    entry: dict[str, Any] = servers["simplemem"]
+    # Some of the clients refuse a file with a key that they do not know.
+    assert entry.keys() - {"command", "args"} == ({"type"} if client.name == "vscode" else set())
+    return [entry["command"], *entry["args"]]
+
+
+Printed = Callable[..., list[str]]
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
+    """The command in what `simplemem serve --print-config` prints for a client, with more options."""
+
+    def print_config(client: str, *options: str) -> list[str]:
+        assert serve_main([*options, "--print-config", client]) == 0
+        return command_in(client_called(client), capsys.readouterr().out)
+
+    return print_config
+
+
+@EVERY
+def test_the_lines_name_a_program_that_is_there_and_the_whole_path_of_the_vault(
+    client: Client, printed: Printed, vault: Path
+) -> None:
+    program, *arguments = printed(client.name, "--vault", str(vault))
+    assert os.path.isabs(program) and os.access(program, os.X_OK)
+    assert arguments == ["serve", "--vault", str(vault)]
+
+
+def test_the_command_in_the_lines_starts_a_server(printed: Printed, vault: Path, tmp_path: Path) -> None:
+    """As a client would: from another folder, without the PATH of a terminal."""
+    ask = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ask}
+    with subprocess.Popen(
+        printed("cursor", "--vault", str(vault)),
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        server.stdin.write(json.dumps(message).encode() + b"\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        server.stdin.close()
+        assert server.wait(20) == 0
+    assert answer["result"]["serverInfo"]["name"] == "simplemem"
+
+
+def test_a_vault_is_written_out_however_it_was_meant(
+    printed: Printed, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path.cwd()
+    assert printed("zed")[-1] == str(home / "simplemem")
+    assert printed("zed", "--vault", "~/notes")[-1] == str(home / "notes")
+    assert printed("zed", "--vault", "./a/../notes")[-1] == str(home / "notes")
+    monkeypatch.setenv("SIMPLEMEM_VAULT", str(vault))
+    assert printed("zed")[-1] == str(vault)
+
+
+def test_the_other_options_are_kept(printed: Printed, vault: Path) -> None:
+    (Path.cwd() / "own.toml").write_text("max_memory_length = 900\n")
+    more = printed(
+        "codex",
+        *("--vault", str(vault), "--read-only", "--profile", "simplemem", "--tools", "original"),
+        *("--config", "own.toml", "--db", "index.db", "--log-level", "debug"),
+    )[4:]
+    assert more == [
+        *("--profile", "simplemem", "--tools=original", "--read-only", "--config", str(Path.cwd() / "own.toml")),
+        *("--db", str(Path.cwd() / "index.db"), "--log-level", "debug"),
+    ]
+
+
+def test_what_the_environment_chooses_is_written_out_as_a_client_will_not_have_it(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMPLEMEM_PROFILE", "simplemem")
+    monkeypatch.setenv("SIMPLEMEM_TOOLS", "-original,core")
+    chosen = ["--profile", "simplemem", "--tools=-original,core"]
+    assert printed("cursor")[1:] == ["serve", "--vault", str(Path.cwd() / ".memories"), *chosen]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--profile", "nobody"], ["--tools", "nothing"], ["--tools=core,original"], ["--config", "nowhere.toml"]],
+    ids=["profile", "toolset", "two tools of one name", "settings file"],
+)
+def test_a_mistake_is_told_here_and_not_in_the_log_of_a_client(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert serve_main([*options, "--print-config", "cursor"]) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("simplemem: ")
+
+
+def test_help_names_every_client(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        serve_main(["--help"])
+    words = re.findall(r"[\w-]+", capsys.readouterr().out)
+    assert [name for name in CLIENTS if name not in words] == []
+
+
+def test_without_a_program_beside_python_the_one_on_the_path_is_named_and_else_the_module(
+    printed: Printed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    elsewhere = tmp_path / "bin" / ("simplemem.exe" if os.name == "nt" else "simplemem")
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setenv("PATH", str(elsewhere.parent))
+    assert printed("cursor")[:4] == [str(python), "-m", "simplemem", "serve"]
+    elsewhere.parent.mkdir()
+    elsewhere.write_text("#!/bin/sh\n")
+    elsewhere.chmod(0o755)
+    assert printed("cursor")[:2] == [str(elsewhere), "serve"]
+
+
+ODD = ["/opt/two words/simplemem", "serve", "--vault", "C:\\Users\\Ida\t\"'$HOME'\"\\気球 \x7f\x01 é", ""]
+
+
+@EVERY
+def test_any_path_comes_through_to_the_letter(client: Client) -> None:
+    assert command_in(client, client.lines(ODD)) == ODD
+
+
+def test_a_terminal_of_windows_gets_its_own_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    typed = CLIENTS["claude-code"].lines(["C:\\Program Files\\simplemem.exe", "serve", "--vault", "C:\\notes"])
+    assert typed.endswith('simplemem -- "C:\\Program Files\\simplemem.exe" serve --vault C:\\notes')
+
+
+def test_only_the_lines_are_printed_and_what_to_do_with_them_is_said_beside(
+    vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for system, file in (
+        ("darwin", "~/Library/Application Support/Claude/claude_desktop_config.json"),
+        ("linux", "~/.config/Claude/claude_desktop_config.json"),
+        ("win32", "%LOCALAPPDATA%\\Packages\\Claude_"),
+    ):
+        monkeypatch.setattr(sys, "platform", system)
+        assert serve_main(["--vault", str(vault), "--print-config", "claude-desktop"]) == 0
+        said = capsys.readouterr()
+        assert list(json.loads(said.out)) == ["mcpServers"]
+        assert f"For Claude Desktop, in {file}" in said.err and "start it again" in said.err
+
+
+def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "nowhere"
+    assert serve_main(["--vault", str(missing), "--print-config", "zed"]) == 0
+    assert f"There is no folder {missing} yet; the server makes it" in capsys.readouterr().err
+    assert serve_main(["--vault", str(missing), "--read-only", "--print-config", "zed"]) == 0
+    assert "`simplemem init` makes it" in capsys.readouterr().err
+    assert not missing.exists()
+
+
+def test_lines_in_a_pipe_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    folder = tmp_path / "気球"
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "simplemem", "serve", "--vault", str(folder), "--print-config", "codex"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert command_in(CLIENTS["codex"], done.stdout.decode("utf-8"))[-1] == str(folder)
+
+
+def test_a_client_is_known_however_its_name_is_written() -> None:
+    for name, spellings in {
+        "claude-desktop": ["Claude Desktop", "claude_desktop", " CLAUDE-DESKTOP "],
+        "vscode": ["VS Code", "vscode", "vs-code", "Visual Studio Code"],
+        "windsurf": ["Windsurf", "Devin Desktop", "devin"],
+    }.items():
+        assert {client_called(spelling).name for spelling in spellings} == {name}
+
+
+def test_a_client_nobody_knows_is_answered_with_those_that_there_are() -> None:
+    with pytest.raises(Invalid) as refused:
+        client_called("cursr")
+    assert "Did you mean cursor?" in refused.value.hint
+    assert all(name in refused.value.hint for name in CLIENTS)
+
+
+@EVERY
+def test_the_page_shows_the_same_lines_and_places(client: Client) -> None:
+    page = CONNECT.read_text(encoding="utf-8")
+    ida = ["/home/ida/simplemem/.venv/bin/simplemem", "serve", "--vault", "/home/ida/notes"]
+    kind = {"claude-code": "sh", "codex": "toml"}.get(client.name, "json")
+    assert f"```{kind}\n{client.lines(ida)}\n```\n" in page
+    for place in (client.macos, client.linux, client.windows):
+        for file in re.findall(r"[~%][^()]*?\.(?:json|toml)", place):
+            assert f"`{file}`" in page

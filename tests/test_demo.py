@@ -1,0 +1,237 @@
+"""The front door: `make demo`, the README, and the page of the tools say and do what they promise."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+
+from simplemem.cli.clients import CLIENTS, server_command
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+README = REPOSITORY / "README.md"
+PATIENCE = 120
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A demo that was run: how it ended, what it said, and the places it ran in."""
+
+    code: int
+    out: str
+    err: str
+    home: Path
+    room: Path
+
+
+def run_demo(script: Path, folder: Path) -> Shown:
+    """Run it as somebody would who has settings of simplemem of their own."""
+    home, room = folder / "home", folder / "room"
+    home.mkdir()
+    room.mkdir()
+    env = {
+        **os.environ,
+        "HOME": str(home),
+        "TMPDIR": str(room),
+        "SIMPLEMEM_PROFILE": "simplemem",
+        "SIMPLEMEM_READ_ONLY": "true",
+        "SIMPLEMEM_EMBED_PROVIDER": "none",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=folder,
+        env={name: value for name, value in env.items() if name not in ("SIMPLEMEM_VAULT", "XDG_CONFIG_HOME")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+    return Shown(done.returncode, done.stdout, done.stderr, home, room)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    before = files_of(REPOSITORY / "vault-example")
+    shown = run_demo(REPOSITORY / "docs" / "demo.py", tmp_path_factory.mktemp("demo"))
+    assert files_of(REPOSITORY / "vault-example") == before
+    return shown
+
+
+def in_order(wanted: list[str], text: str) -> str | None:
+    """The first of some lines that does not stand in a text after the one before it."""
+    lines = iter(text.split("\n"))
+    return next((line for line in wanted if line not in lines), None)
+
+
+def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: Shown) -> None:
+    assert (demo.code, demo.err) == (0, "")
+    key_lines = [
+        "  $ simplemem index",
+        "  │ 32 added, 29 embedded",
+        "  │ search_memories  Search memories",
+        "  │ undo_change      Undo a change",
+        "  search_memories",
+        "    query: what is the corrected height of the record flight",
+        "  │ 1. **flights/Flight 2 Dipper** Flight 2, Dipper",
+        "  read_memory",
+        "  │ # flights/Flight 2 Dipper",
+        "  create_memory",
+        "  │ Saved flights/Flight 5 Fulmar.",
+        "  get_backlinks",
+        "  │ - **Sandhaven balloons** (links here, line 25, 1.00)",
+        "  update_memory",
+        "  │ conflict: flights/Flight 5 Fulmar has changed since it was read",
+        "  │ -Planned for 18 April, on hydrogen, if the [[Wind limit for launches|wind]] allows it.",
+        "  │ +Planned for 25 April, on hydrogen, if the [[Wind limit for launches|wind]] allows it.",
+        "  │ Changed flights/Flight 5 Fulmar.",
+        "  delete_memory",
+        "  │ Deleted flights/Flight 5 Fulmar.",
+        "  undo_change",
+        "    version: v000003",
+        "  memory_history",
+        "7. Connect your own",
+    ]
+    timed = re.sub(r"  in [\d.]+ m?s$", "", demo.out, flags=re.MULTILINE)
+    assert in_order(key_lines, timed) is None
+    assert "\x1b" not in demo.out
+
+
+def test_the_demo_ends_with_the_lines_for_every_client_and_the_paths_of_this_installation(demo: Shown) -> None:
+    shown = "\n".join(line.removeprefix("    ") for line in demo.out.split("\n"))
+    for client in CLIENTS.values():
+        assert f"  {client.title}, in {client.here}\n" in demo.out
+        assert f"\n{client.lines(server_command(demo.home / 'simplemem'))}\n" in shown
+
+
+def test_the_demo_leaves_nothing_behind(demo: Shown) -> None:
+    assert list(demo.room.iterdir()) == []
+    assert list(demo.home.iterdir()) == []
+
+
+def test_a_demo_that_does_not_show_what_it_says_fails_and_tells_why(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    shutil.copy(REPOSITORY / "docs" / "demo.py", tmp_path / "docs")
+    shutil.copytree(REPOSITORY / "vault-example", tmp_path / "vault-example")
+    (tmp_path / "vault-example" / "flights" / "Flight 2 Dipper.md").unlink()
+    shown = run_demo(tmp_path / "docs" / "demo.py", tmp_path)
+    assert shown.code == 1
+    assert shown.err.endswith("The demo failed: Unmet: expected that the first hit is the flight in question\n")
+    assert list(shown.room.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_there_is_colour_in_a_terminal_unless_it_is_not_wanted() -> None:
+    difference = "--- before\n-one\n+two\n- [ ] a task"
+    bar = "\x1b[2m  │ \x1b[0m"
+    coloured = f"{bar}--- before\n{bar}\x1b[31m-one\x1b[0m\n{bar}\x1b[32m+two\x1b[0m\n{bar}- [ ] a task\n\n"
+    assert in_terminal(difference, TERM="xterm") == coloured
+    plain = "  │ --- before\n  │ -one\n  │ +two\n  │ - [ ] a task\n\n"
+    assert in_terminal(difference, TERM="xterm", NO_COLOR="1") == plain
+    assert in_terminal(difference, TERM="dumb") == plain
+
+
+def in_terminal(answer: str, **variables: str) -> str:
+    """What the demo writes into a terminal for an answer."""
+    import pty
+
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from demo import Page; Page().answered(sys.argv[2])"
+    env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
+    written, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(REPOSITORY / "docs"), answer],
+        env={**env, "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+    ) as running:
+        os.close(terminal)
+        shown = b""
+        while more := _read(written):
+            shown += more
+        assert running.wait(PATIENCE) == 0
+    os.close(written)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    """More, or nothing: a terminal whose other side is closed is an error on Linux, an end on macOS."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""
+
+
+def block(page: Path, kind: str, after: str = "") -> str:
+    """What stands between the first fences of a kind that follow some words."""
+    text = page.read_text(encoding="utf-8")
+    found = re.search(rf"^```{kind}\n(.*?)^```$", text[text.index(after) :], re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_transcript_in_the_readme_is_an_excerpt_of_the_demo(demo: Shown) -> None:
+    excerpt = [line for line in block(README, "text").rstrip("\n").split("\n") if line != "…"]
+    assert len(excerpt) > 10
+    assert in_order(excerpt, demo.out) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
+def test_the_commands_and_the_program_in_the_readme_do_what_it_says(tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / "vault-example", tmp_path / "vault-example")
+    tour = block(README, "sh", after="## On the command line")
+    script = 'set -e\nsimplemem() { "$PYTHON" -m simplemem "$@"; }\n' + tour
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "settings"), "PYTHON": sys.executable}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+        )
+
+    ran = run("sh", "-c", script)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "28.9 km" in ran.stdout and "Took back the move of people/Ida Marsh" in ran.stdout
+
+    program = block(README, "python")
+    written = run(sys.executable, "-c", program)
+    said = re.findall(r"print\(.*\)  # (.*)", program)
+    assert (written.stdout.split("\n"), written.stderr) == ([*said, ""], "") and len(said) == 2
+
+
+def test_the_readme_is_short_and_begins_with_what_it_is_and_how_to_see_it() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.split("\n")) <= 150
+    opening = text.split("\n\n")[1]
+    assert len(opening.split("\n")) <= 5
+    assert text.index("```text") < text.index("make demo\nmake test\n") < text.index("## Install")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+@pytest.mark.parametrize("target", ["demo", "test", "lint", "bench", "soak", "docs"])
+def test_what_make_would_run_is_there(target: str) -> None:
+    would = subprocess.run(
+        ["make", "--dry-run", target], cwd=REPOSITORY, capture_output=True, encoding="utf-8", check=True
+    )
+    scripts = re.findall(r"\b(?:docs|bench)/\w+\.py\b", would.stdout)
+    assert [script for script in scripts if not (REPOSITORY / script).is_file()] == []
+    assert scripts or target in ("test", "lint")
+
+
+def test_the_page_of_the_tools_is_what_the_server_says() -> None:
+    script = REPOSITORY / "docs" / "generate_tools.py"
+    spec = importlib.util.spec_from_file_location("docs_generate_tools", script)
+    assert spec is not None and spec.loader is not None
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    assert (REPOSITORY / "docs" / "tools.md").read_text(encoding="utf-8") == anyio.run(generator.page)
