@@ -1,4 +1,5 @@
-"""Vectors of passages and blocks, and the notes nearest to one. int8, exact.
+"""Vectors of passages and blocks, and the notes nearest to one: those with the nearest passages, exactly; their blocks,
+and the blocks of notes that the words have found, are compared then. int8.
 
 They lie in an ordinary table, so that a filter skips rows and removal is by range. A server holds them in memory as
 `Resident` and asks numpy; a command that runs once lets sqlite-vec compare them in SQL, which loads nothing. Both compare
@@ -8,6 +9,7 @@ the same integers and give the same scores.
 from __future__ import annotations
 
 import heapq
+import itertools
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -94,19 +96,27 @@ def forget_all(db: apsw.Connection) -> None:
 def nearest_in_sql(
     db: apsw.Connection, query: bytes, ids: Sequence[int] | None, limit: int, also: Collection[int]
 ) -> dict[int, Nearness]:
-    """The nearest notes by sqlite-vec, over exactly the rows that `ids` leave; and the notes in `also`, near or not."""
-    narrowed = "" if ids is None else f"WHERE (id >> {SHIFT}) IN (SELECT value FROM json_each(:ids))"
-    sql = f"""SELECT id >> {SHIFT}, id & {BLOCK}, min(vec_distance_cosine(vec_int8(vector), vec_int8(:query)))
-              FROM vectors {narrowed} GROUP BY id >> {SHIFT}, id & {BLOCK}"""
+    """The notes with the nearest passages by sqlite-vec, over exactly the rows that `ids` leave; and the notes in `also`,
+    near or not."""
+    narrowed = "" if ids is None else f"AND (id >> {SHIFT}) IN (SELECT value FROM json_each(:ids))"
+    sql = f"""SELECT id >> {SHIFT}, min(vec_distance_cosine(vec_int8(vector), vec_int8(:query)))
+              FROM vectors WHERE id & {BLOCK} = 0 {narrowed} GROUP BY id >> {SHIFT}"""
     values: dict[str, object] = {"query": query}
     if ids is not None:
         values["ids"] = json.dumps(list(ids))
-    best: dict[int, list[float]] = {}
-    for note, block, distance in db.execute(sql, values):
-        best.setdefault(note, [0.0, 0.0])[1 if block else 0] = 1.0 - (1.0 if distance is None else distance)
-    found = {note: Nearness(passage, max(passage, block)) for note, (passage, block) in best.items()}
-    top = set(heapq.nlargest(limit, found, key=lambda note: (found[note].score, -note)))
-    return {note: nearness for note, nearness in found.items() if note in top or note in also}
+    passages = {note: _cosine(distance) for note, distance in db.execute(sql, values)}
+    wanted = {*heapq.nlargest(limit, passages, key=lambda note: (passages[note], -note)), *(passages.keys() & set(also))}
+    sql = f"""SELECT n.value, min(vec_distance_cosine(vec_int8(v.vector), vec_int8(:query)))
+              FROM json_each(:notes) n
+              JOIN vectors v ON v.id >= (n.value << {SHIFT}) + {BLOCK} AND v.id < ((n.value + 1) << {SHIFT})
+              GROUP BY n.value"""
+    values = {"query": query, "notes": json.dumps(sorted(wanted))}
+    blocks = {note: _cosine(distance) for note, distance in db.execute(sql, values)}
+    return {note: Nearness(passages[note], max(passages[note], blocks.get(note, 0.0))) for note in wanted}
+
+
+def _cosine(distance: Any) -> float:
+    return 0.0 if distance is None else 1.0 - float(distance)
 
 
 def nearest_place(db: apsw.Connection, note_id: int, query: bytes) -> int | None:
@@ -165,7 +175,7 @@ class Resident:
         asked = _unit(np.frombuffer(query, np.int8).reshape(1, -1))[0]
         found: dict[int, Nearness] = {}
         for part, without in ((base, stale), (fresh, None)):  # the sum of two tops holds the top of the sum
-            if part is not None and len(part.ids):
+            if part is not None and len(part.notes):
                 found.update(part.nearest(asked, ids, without, limit, also))
         return found
 
@@ -176,7 +186,7 @@ class Resident:
         if (generation, rev) == self._seen and self._base is not None:
             return
         changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (self._loaded_rev,))]
-        if self._base is None or generation != self._seen[0] or len(changed) > 200 + len(self._base.starts) // 20:
+        if self._base is None or generation != self._seen[0] or len(changed) > 200 + len(self._base.notes) // 20:
             self._base = _Part.load(db, self._dimension, None)
             self._fresh, self._stale, self._loaded_rev = None, None, rev
         else:
@@ -189,43 +199,34 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Vectors in order of id, and where each note's passages and blocks begin among them."""
+    """Vectors in order of id: passages as they are multiplied, blocks as they are stored, and where each note begins."""
 
-    ids: Ids
-    matrix: Matrix
-    starts: Ids  # first row of every run of one note's passages or blocks
-    notes: Ids  # distinct notes, in order
+    notes: Ids  # with a passage, in order
+    passages: Matrix
+    first_passages: Ids  # of each note, among the passages
+    blocks: NDArray[np.int8]
+    first_blocks: Ids  # of each note, and where its blocks end
+    after_blocks: Ids
 
     @classmethod
     def load(cls, db: apsw.Connection, dimension: int, notes: Sequence[int] | None) -> _Part:
         import numpy as np
 
-        if notes is None:
-            found = db.execute("SELECT id, vector FROM vectors ORDER BY id")
-        else:
-            sql = f"""SELECT v.id, v.vector FROM json_each(?) n
-                      JOIN vectors v ON v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT})
-                      ORDER BY v.id"""
-            found = db.execute(sql, (json.dumps(list(notes)),))
-        rows: list[tuple[Any, ...]] = [row for row in found if len(row[1]) == dimension]
-        ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        raw = np.frombuffer(b"".join(row[1] for row in rows), np.int8).reshape(-1, dimension)
-        runs = ids >> 19
-        starts = np.flatnonzero(np.diff(runs, prepend=-1)) if len(ids) else np.empty(0, np.int64)
-        return cls(ids, _unit(raw), starts, np.unique(ids >> SHIFT))
+        places, raw = _stored(db, dimension, notes)
+        is_block = (places & BLOCK).astype(bool)
+        owners = places[~is_block] >> SHIFT
+        first = np.flatnonzero(np.diff(owners, prepend=-1))
+        distinct = owners[first]
+        owners_of_blocks = places[is_block] >> SHIFT
+        begins, ends = (np.searchsorted(owners_of_blocks, distinct, side) for side in ("left", "right"))
+        return cls(distinct, _unit(raw[~is_block]), first, raw[is_block], begins, ends)
 
     def nearest(
         self, query: Matrix, ids: Sequence[int] | None, without: Ids | None, limit: int, also: Collection[int]
     ) -> dict[int, Nearness]:
         import numpy as np
 
-        best = np.maximum.reduceat(self.matrix @ query, self.starts)
-        runs = self.ids[self.starts] >> 19
-        at, blocks = np.searchsorted(self.notes, runs >> 1), (runs & 1).astype(bool)
-        scores = np.zeros((len(self.notes), 2), np.float32)
-        scores[at[~blocks], 0] = best[~blocks]
-        scores[at[blocks], 1] = best[blocks]
-        scores[:, 1] = scores.max(axis=1)
+        near = np.maximum.reduceat(self.passages @ query, self.first_passages)
         keep = np.ones(len(self.notes), bool)
         if ids is not None:
             keep &= np.isin(self.notes, np.asarray(ids, np.int64))
@@ -233,13 +234,47 @@ class _Part:
             keep &= ~np.isin(self.notes, without)
         rows = np.flatnonzero(keep)
         if len(rows) > limit:
-            top = rows[np.argpartition(-scores[rows].sum(axis=1), limit)[:limit]]
+            top = rows[np.argpartition(-near[rows], limit)[:limit]]
             wanted = np.isin(self.notes, np.fromiter(also, np.int64, len(also))) & keep
             rows = np.union1d(top, np.flatnonzero(wanted))
+        passages, blocks = near[rows].tolist(), self._best_blocks(rows, query).tolist()
         return {
-            note: Nearness(passage, block)
-            for note, (passage, block) in zip(self.notes[rows].tolist(), scores[rows].tolist(), strict=True)
+            note: Nearness(passage, max(passage, block))
+            for note, passage, block in zip(self.notes[rows].tolist(), passages, blocks, strict=True)
         }
+
+    def _best_blocks(self, rows: Ids, query: Matrix) -> Matrix:
+        """The best block of each of some notes; 0 where there is none."""
+        import numpy as np
+
+        first = self.first_blocks[rows]
+        counts = self.after_blocks[rows] - first
+        best = np.zeros(len(rows), np.float32)
+        if counts.any():
+            starts = np.cumsum(counts) - counts
+            at = np.arange(counts.sum()) + np.repeat(first - starts, counts)
+            there = counts > 0
+            best[there] = np.maximum.reduceat(_unit(self.blocks[at]) @ query, starts[there])
+        return best
+
+
+def _stored(db: apsw.Connection, dimension: int, notes: Sequence[int] | None) -> tuple[Ids, NDArray[np.int8]]:
+    """The places and vectors of some notes, or of all, in order. A few at a time, so that a million need no second copy."""
+    import numpy as np
+
+    if notes is None:
+        found = db.execute("SELECT id, vector FROM vectors WHERE length(vector) = ? ORDER BY id", (dimension,))
+    else:
+        sql = f"""SELECT v.id, v.vector FROM json_each(:notes) n
+                  JOIN vectors v ON v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT})
+                  WHERE length(v.vector) = :dimension ORDER BY v.id"""
+        found = db.execute(sql, {"notes": json.dumps(list(notes)), "dimension": dimension})
+    places, parts = [np.empty(0, np.int64)], [np.empty((0, dimension), np.int8)]
+    while rows := list(itertools.islice(found, 16384)):
+        places.append(np.fromiter((row[0] for row in rows), np.int64, len(rows)))
+        joined = b"".join([row[1] for row in rows])
+        parts.append(np.frombuffer(joined, np.int8).reshape(-1, dimension))
+    return np.concatenate(places), np.concatenate(parts)
 
 
 def _unit(raw: NDArray[np.int8]) -> Matrix:

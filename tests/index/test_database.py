@@ -27,7 +27,7 @@ T = TypeVar("T")
 Write = Callable[[str, str | bytes], Path]
 Damage = Callable[[Path, random.Random], None]
 Where = Callable[[Callable[[], object]], object]
-PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
 
 
 def in_a_new_thread(ask: Callable[[], T]) -> T:
@@ -376,7 +376,7 @@ def test_an_index_damaged_under_a_running_store_comes_back_by_itself(
     vault_of_plums(write)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        for name in chance.sample(sorted(ASKED), 4):
+        for name in chance.sample(sorted(ASKED), 3):
             damaged_and_asked(store, damage, name, chance, where)
             store.sync()
             assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
@@ -392,7 +392,7 @@ def test_a_damage_that_hides_is_never_an_error_of_another_kind_and_a_rebuild_men
     vault_of_plums(write)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        for name in chance.sample(sorted(ASKED), 4):
+        for name in chance.sample(sorted(ASKED), 3):
             damaged_and_asked(store, damage, name, chance, where)
             store.sync(rebuild=True)
             assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
@@ -438,6 +438,28 @@ def test_what_is_built_beside_and_given_up_leaves_nothing(plain_store: EnhancedS
     plain_store.sync(rebuild=True)
     left = {path.name for path in plain_store.step.index.path.parent.glob("index*")}
     assert left <= {"index.db", "index.db-wal", "index.db-shm"}
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
+store.step.index.build_beside()
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_killed_rebuild_left_is_cleared_away(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    subprocess.run([sys.executable, "-c", KILLED, str(vault)], check=False)
+    assert list((vault / ".simplemem").glob("index.db.*"))
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync(rebuild=True)
+        assert plums(store) == {"a"}
+    assert list((vault / ".simplemem").glob("index.db.*")) == []
 
 
 def test_a_disposable_index_opens_in_the_standard_library_as_well(plain_store: EnhancedStore, write: Write) -> None:

@@ -105,6 +105,13 @@ def test_a_type_is_meant_whatever_its_case(filled: EnhancedStore, kind: str) -> 
     assert passing(filled, type=kind) == {"projects/apollo", "projects/gemini"}
 
 
+@pytest.mark.parametrize("kind", ["Été", "ÉTÉ", "e\u0301te\u0301"])
+def test_so_is_a_type_with_accents(plain_store: EnhancedStore, kind: str) -> None:
+    plain_store.create("a", "x", {"type": "Été"})
+    plain_store.create("b", "x", {"type": "ete"})
+    assert passing(plain_store, type=kind) == {"a"}
+
+
 @pytest.mark.parametrize(
     ("prefix", "names"),
     [

@@ -57,7 +57,7 @@ def put_note(db: apsw.Connection, note_id: int, passages: list[bytes], blocks: l
 
 def fill_with_notes(db: apsw.Connection, count: int) -> None:
     for k in range(1, count + 1):
-        put_note(db, k, [vector(10 * k + j) for j in range(k % 4)], [vector(10 * k + 5 + j) for j in range(1 + k % 3)])
+        put_note(db, k, [vector(10 * k + j) for j in range(1 + k % 4)], [vector(10 * k + 5 + j) for j in range(1 + k % 3)])
 
 
 def rounded(found: dict[int, Nearness]) -> dict[int, tuple[float, float]]:
@@ -74,12 +74,13 @@ def test_a_note_is_as_near_as_its_best_passage_and_its_best_block(database: Data
     query = vector(1)
     with database.writing() as db:
         put_note(db, 1, [vector(2), vector(3)], [vector(4)])
-        put_note(db, 2, [], [vector(5), vector(6)])
+        put_note(db, 2, [vector(7)], [vector(5), vector(6)])
         found = Resident(DIMENSION).nearest(db, 0, query, None, 10, ())
     assert found[1].passage == pytest.approx(max(cosine(query, vector(2)), cosine(query, vector(3))), abs=1e-5)
     assert found[1].block == pytest.approx(max(found[1].passage, cosine(query, vector(4))), abs=1e-5)
-    assert found[2].passage == 0.0
-    assert found[2].block == pytest.approx(max(0, cosine(query, vector(5)), cosine(query, vector(6))), abs=1e-5)
+    assert found[2].passage == pytest.approx(cosine(query, vector(7)), abs=1e-5)
+    blocks = max(cosine(query, vector(5)), cosine(query, vector(6)))
+    assert found[2].block == pytest.approx(max(found[2].passage, blocks), abs=1e-5)
 
 
 @pytest.mark.parametrize("ids", [None, [], [3], [1, 2, 3, 5, 8, 13, 21, 34, 55]])
