@@ -107,7 +107,8 @@ def writing(vault: Path, _: int) -> None:
                 cpus.append(1000 * _cpu(lambda k=k, d=durability: store.update(f"bench/{d}", append=f"line {k}")))
                 walls.append(1000 * (time.perf_counter() - began))
             print(
-                f"write, durability {durability}: {statistics.median(walls):.1f} ms wall, {statistics.median(cpus):.1f} ms cpu"
+                f"write, durability {durability}: {statistics.median(walls):.1f} ms wall, "
+                f"{statistics.median(cpus):.1f} ms cpu"
             )
     shutil.rmtree(vault / "bench")
 

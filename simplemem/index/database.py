@@ -11,7 +11,7 @@ import ctypes
 import importlib.util
 import os
 import threading
-import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -20,9 +20,11 @@ from typing import Any
 import apsw
 
 from simplemem.errors import Unavailable
+from simplemem.vault.kernel import is_alive
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x736D656D  # "smem"
+_TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _BUSY_MS = 15_000
 _WAL_LIMIT = 8 * 1024 * 1024
 _SCHEMA = Path(__file__).with_name("schema.sql")
@@ -75,17 +77,14 @@ class Database:
         except OSError as error:
             raise _cannot_be_made(self.path, error.strerror or str(error)) from error
         try:
-            with _connected(self.path) as connection:
-                mark = connection.execute("PRAGMA application_id").get
-                version = connection.execute("PRAGMA user_version").get
-                tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+            mark, version, tables = _marks(self.path)
         except apsw.Error as error:
             raise Damaged(str(error)) from error
-        if (mark, version, tables) == (0, 0, 0):
+        if (mark, version, tables) == (0, 0, set()):
             return False
         if mark != APPLICATION_ID:
             raise _not_ours(self.path)
-        if version != SCHEMA_VERSION or not tables:
+        if version != SCHEMA_VERSION or not tables >= _TABLES:
             raise Damaged(f"index version {version}, wanted {SCHEMA_VERSION}")
         return True
 
@@ -210,7 +209,7 @@ class Database:
             found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
             for table in ("note_text", "block_text"):
                 connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')").fetchall()
-        except apsw.Error as error:
+        except (apsw.Error, Damaged) as error:
             return [str(error)]
         return found
 
@@ -219,8 +218,7 @@ class Database:
         seen = self._identity
         with self._lock():
             if self._identity_on_disk() == seen or not self._usable():
-                fresh = self.path.with_name(f"{self.path.name}.new-{os.getpid()}")
-                _remove(fresh)
+                fresh = _beside(self.path)
                 self._create(fresh)
                 self._swap_in(fresh)
         self.connection()
@@ -278,9 +276,8 @@ def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) 
             if path.parent.name != ".simplemem" and not _bears_our_mark(path):
                 raise _not_ours(path) from None
             with lock():
-                if _version_of(path) != SCHEMA_VERSION:
+                if not _is_sound(path):  # nobody else has just made it anew
                     _remove(path)
-            time.sleep(0.01)
     raise _cannot_be_made(path, "it was damaged again and again")
 
 
@@ -305,9 +302,16 @@ def _bears_our_mark(path: Path) -> bool:
 
 def build_beside(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
     """A fresh, empty index next to `path`, private to this process until `Database.replace_with` swaps it in."""
-    fresh = path.with_name(f"{path.name}.new-{os.getpid()}")
-    _remove(fresh)
-    return Database(fresh, lock)
+    return Database(_beside(path), lock)
+
+
+def _beside(path: Path) -> Path:
+    """A free name next to `path`. What lies under such a name and is of a process that is no more is cleared away."""
+    for left in path.parent.glob(f"{path.name}.new-*"):
+        owner = left.name.removeprefix(f"{path.name}.new-").partition("-")[0]
+        if not (owner.isdecimal() and is_alive(int(owner))):
+            left.unlink(missing_ok=True)
+    return path.with_name(f"{path.name}.new-{os.getpid()}-{uuid.uuid4().hex[:8]}")
 
 
 def _version_of(path: Path) -> int | None:
@@ -315,15 +319,26 @@ def _version_of(path: Path) -> int | None:
     if not path.exists():
         return None
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
-            if connection.execute("PRAGMA application_id").get != APPLICATION_ID:
-                return None
-            return int(connection.execute("PRAGMA user_version").get)
-        finally:
-            connection.close()
+        mark, version, _ = _marks(path)
     except apsw.Error:
         return None
+    return version if mark == APPLICATION_ID else None
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether an index of our version can be opened and has our tables."""
+    try:
+        mark, version, tables = _marks(path)
+    except apsw.Error:
+        return False
+    return (mark, version) == (APPLICATION_ID, SCHEMA_VERSION) and tables >= _TABLES
+
+
+def _marks(path: Path) -> tuple[int, int, set[str]]:
+    """What tells whose file it is: its mark, its version, and its tables."""
+    with _connected(path) as connection:
+        mark, version = (connection.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
+        return mark, version, {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
 def _connect(path: Path) -> apsw.Connection:

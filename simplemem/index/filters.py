@@ -51,8 +51,8 @@ class Narrow:
             if tags:
                 parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
         if self.type:
-            parts.append("lower(n.type) IN (lower(:type), iif(lower(:type) = 'memory', '', :type))")
-            values["type"] = self.type
+            parts.append("n.type_key = :type")
+            values["type"] = compare_key(self.type)
         if self.prefix:
             parts.append("substr(n.path_key || '/', 1, length(:prefix)) = :prefix")
             values["prefix"] = compare_key(self.prefix)

@@ -73,13 +73,14 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
     values = (
         path, compare_key(name_of(path)), compare_key(base_name(path)), compare_key(facts.title), note.sha256,
         stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
-        facts.created, facts.modified, facts.words, hidden, note.problem, 0, rev,
+        compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, 0, rev,
     )  # fmt: skip
     if found is None:
         db.execute(
             """INSERT INTO notes (path, path_key, name_key, title_key, sha256, size, mtime_ns, ctime_ns, checked_ns,
-                                  title, description, type, created, modified, words, hidden, problem, embedded, rev)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                                  title, description, type, type_key, created, modified, words, hidden, problem, embedded,
+                                  rev)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             values,
         ).fetchall()
         note_id = db.last_insert_rowid()
@@ -87,7 +88,7 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
         note_id = found[0]
         db.execute(
             """UPDATE notes SET path = ?, path_key = ?, name_key = ?, title_key = ?, sha256 = ?, size = ?, mtime_ns = ?,
-                                ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, created = ?,
+                                ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, type_key = ?, created = ?,
                                 modified = ?, words = ?, hidden = ?, problem = ?, embedded = ?, rev = ?
                WHERE id = ?""",
             (*values, note_id),

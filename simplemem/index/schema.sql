@@ -31,6 +31,7 @@ CREATE TABLE notes (
     title TEXT NOT NULL,
     description TEXT NOT NULL,
     type TEXT NOT NULL,
+    type_key TEXT NOT NULL,
     created TEXT NOT NULL,
     modified TEXT NOT NULL,
     words INTEGER NOT NULL,

@@ -192,7 +192,9 @@ class Sync:
         """Make the rows of the files in `entries` and `known` right."""
         came, went = entries.keys() - files, files - entries.keys()
         went = {path for path in went if self._is_gone(path)}
-        self.skipped = {path: why for path, why in self.skipped.items() if path not in entries and not self._is_gone(path)}
+        self.skipped = {
+            path: why for path, why in self.skipped.items() if path not in entries and not self._is_gone(path)
+        }
         to_read = [
             path
             for path, entry in sorted(entries.items())

@@ -105,7 +105,10 @@ def nearest_in_sql(
     if ids is not None:
         values["ids"] = json.dumps(list(ids))
     passages = {note: _cosine(distance) for note, distance in db.execute(sql, values)}
-    wanted = {*heapq.nlargest(limit, passages, key=lambda note: (passages[note], -note)), *(passages.keys() & set(also))}
+    wanted = {
+        *heapq.nlargest(limit, passages, key=lambda note: (passages[note], -note)),
+        *(passages.keys() & set(also)),
+    }
     sql = f"""SELECT n.value, min(vec_distance_cosine(vec_int8(v.vector), vec_int8(:query)))
               FROM json_each(:notes) n
               JOIN vectors v ON v.id >= (n.value << {SHIFT}) + {BLOCK} AND v.id < ((n.value + 1) << {SHIFT})

@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 from simplemem.errors import Invalid, TooLong
+from simplemem.note.words import well_formed
 
 MOST_SEGMENT_BYTES = 200
 MOST_NAME_CHARACTERS = 240
@@ -83,7 +84,7 @@ def _fault(segment: str) -> str | None:
         return "a part of it begins or ends with a space"
     if segment.endswith("."):
         return "a part of it ends with a dot, which Windows drops"
-    if _is_device(segment):
+    if is_device(segment):
         return f"{segment!r} is the name of a device on Windows"
     return None
 
@@ -104,7 +105,8 @@ def _unseen(char: str) -> str | None:
     return None
 
 
-def _is_device(segment: str) -> bool:
+def is_device(segment: str) -> bool:
+    """Whether Windows takes this name, whatever its extension, for a device."""
     return segment.split(".")[0].rstrip().casefold() in _DEVICES
 
 
@@ -127,7 +129,7 @@ def _mended(name: str) -> str:
     name = _shortened(_tidy(unicodedata.normalize("NFC", name)))
     if not name or name == "~":
         return NAMELESS
-    if _is_device(name):
+    if is_device(name):
         stem, dot, rest = name.partition(".")
         name = f"{stem.rstrip()}_{dot}{rest}"
     return name
@@ -167,7 +169,7 @@ def clean_reference(name: str) -> str:
     lead out of the vault is refused. A hash between letters begins a heading ("Note#Part"); in "C# notes" it
     is part of the name.
     """
-    wanted = unicodedata.normalize("NFC", name).strip()
+    wanted = unicodedata.normalize("NFC", well_formed(name)).strip()
     linked = re.fullmatch(r"!?\[\[(.*)\]\]", wanted, re.DOTALL)
     if linked is not None:
         wanted = linked[1]

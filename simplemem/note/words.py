@@ -79,6 +79,13 @@ def _small(word: str) -> str:
     return small if len(small) == len(word) else word
 
 
+def well_formed(text: str) -> str:
+    """A text that can be written down: half a character, as a careless program may send it, becomes a sign of its own."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def words_in_order(text: str) -> list[str]:
     """The words of a question as they follow each other."""
     return [word for stretch in stretches(text) for word in stretch]

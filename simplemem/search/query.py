@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from simplemem.index.filters import quoted
-from simplemem.note.words import content_words, neighbouring_words, words_in_order, words_of
+from simplemem.note.words import content_words, neighbouring_words, well_formed, words_in_order, words_of
 
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64
@@ -54,7 +54,7 @@ class Query:
 
 def read_query(text: str) -> Query:
     """Take a question apart. Never raises: what is not syntax on purpose is words."""
-    text = text[:MAX_CHARACTERS].replace("\0", "\ufffd")
+    text = well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
     phrases: list[str] = []
     without: list[str] = []
     tags: dict[str, str] = {}

@@ -279,7 +279,7 @@ class Changes:
         if written.changed and entry is not None:
             rows = self._step.rows
             if entry.size > self._step.settings.max_note_bytes:
-                told.append("written, but too large to be indexed; the setting index.max_note_mb says how large notes may be")
+                told.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
             told += self._step.indexed(written.path, lambda: rows.put_written(written.path, data, entry))
         self._index_rewrites(rewrites)
         if written.changed:

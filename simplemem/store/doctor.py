@@ -42,7 +42,7 @@ def examine(
         yield from _index_equals_rebuilt(index, rebuilt, with_vectors=with_vectors)
     if damage:
         return  # the rest is asked of the index, once it is made anew
-    yield from _unreadable(index, fresh)
+    yield from _unreadable(vault, index, fresh)
     yield from _colliding_names(index)
     yield from _broken_links(index)
     yield from _stray_files(vault)
@@ -106,7 +106,7 @@ def _short(row: tuple[object, ...] | None) -> str:
     return text if len(text) <= 160 else text[:157] + "..."
 
 
-def _unreadable(index: Index, fresh: Sync) -> Iterator[Finding]:
+def _unreadable(vault: Vault, index: Index, fresh: Sync) -> Iterator[Finding]:
     for problem in index.counts()["problems"]:
         yield Finding(
             "header",
@@ -115,7 +115,8 @@ def _unreadable(index: Index, fresh: Sync) -> Iterator[Finding]:
             f"served and searched, but not changed by any tool: {problem['problem']}",
             "Mend it in an editor.",
         )
-    for path, why in sorted(fresh.skipped.items()):
+    not_indexed = {**{problem.path: problem.reason for problem in vault.problems}, **fresh.skipped}
+    for path, why in sorted(not_indexed.items()):
         yield Finding("file", "warning", path, f"not indexed: {why}")
 
 

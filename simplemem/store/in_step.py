@@ -134,6 +134,12 @@ class InStep:
         """Why a note is left out of recall, None for most."""
         return self.conventions.hidden_reason(path)
 
+    def not_indexed(self) -> list[tuple[str, str]]:
+        """Files of the vault that are not in the index, and why."""
+        return sorted(
+            {**{problem.path: problem.reason for problem in self.vault.problems}, **self.rows.skipped}.items()
+        )
+
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
         notes, pending = self.index.note_count(), self.index.pending()

@@ -15,7 +15,7 @@ from simplemem.index.notes import Row
 from simplemem.index.text import Place
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Pack, Page
 from simplemem.note.names import name_of
-from simplemem.note.words import without_stop_words
+from simplemem.note.words import well_formed, without_stop_words
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.pack import Piece, pack
@@ -27,6 +27,7 @@ from simplemem.store.names import path_meant
 MAX_LIMIT = 200
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 _PACK_NOTES = 20
+_NO_WORD = "The question has no word that could be looked for."
 _PACK_PASSAGES = 3  # of one note
 _PACK_BLOCKS = 300
 
@@ -49,9 +50,7 @@ class Recall:
         query = read_query(text)
         narrow = self._narrow(filter_, query)
         if query.asks_nothing():
-            return Found(
-                text, chosen, (), self._step.state(), None, "The question has no word that could be looked for."
-            )
+            return Found(text, chosen, (), self._step.state(), None, _NO_WORD)
         relaxed = self._relaxed(narrow)
         for _ in range(2):
             ranked, rows, vector, degraded, ids = self._ranked(query, relaxed, limit, chosen)
@@ -175,11 +174,11 @@ class Recall:
     def _narrow(self, given: Filter, query: Query | None = None) -> Narrow:
         now = datetime.now()  # noqa: DTZ005  (local, as notes are)
         return Narrow(
-            tags=dict(given.tags),
+            tags={well_formed(key): well_formed(value) for key, value in given.tags.items()},
             require_all=given.require_all,
             all_tags=dict(query.tags) if query else {},
-            type=(query.type if query else "") or given.type,
-            prefix=_prefix((query.prefix if query else "") or given.prefix),
+            type=(query.type if query else "") or well_formed(given.type),
+            prefix=_prefix((query.prefix if query else "") or well_formed(given.prefix)),
             since=read_when(given.since, now) if given.since else "",
             until=read_when(given.until, now, end=True) if given.until else "",
             link_to=path_meant(self._step, given.link_to) if given.link_to else "",
@@ -284,6 +283,8 @@ class Recall:
         """The best passages for a question within a budget of tokens, cited."""
         budget = _within(budget, 50, 100_000, "budget_tokens")
         query = read_query(text)
+        if query.asks_nothing():
+            return Pack(text, "", 0, (), 0, self._step.state(), _NO_WORD)
         narrow = self._relaxed(self._narrow(filter_, query))
         for _ in range(2):
             ranked, rows, vector, degraded, _ = self._ranked(query, narrow, _PACK_NOTES, "hybrid")

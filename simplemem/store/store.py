@@ -30,6 +30,7 @@ from simplemem.memory import (
     Undone,
 )
 from simplemem.note.names import name_of
+from simplemem.note.words import well_formed
 from simplemem.store import doctor, past
 from simplemem.store.changes import Changes
 from simplemem.store.editing import Edit
@@ -114,7 +115,9 @@ class EnhancedStore:
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion."""
-        return [name_of(path) for path in self.step.healing(lambda: self.step.index.near_names(prefix, limit))]
+        return [
+            name_of(path) for path in self.step.healing(lambda: self.step.index.near_names(well_formed(prefix), limit))
+        ]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
@@ -248,7 +251,7 @@ class EnhancedStore:
         return {
             "vault": str(self.root),
             **counted,
-            "skipped": [{"path": path, "why": why} for path, why in sorted(step.rows.skipped.items())],
+            "skipped": [{"path": path, "why": why} for path, why in step.not_indexed()],
             "state": self.state().as_dict(),
             "embedder": database.meta("embedder") or self.settings.embed.provider,
             "index_path": str(step.index.path),

@@ -193,5 +193,18 @@ def test_a_change_asks_for_vectors_only_where_the_text_is_new(store: EnhancedSto
     assert store.state().pending == 0
 
 
+def test_only_texts_without_a_vector_are_given_to_the_embedder(database: Database) -> None:
+    with database.writing() as db:
+        asked = put(db, 1, "# One\n\nalpha\n\nbeta\n")
+        assert {line for _, text_ in asked for line in text_.split("\n")} >= {"alpha", "beta"}
+        hashes = dict(db.execute("SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks"))
+        rows = ((id_, hashes[id_], b"v") for id_, _ in asked)
+        db.executemany("INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)", rows)
+        assert put(db, 1, "---\nrating: 5\n---\n# One\n\nalpha\n\nbeta\n") == []
+        again = [text_ for _, text_ in put(db, 1, "# One\n\nalpha\n\ngamma\n")]
+        assert "One\ngamma" in again
+        assert "One\nalpha" not in again
+
+
 def vectors_by_hash(store: EnhancedStore) -> dict[bytes, bytes]:
     return dict(store.step.index.database.rows("SELECT hash, vector FROM vectors"))

@@ -57,7 +57,9 @@ def put_note(db: apsw.Connection, note_id: int, passages: list[bytes], blocks: l
 
 def fill_with_notes(db: apsw.Connection, count: int) -> None:
     for k in range(1, count + 1):
-        put_note(db, k, [vector(10 * k + j) for j in range(1 + k % 4)], [vector(10 * k + 5 + j) for j in range(1 + k % 3)])
+        put_note(
+            db, k, [vector(10 * k + j) for j in range(1 + k % 4)], [vector(10 * k + 5 + j) for j in range(1 + k % 3)]
+        )
 
 
 def rounded(found: dict[int, Nearness]) -> dict[int, tuple[float, float]]:

@@ -9,7 +9,7 @@ import pytest
 from simplemem.errors import Invalid
 from simplemem.search.dates import read_when
 
-NOW = datetime(2026, 11, 18, 15, 30)  # a Wednesday
+NOW = datetime(2026, 11, 18, 15, 30)  # noqa: DTZ001  (a Wednesday; local, as notes are)
 
 
 @pytest.mark.parametrize(

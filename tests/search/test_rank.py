@@ -159,3 +159,4 @@ def test_a_question_without_a_word_is_not_taken_for_an_empty_one(
     store.sync()
     for mode in ("text", "hybrid", "semantic"):
         assert store.search(question, mode=mode).hits == ()
+    assert store.context(question).items == ()

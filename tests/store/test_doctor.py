@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,6 +88,21 @@ def test_a_damaged_file_is_named_as_such(plain_store: EnhancedStore, write: Writ
     assert any("damaged" in finding.message for finding in of(plain_store, "index"))
 
 
+def test_a_file_that_is_no_index_any_more_is_a_finding_not_a_failure(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "plum")
+    plain_store.sync()
+    path = plain_store.step.index.path
+    plain_store.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xaa" * (size - 100))
+    with EnhancedStore(plain_store.root, plain_store.settings) as store:
+        assert any("damaged" in finding.message for finding in store.doctor()) or store.doctor() == ()
+        store.sync(rebuild=True)
+        assert store.doctor() == ()
+
+
 def test_vectors_that_are_still_to_come_are_no_error(store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
     write("b.md", "pear")
@@ -122,6 +139,41 @@ def test_files_that_are_not_indexed_are_warned_of(vault: Path, write: Write) -> 
         store.sync()
         (finding,) = of(store, "file")
         assert (finding.level, finding.path) == ("warning", "huge.md")
+
+
+def test_files_whose_names_cannot_be_spelled_are_warned_of(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", "plum")
+    try:
+        (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("pear")
+    except OSError:
+        pytest.skip("no such name can be made here")
+    plain_store.sync()
+    (finding,) = of(plain_store, "file")
+    assert finding.level == "warning"
+    assert "caf" in finding.path
+    assert plain_store.stats()["skipped"]
+
+
+def test_several_may_be_examined_at_once(plain_store: EnhancedStore, write: Write) -> None:
+    for k in range(20):
+        write(f"n{k}.md", f"plum {k}")
+    plain_store.sync()
+    answers: list[object] = []
+
+    def examine() -> None:
+        try:
+            answers.append(plain_store.doctor())
+        except BaseException as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=examine) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [()] * 4
 
 
 def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, write: Write) -> None:

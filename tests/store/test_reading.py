@@ -274,11 +274,39 @@ def test_hostile_questions_are_only_words(store: EnhancedStore, write: Write, mo
     assert found(store, "NEAR(plum pear)") == found(store, "plum*") == found(store, "title:plum") == ["a"]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=80))
 def test_no_question_is_an_error(named: EnhancedStore, question: str) -> None:
     named.search(question)
     named.context(question)
+
+
+HALF = "\ud83d"  # of an emoji, as a program sends it that cut a text in two
+
+
+def test_half_a_character_is_no_error_but_of_ours(named: EnhancedStore) -> None:
+    for question in (HALF, f"x {HALF}", f"tag:{HALF}", f"path:{HALF}", f"type:{HALF}", f'"{HALF}"', f"x -{HALF}"):
+        named.search(question)
+        named.context(question)
+        named.backlinks("Ada", query=question)
+    for asked in (
+        lambda: named.read(HALF),
+        lambda: named.resolve(HALF),
+        lambda: named.history(HALF),
+        lambda: named.undo(HALF),
+        lambda: named.delete(HALF),
+        lambda: named.move(HALF, "x"),
+        lambda: named.create(HALF, "x"),
+        lambda: named.update("Ada", append=HALF),
+        lambda: named.change_tags("Ada", {HALF: True}),
+        lambda: named.update("Ada", metadata={HALF: HALF}),
+    ):
+        with pytest.raises(SimplememError):
+            asked()
+    for narrow in (Filter(prefix=HALF), Filter(type=HALF), Filter(tags={HALF: ""}), Filter(tags={"a": HALF})):
+        assert named.list(filter=narrow).items == ()
+    assert named.names(HALF) == []
+    assert named.read("Ada").content == "z"
 
 
 @pytest.mark.parametrize(
@@ -512,8 +540,10 @@ def test_searching_a_vault_that_looks_empty_deletes_nothing_from_the_index(
     plain_store.sync()
     shutil.move(vault / "notes", vault.parent / "unmounted")
     assert plain_store.sync().doubted == 40
-    for _ in range(5):
-        assert found(plain_store, "plum") == []  # what cannot be read is not shown
+    for _ in range(10):
+        assert plain_store.search("plum", mode="text").hits == ()  # what cannot be read is not shown
+        plain_store.list(limit=5)
+        plain_store.context("plum")
     assert plain_store.state().notes == 40
     assert plain_store.state().state == "partial"
     shutil.move(vault.parent / "unmounted", vault / "notes")

@@ -240,7 +240,7 @@ def test_a_store_can_be_closed_twice_and_from_within_its_background(vault: Path)
 
 
 def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for k in range(2000):
+    for k in range(1200):
         (vault / f"n{k}.md").write_text(f"# Note {k}\n\n" + "Some words about harbour cranes and boats.\n\n" * 12)
     store = EnhancedStore(vault, PLAIN)
     store.start()
@@ -250,7 +250,7 @@ def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, capl
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("simplemem")]
     assert caplog.records == []
     with EnhancedStore(vault, PLAIN) as again:
-        assert 0 < again.state().notes < 2000
+        assert 0 < again.state().notes < 1200
         assert again.state().state == "indexing"  # and says that it does not know the whole vault
         again.sync()
-        assert again.state().notes == 2000
+        assert again.state().notes == 1200

@@ -142,10 +142,10 @@ def test_a_new_note_steals_no_link_from_another(plain_store: EnhancedStore, writ
     write("diary.md", "I met [[Ada]] and `[[Ada]]`.")
     plain_store.sync()
     saved = plain_store.create("Ada", "another Ada")
+    assert errors(plain_store) == []
     assert plain_store.read("diary").links[0].target == "far/Ada"
     assert "`[[Ada]]`" in (vault / "diary.md").read_text()
     assert any("diary" in warning for warning in saved.warnings)
-    assert errors(plain_store) == []
 
 
 # -- update
@@ -456,6 +456,7 @@ def test_a_move_takes_links_words_and_history_along(plain_store: EnhancedStore, 
     plain_store.sync()
     moved = plain_store.move("a", "deep/er/c")
     assert (moved.name, moved.previous_name, set(moved.rewritten)) == ("deep/er/c", "a", {"b"})
+    assert errors(plain_store) == []
     assert "`[[a]]`" in (vault / "b.md").read_text()
     links = plain_store.read("b").links
     assert [link.target for link in links if link.resolved] == ["deep/er/c"] * 4

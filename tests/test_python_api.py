@@ -1,0 +1,140 @@
+"""What a program that imports simplemem can count on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simplemem
+from simplemem import Conflict, EnhancedStore, Filter, NotFound, Settings, SimplememError, open_store
+
+
+def in_a_fresh_process(code: str, *args: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_importing_the_package_loads_almost_nothing() -> None:
+    code = "import sys; before = set(sys.modules); import simplemem; print(*sorted(set(sys.modules) - before))"
+    loaded = in_a_fresh_process(code).split()
+    assert [name for name in loaded if name.startswith("simplemem")] == ["simplemem", "simplemem.version"]
+    assert len(loaded) < 10
+
+
+USE = """
+import sys
+from simplemem import open_store
+with open_store(sys.argv[1]) as store:
+    store.create("a", "The harbour crane, see [[b]].", {"tags": {"status": "done"}})
+    store.sync()
+    store.search("crane"); store.context("crane"); store.backlinks("a"); store.list(); store.undo("a")
+heavy = {"mcp", "mcp_types", "typer", "click", "rich", "starlette", "uvicorn", "httpx", "anyio", "wordllama"}
+above = ("simplemem.cli", "simplemem.server", "simplemem.tools")
+print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
+print(sorted(name for name in sys.modules if name.startswith(above)))
+"""
+
+
+def test_a_store_needs_neither_the_server_nor_the_command_line(vault: Path) -> None:
+    assert in_a_fresh_process(USE, str(vault)).split("\n")[:2] == ["[]", "[]"]
+
+
+FIND = """
+import sys
+from simplemem import Settings, open_store
+with open_store(sys.argv[1], settings=Settings.model_validate({"embed": {"provider": "none"}})) as store:
+    print([hit.name for hit in store.search("crane", mode="text").hits])
+print("numpy" in sys.modules)
+"""
+
+
+def test_a_search_by_words_pays_for_no_vectors(vault: Path) -> None:
+    with open_store(vault) as store:
+        store.create("a", "The crane.")
+    assert in_a_fresh_process(FIND, str(vault)).split("\n")[:2] == ["['a']", "False"]
+
+
+def test_everything_that_is_promised_can_be_imported() -> None:
+    for name in simplemem.__all__:
+        assert getattr(simplemem, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = simplemem.Nonsense  # type: ignore[attr-defined]
+
+
+def test_opening_a_path_makes_the_vault_and_closing_lets_go(tmp_path: Path) -> None:
+    with open_store(tmp_path / "new" / "vault") as store:
+        assert isinstance(store, EnhancedStore)
+        store.create("a", "plum")
+    assert (tmp_path / "new" / "vault" / "a.md").is_file()
+    with open_store(str(tmp_path / "new" / "vault")) as store:
+        assert store.read("a").content == "plum\n"
+
+
+def test_without_a_path_the_nearest_vault_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(tmp_path / "v") as store:
+        store.create("a", "plum")
+    inner = tmp_path / "v" / "deep" / "er"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    with open_store() as store:
+        assert store.root == tmp_path / "v"
+        assert store.read("a").content == "plum\n"
+
+
+def test_what_is_no_vault_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NotFound, match="no vault"):
+        open_store(tmp_path / "file")
+    with pytest.raises(NotFound, match="no vault"):
+        open_store(tmp_path / "nowhere", read_only=True)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_every_failure_has_a_code_a_sentence_and_its_details(vault: Path) -> None:
+    with open_store(vault, settings=Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        read = store.create("a", "one")
+        store.update("a", append="two")
+        with pytest.raises(SimplememError) as raised:
+            store.update("a", content="x", if_sha256=read.sha256)
+        error = raised.value
+        assert isinstance(error, Conflict)
+        told = json.loads(json.dumps(error.as_dict()))
+        assert told["code"] == "conflict"
+        assert told["message"]
+        assert told["hint"]
+        assert told["current_sha256"] == store.read("a").sha256
+        with pytest.raises(NotFound) as missing:
+            store.read("aa")
+        assert missing.value.as_dict()["candidates"] == ["a"]
+
+
+def test_every_answer_is_a_value_that_becomes_plain_json(vault: Path) -> None:
+    with open_store(vault) as store:
+        saved = store.create("a", "plum [[b]]", {"tags": {"status": "done"}, "when": "2026-01-24", "x": [1, 2.5]})
+        store.create("b", "pear")
+        report = store.sync()
+        answers = [
+            saved, store.read("a"), store.search("plum", explain=True), store.list(), store.context("plum"),
+            *store.backlinks("b"), *store.history(), store.state(), store.move("b", "c"), store.delete("c"),
+            store.undo("c"), Filter.of(tags="x", type=None),
+        ]  # fmt: skip
+        for answer in (*answers, report):
+            assert json.loads(json.dumps(answer.as_dict())) == answer.as_dict()
+        json.dumps([store.stats(), store.inspect(), store.tags()])
+        for answer in answers:
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(answer, dataclasses.fields(answer)[0].name, "x")
+
+
+def test_the_example_of_the_first_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_store("notes") as store:
+        store.create("ideas/tea", "Oolong, [[people/Ada]] says.")
+        assert store.search("oolong").hits[0].name == "ideas/tea"
