@@ -30,6 +30,7 @@ __all__ = [
     "find_section",
     "read_body",
     "read_property_links",
+    "read_value_link",
 ]
 
 
@@ -175,23 +176,25 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
 
 def read_property_links(text: str, scalars: Iterable[Scalar]) -> tuple[Link, ...]:
     """The links in a header: values that are one link and nothing else (obsidian.md §1.3)."""
-    links = []
-    for scalar in scalars:
-        value = scalar.value.strip()
-        link = None
-        if value.startswith("[[") and value.endswith("]]"):
-            if not _BETWEEN_LINKS.search(value, 2, len(value) - 2):
-                link = read_wikilink(value, 0, len(value), False, 0)
-        elif value.startswith("[") and value.endswith(")"):
-            link = read_markdown_link(value, 0)
-        if link is not None:
-            links.append(_placed(link, text, scalar))
-    return tuple(links)
+    found = ((read_value_link(scalar.value), scalar) for scalar in scalars)
+    return tuple(_placed(link, text, scalar) for link, scalar in found if link is not None)
+
+
+def read_value_link(value: str) -> Link | None:
+    """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
+    value = value.strip()
+    if value.startswith("[[") and value.endswith("]]"):
+        if not _BETWEEN_LINKS.search(value, 2, len(value) - 2):
+            return read_wikilink(value, 0, len(value), False, 0)
+    elif value.startswith("[") and value.endswith(")"):
+        return read_markdown_link(value, 0)
+    return None
 
 
 def _placed(link: Link, text: str, scalar: Scalar) -> Link:
     """A link read from a value, in its place; where the source is escaped, only the scalar has one."""
-    link = replace(link, property=".".join(scalar.path), line=1 + count_lines(text, 0, scalar.start))
+    line = 1 + count_lines(text, 0, scalar.start)
+    link = replace(link, property=".".join(scalar.path), line=line, scalar=scalar)
     if scalar.verbatim < 0:
         start, end = scalar.start, scalar.end
         return replace(
@@ -202,7 +205,6 @@ def _placed(link: Link, text: str, scalar: Scalar) -> Link:
             path_end=end,
             display_start=-1,
             display_end=-1,
-            scalar=scalar,
         )
     by = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
     shown = link.display_start >= 0
@@ -218,7 +220,13 @@ def _placed(link: Link, text: str, scalar: Scalar) -> Link:
 
 
 def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    """The span of a section ("Heading", "#Heading#Sub") or of the block with an id ("^id"), or None."""
+    """The span of a section ("Heading", "#Heading#Sub", or "Heading > Sub" as hits say it) or of the block with an id
+    ("^id"), or None."""
+    found = _find_section(text, body, wanted)
+    return _find_section(text, body, wanted.replace(" > ", "#")) if found is None and " > " in wanted else found
+
+
+def _find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
     parts = [part for part in wanted.split("#") if part.strip()]
     if not parts:
         return None

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
+from simplemem.note.plain_yaml import read_plain_yaml
 from simplemem.note.yaml_read import Node, RefusedError, read_json, read_yaml
 
 
@@ -87,7 +88,7 @@ def read_with_places(text: str) -> Reading:
         return Reading(Header("none", {}, None, 0, ()), None, None, 0)
     start, end, body = fences
     try:
-        document = read_yaml(text, start, end)
+        document = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
     except RefusedError as refused:
         # JSON has escapes that libyaml does not know: "\ud83d\ude00" is one smiling character in two halves.
         found = read_json(text, start, end) if text[start : start + 1] == "{" else None
@@ -127,7 +128,10 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
     if key in properties:
         return key
     folded = key.casefold()
-    return next((spelled for spelled in properties if spelled.casefold() == folded), None)
+    for spelled in properties:
+        if spelled.casefold() == folded:
+            return spelled
+    return None
 
 
 def _json_header(found: dict[str, Any], text: str, at: int, body: int, scalars: tuple[Scalar, ...]) -> Header:

@@ -25,7 +25,8 @@ class InlineTag:
     end: int
 
 
-_TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|`+|\$\$?|<|!?\[\[?|\]|#")
+# Every alternative begins with a character of its own, so that `re` skips over plain text at once.
+_TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|``*|\$\$?|<|!\[\[?|\[\[?|\]|#")
 _WIKI_END = re.compile(r"\]\]|\[\[|[\n\r]")
 _TICKS = re.compile(r"`+")
 _LINE_END = re.compile(r"[\n\r]")

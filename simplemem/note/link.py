@@ -34,7 +34,7 @@ class Link:
     display_start: int  # -1 when there is none
     display_end: int
     angle: bool  # a Markdown destination in <>
-    scalar: Scalar | None  # set where a property link is not in the source letter for letter
+    scalar: Scalar | None  # the value that a property link is, None in the body
 
 
 # A destination with its title: <in angles>, or without spaces and with parentheses nested at most three deep.

@@ -110,35 +110,36 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
     if not blocks:
         return list(_cut(text, first, len(text.rstrip()), 1 + count_lines(text, 0, first), -1))
     pieces: list[_Piece] = []
-    for k, block in enumerate(blocks):
-        start, line = block.start, block.line
-        if k == 0 and first < start:
+    starts = [block.start for block in blocks[1:]] + [len(text)]
+    for block, following in zip(blocks, starts, strict=True):
+        start, end, line = block.start, block.end, block.line
+        if block is blocks[0] and first < start:
             start, line = first, 1 + count_lines(text, 0, first)
-        end = block.end
-        following = blocks[k + 1].start if k + 1 < len(blocks) else len(text)
         if (between := text[end:following]) and not between.isspace():
             end += len(between.rstrip())
         end = _without_blank(text, start, end)
-        begins = _skip_blank(text, start)
-        if begins >= end:
+        if start >= end:
             continue
-        line += count_lines(text, start, begins)
-        start = begins
+        if text[start].isspace():
+            begins = _skip_blank(text, start)
+            line += count_lines(text, start, begins)
+            start = begins
         tokens = count_tokens(text[start:end])
         if tokens > MOST_TOKENS:
             pieces += _cut(text, start, end, line, block.heading)
             continue
-        opens = block.kind == "heading" and body.headings[block.heading].level <= _SECTION_LEVEL
-        pieces.append(_Piece(start, end, line, block.heading, tokens, block.kind == "heading", opens))
+        is_heading = block.kind == "heading"
+        opens = is_heading and body.headings[block.heading].level <= _SECTION_LEVEL
+        pieces.append(_Piece(start, end, line, block.heading, tokens, is_heading, opens))
     return pieces
 
 
 _LINE_END = re.compile(r"\r\n?|\n")
-# The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no
-# space.
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++")
+# The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no space. A class
+# of characters stands first, so that `re` skips over everything else at once.
+_SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]]*+(?=\s))")
 _NOT_BLANK = re.compile(r"\S")
-_WORD_END = re.compile(r"(?<=\S)(?=\s)")
+_WORD = re.compile(r"\S++")
 
 
 def _cut(text: str, start: int, end: int, line: int, heading: int) -> Iterator[_Piece]:
@@ -162,7 +163,8 @@ def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]
         return
     at = start
     for sentence_end in [found.end() for found in _SENTENCE_END.finditer(text, start, end)] + [end]:
-        tokens = count_tokens(text[at:sentence_end])
+        if sentence_end - at < end - start:
+            tokens = count_tokens(text[at:sentence_end])
         if tokens <= MOST_TOKENS:
             yield at, sentence_end, tokens
         else:
@@ -173,12 +175,14 @@ def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]
 def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Words packed up to a quarter of a passage, so that passages of them still overlap."""
     at, last, tokens = start, start, 0
-    for word_end in [found.end() for found in _WORD_END.finditer(text, start, end)] + [end]:
-        size = count_tokens(text[last:word_end])
+    ascii_only = text[start:end].isascii()
+    for word_end in dict.fromkeys([*(found.end() for found in _WORD.finditer(text, start, end)), end]):
+        # One word, with the blanks before it: two tokens or more.
+        size = max(2, (word_end - last) // 4) if ascii_only and word_end < end else count_tokens(text[last:word_end])
         if tokens and tokens + size > OVERLAP_TOKENS:
             yield at, last, tokens
             at, tokens = last, 0
-        if size > MOST_TOKENS and not text[last:word_end].isascii():
+        if size > MOST_TOKENS and not ascii_only and not text[last:word_end].isascii():
             step = max(1, (word_end - last) * OVERLAP_TOKENS // size)
             while word_end - at > step:
                 yield at, at + step, OVERLAP_TOKENS

@@ -127,12 +127,20 @@ class _Scan:
         """Read one line: which containers go on, what begins, or what it adds to the open leaf."""
         length = len(line)
         if not self.stack:
-            first = line[:1]  # most lines of most notes are plain text outside of lists
-            if first and first not in _NOT_PLAIN and self.open in ("", "paragraph"):
-                if not self.open:
-                    self.open, self.kind, self.first = "paragraph", "paragraph", number
-                self.before = (0, 0, False)
+            if not length:
+                self._blank(number, 0)
                 return
+            first = line[0]  # most lines of most notes are plain text or headings outside of lists
+            if self.open in ("", "paragraph"):
+                if first not in _NOT_PLAIN:
+                    if not self.open:
+                        self.open, self.kind, self.first = "paragraph", "paragraph", number
+                    self.before = (0, 0, False)
+                    return
+                if first == "#" and (found := _ATX.match(line)) is not None:
+                    self.close(number)
+                    self.emit("heading", number, len(found[1]))
+                    return
         at = _BLANK_START.match(line).end()  # type: ignore[union-attr]  # it matches everything
         indent = at if "\t" not in line[:at] else _columns(line[:at], 0)
         column, quoted, matched, blank = indent, False, 0, at == length

@@ -35,12 +35,13 @@ class Backing:
     exchange: bool = True  # let two files change places in one step
     rename_new: bool = True  # rename, never onto something
     hard_links: bool = True
-    full_sync: bool = False  # macOS: F_FULLFSYNC instead of fsync
     by_path: bool = sys.platform == "win32"  # no open folders
 
 
-class Intruded(Exception):  # noqa: N818 - it is an event, not a failure; `vault.py` makes a Conflict of it
-    """Somebody else changed the file between our look and our move; it is back as they left it."""
+class Intruded(Exception):
+    """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
+    `writing.py` makes a Conflict of it.
+    """
 
     def __init__(self, path: str, found: str | None) -> None:
         super().__init__(path)
@@ -56,7 +57,7 @@ def sha256(data: bytes) -> str:
 def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes, os.stat_result]:
     """All bytes of a regular file, and the stat they belong to: read again while somebody writes into it (F30)."""
     folder, name = here.spot(path)
-    fd = os.open(folder.name(name), READ, dir_fd=folder.fd)
+    fd = folder.open(name, READ)
     try:
         for attempt in range(_TRIES):
             before = os.fstat(fd)
@@ -90,9 +91,7 @@ def hash_of(here: Beneath, path: str) -> str | None:
         return None
 
 
-def stage(
-    here: Beneath, folder: Parts, data: bytes, *, like: str | None, backing: Backing, sync: bool, hold: bool
-) -> tuple[str, int]:
+def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, hold: bool) -> tuple[str, int]:
     """Write `data` to a new file of ours in `folder`: its path, and a descriptor that marks it as in use (-1: none).
 
     `like` names the note whose owner, mode and attributes it gets. `hold` keeps the file locked until the descriptor
@@ -101,7 +100,7 @@ def stage(
     name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
     place = here.folder(folder)
     path = "/".join((*folder, name))
-    fd = os.open(place.name(name), WRITE_NEW, 0o666, dir_fd=place.fd)
+    fd = place.open(name, WRITE_NEW)
     try:
         if hold:
             kernel.try_lock(fd)
@@ -109,7 +108,7 @@ def stage(
             _copy_attributes(here, like, fd)
         write_all(fd, data)
         if sync:
-            kernel.sync_file(fd, full=backing.full_sync)
+            kernel.sync_file(fd)
     except BaseException:
         os.close(fd)
         remove(here, path)
@@ -160,8 +159,8 @@ def carry(here: Beneath, backing: Backing, source: str, target: str) -> None:
 
 def rename_over(here: Beneath, source: str, target: str) -> None:
     """Put a file of ours in the place of another of ours: whatever was there goes."""
-    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
-    os.replace(source_folder.name(source_name), folder.name(name), src_dir_fd=source_folder.fd, dst_dir_fd=folder.fd)
+    (above, old), (folder, new) = here.spot(source), here.spot(target)
+    kernel.patiently(lambda: os.replace(above.name(old), folder.name(new), src_dir_fd=above.fd, dst_dir_fd=folder.fd))
 
 
 def same_file(here: Beneath, one: str, other: str) -> bool:
@@ -182,28 +181,28 @@ def remove(here: Beneath, path: str) -> None:
     """Unlink a file that is ours alone. No error when it is gone."""
     folder, name = here.spot(path)
     with suppress(FileNotFoundError):
-        os.unlink(folder.name(name), dir_fd=folder.fd)
+        kernel.patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
 
 
-def sync_folder(here: Beneath, backing: Backing, parts: Parts) -> None:
+def sync_folder(here: Beneath, parts: Parts) -> None:
     """Make the names in a folder durable. Windows writes them through by itself."""
     folder = here.folder(parts)
     if folder.fd is not None:
-        kernel.sync_file(folder.fd, full=backing.full_sync)
+        kernel.sync_file(folder.fd)
     elif sys.platform != "win32":
         fd = os.open(folder.path, os.O_RDONLY)
         try:
-            kernel.sync_file(fd, full=backing.full_sync)
+            kernel.sync_file(fd)
         finally:
             os.close(fd)
 
 
-def sync_path(here: Beneath, backing: Backing, path: str) -> None:
-    """Make the bytes of one file of ours durable."""
+def sync_path(here: Beneath, path: str, *, last: bool = False) -> None:
+    """Make the bytes of one file of ours durable; `last` says that a write is answered after this."""
     folder, name = here.spot(path)
-    fd = os.open(folder.name(name), READ if sys.platform != "win32" else os.O_RDWR, dir_fd=folder.fd)
+    fd = folder.open(name, READ if sys.platform != "win32" else READ | os.O_RDWR)
     try:
-        kernel.sync_file(fd, full=backing.full_sync)
+        kernel.sync_file(fd, last=last)
     finally:
         os.close(fd)
 
@@ -245,7 +244,7 @@ def _exists(here: Beneath, path: str) -> bool:
 
 def _copy_attributes(here: Beneath, like: str, fd: int) -> None:
     folder, name = here.spot(like)
-    source = os.open(folder.name(name), READ, dir_fd=folder.fd)
+    source = folder.open(name, READ)
     try:
         kernel.copy_attributes(source, fd)
     finally:
@@ -313,11 +312,11 @@ def _duplicate(here: Beneath, backing: Backing, source: str, target: str) -> Non
                 raise
     data, _ = read_file(here, source)
     folder, name = here.spot(target)
-    fd = os.open(folder.name(name), WRITE_NEW, 0o666, dir_fd=folder.fd)
+    fd = folder.open(name, WRITE_NEW)
     try:
         _copy_attributes(here, source, fd)
         write_all(fd, data)
-        kernel.sync_file(fd, full=backing.full_sync)
+        kernel.sync_file(fd)
     finally:
         os.close(fd)
     return None
@@ -325,7 +324,7 @@ def _duplicate(here: Beneath, backing: Backing, source: str, target: str) -> Non
 
 def _carry_across(here: Beneath, backing: Backing, source: str, target: str) -> None:
     data, _ = read_file(here, source)
-    temp, _ = stage(here, parent(target), data, like=source, backing=backing, sync=True, hold=False)
+    temp, _ = stage(here, parent(target), data, like=source, sync=True, hold=False)
     try:
         _rename_new(here, backing, temp, target)
     except BaseException:

@@ -1,62 +1,31 @@
-"""Earlier versions: every change we made, in an append-only log, and the texts before and after it.
+"""Earlier versions: the log of every change we made, and the texts before and after it.
 
-`.simplemem/history/log.jsonl` has a line a change; `objects/ab/<sha256>` are texts nobody else has a name for;
-`displaced/` holds, for a day, the very files a write took the place of: an editor that still has one open may yet save
-into it, and then its text becomes a version too (durability.md F20). Order is the order of the log, never the clock (F12).
-What is here is not derived from anything and is never rebuilt. Nothing here touches a note.
+Beside the log, `.simplemem/history/` has `objects/ab/<sha256>`, texts nobody else has a name for, and `displaced/`, which
+holds for a day the very files a write took the place of: an editor that still has one open may yet save into it, and then
+its text becomes a version too (durability.md F20). Nothing here touches a note.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime, timedelta
-from itertools import islice
-from typing import Any, Literal, get_args
+from datetime import datetime, timedelta
 
 from simplemem.errors import NotFound
 from simplemem.vault import atomic
 from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.log import Log, Version
 from simplemem.vault.paths import SIDECAR, Beneath, parent
 
-Op = Literal["create", "update", "move", "delete", "undo", "recovered"]
+__all__ = ["DISPLACED", "History", "Version"]
 
-HISTORY = f"{SIDECAR}/history"
-OBJECTS = f"{HISTORY}/objects"
-DISPLACED = f"{HISTORY}/displaced"
-LOG = f"{HISTORY}/log.jsonl"
-_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
-_BLOCK = 1 << 16
+OBJECTS = f"{SIDECAR}/history/objects"
+DISPLACED = f"{SIDECAR}/history/displaced"
 _A_DAY = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One change of one note. All changes of one operation share a `group`, the id of its first."""
-
-    id: str
-    group: str
-    path: str
-    new_path: str | None  # where a move took it
-    when: str  # UTC, for people; the order is the ids'
-    op: Op
-    who: str
-    tool: str
-    reason: str
-    before: str | None  # sha256; None: there was no such note
-    after: str | None  # sha256; None: it was deleted
-    trash: str | None = None  # where a delete put the file
-
-
-_FIELDS = {field.name for field in fields(Version)}
-_REQUIRED = ("id", "group", "path", "when", "op")
 
 
 class History:
@@ -71,39 +40,20 @@ class History:
         keep_days: int,
         keep_mb: int,
     ) -> None:
+        self.log = Log(root, by_path=backing.by_path)
         self._root = root
         self._lock = lock
         self._backing = backing
         self._keep_days = keep_days
         self._keep_bytes = keep_mb * 1_000_000
 
-    # Reading
-
     def versions(self, path: str | None = None, limit: int = 20) -> list[Version]:
         """The latest changes, newest first: of the whole vault, or of one note, followed back through its moves."""
-        return list(islice(self._backwards(path), max(limit, 0)))
+        return self.log.versions(path, limit)
 
     def find(self, version: str) -> Version:
         """The change of this id; 'v42', '42' and 'v000042' are one."""
-        digits = version.strip().removeprefix("v")
-        if digits.isascii() and digits.isdigit() and len(digits) < 16:
-            wanted = _spell(int(digits))
-            for line in self._lines():
-                if wanted.encode() in line and (known := _read(line)) and known.id == wanted:
-                    return known
-        hint = "The history of a note lists its versions."
-        raise NotFound(f"There is no version {version[:40]!r}.", hint=hint)
-
-    def group(self, group: str) -> list[Version]:
-        """All changes of one operation, in the order they were made."""
-        found: list[Version] = []
-        for line in self._lines():
-            known = _read(line)
-            if known and known.group == group:
-                found.append(known)
-            elif known and found and known.id < group:
-                break
-        return found[::-1]
+        return self.log.find(version)
 
     def content(self, sha: str) -> bytes | None:
         """The text with this hash, or None when it is not kept (any more). What is damaged is not given out."""
@@ -123,53 +73,6 @@ class History:
 
     # Writing, under the vault's lock
 
-    def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
-        """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
-        when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        common = {"when": when, "tool": tool[:100], "who": who[:200], "reason": reason[:1000]}
-        empty = {"new_path": None, "before": None, "after": None}
-        return [
-            Version(**(empty | common | step | {"id": _spell(first + k), "group": _spell(first)}))
-            for k, step in enumerate(steps)
-        ]
-
-    def next_number(self) -> int:
-        """One more than the last version in the log."""
-        for line in self._lines():
-            if known := _read(line):
-                return int(known.id.removeprefix("v")) + 1
-        return 1
-
-    def knows(self, versions: Sequence[Version]) -> set[str]:
-        """Which of these ids the log has already."""
-        wanted, found, oldest = {v.id for v in versions}, set(), min(v.id for v in versions)
-        for line in self._lines():
-            if known := _read(line):
-                found.add(known.id)
-                if known.id < oldest:
-                    break
-        return wanted & found
-
-    def append(self, here: Beneath, versions: Sequence[Version]) -> None:
-        """Add lines to the log, all or none. A half line that a crash left is closed off first."""
-        lines = b"".join(json.dumps(asdict(v), separators=(",", ":")).encode() + b"\n" for v in versions)
-        here.make((SIDECAR, "history"))
-        folder, name = here.spot(LOG)
-        fd = os.open(folder.name(name), _APPEND | _BINARY, 0o666, dir_fd=folder.fd)
-        try:
-            size = os.lseek(fd, 0, os.SEEK_END)
-            if size:
-                os.lseek(fd, size - 1, os.SEEK_SET)
-                if os.read(fd, 1) != b"\n":
-                    lines = b"\n" + lines
-            try:
-                atomic.write_all(fd, lines)
-            except OSError:
-                os.ftruncate(fd, size)
-                raise
-        finally:
-            os.close(fd)
-
     def keep(self, here: Beneath, data: bytes, sha: str) -> None:
         """Keep a text under its hash, in a file of its own. One that is there already and whole is left alone."""
         path = _object(sha)
@@ -179,7 +82,7 @@ class History:
         folder = (*OBJECTS.split("/"), sha[:2])
         here.make(folder)
         # No sync of its own: until the kernel has written it, the displaced file or the trash holds the same text.
-        temp, _ = atomic.stage(here, folder, data, like=None, backing=self._backing, sync=False, hold=False)
+        temp, _ = atomic.stage(here, folder, data, like=None, sync=False, hold=False)
         try:
             atomic.rename_over(here, temp, path)
         except BaseException:
@@ -224,7 +127,7 @@ class History:
             newest_use, edge = self._uses()
             objects = self._object_files(here)
             objects.sort(key=lambda item: newest_use.get(item[0], ""), reverse=True)
-            total, dropped = 0, []
+            total, dropped = 0, list[str]()
             for sha, size in objects:
                 total += size
                 used = newest_use.get(sha, "")
@@ -267,20 +170,19 @@ class History:
 
     def _found(self, here: Beneath, path: str, sha: str, reason: str) -> Version:
         step = {"path": path, "op": "recovered", "after": sha}
-        kept = self.stamp([step], first=self.next_number(), tool="recover", who="", reason=reason)
-        self.append(here, kept)
+        kept = self.log.stamp([step], first=self.log.next_number(), tool="recover", who="", reason=reason)
+        self.log.append(here, kept)
         return kept[0]
 
     def _uses(self) -> tuple[dict[str, str], str]:
         """When each text was last part of a change, and the moment before which texts are dropped."""
         newest_use: dict[str, str] = {}
         newest = ""
-        for line in self._lines():
-            if known := _read(line):
-                newest = newest or known.when
-                for sha in (known.before, known.after):
-                    if sha:
-                        newest_use.setdefault(sha, known.when)
+        for version in self.log.backwards():
+            newest = newest or version.when
+            for sha in (version.before, version.after):
+                if sha:
+                    newest_use.setdefault(sha, version.when)
         try:
             edge = datetime.fromisoformat(newest) - timedelta(days=self._keep_days)
         except (ValueError, OverflowError):
@@ -288,13 +190,13 @@ class History:
         return newest_use, edge.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def _thin_trash(self, here: Beneath, dropped: set[str]) -> None:
-        for line in self._lines():
-            known = _read(line)
-            if known and known.before in dropped and known.trash and known.trash.startswith(f"{SIDECAR}/trash/"):
+        for version in self.log.backwards():
+            trash = version.trash or ""
+            if version.before in dropped and trash.startswith(f"{SIDECAR}/trash/"):
                 with suppress(FileNotFoundError):
-                    if atomic.hash_of(here, known.trash) == known.before:
-                        atomic.remove(here, known.trash)
-                        here.prune(parent(known.trash), keep=2)
+                    if atomic.hash_of(here, trash) == version.before:
+                        atomic.remove(here, trash)
+                        here.prune(parent(trash), keep=2)
 
     def _object_files(self, here: Beneath) -> list[tuple[str, int]]:
         found = []
@@ -311,51 +213,8 @@ class History:
     def _displaced(self, here: Beneath, sha: str) -> list[str]:
         return [f"{DISPLACED}/{name}" for name in _names(here, DISPLACED) if name.endswith(sha)]
 
-    def _backwards(self, path: str | None) -> Iterator[Version]:
-        name = path
-        mark = b"" if name is None else json.dumps(name).encode()
-        for line in self._lines():
-            if mark and mark not in line:
-                continue
-            version = _read(line)
-            if version is None:
-                continue
-            if name is None:
-                yield version
-            elif name in (version.path, version.new_path):
-                yield version
-                if version.new_path == name:
-                    name = version.path
-                    mark = json.dumps(name).encode()
-
-    def _lines(self) -> Iterator[bytes]:
-        """The lines of the log, last first."""
-        try:
-            with self._beneath() as here:
-                folder, name = here.spot(LOG)
-                fd = os.open(folder.name(name), os.O_RDONLY | _BINARY, dir_fd=folder.fd)
-        except FileNotFoundError:
-            return
-        try:
-            end, rest = os.lseek(fd, 0, os.SEEK_END), b""
-            while end > 0:
-                start = max(end - _BLOCK, 0)
-                os.lseek(fd, start, os.SEEK_SET)
-                block = _read_exactly(fd, end - start) + rest
-                rest, *lines = block.split(b"\n")
-                yield from (line for line in reversed(lines) if line)
-                end = start
-            if rest:
-                yield rest
-        finally:
-            os.close(fd)
-
     def _beneath(self) -> Beneath:
         return Beneath(self._root, by_path=self._backing.by_path)
-
-
-def _spell(number: int) -> str:
-    return f"v{number:06d}"
 
 
 def _object(sha: str) -> str:
@@ -367,31 +226,3 @@ def _names(here: Beneath, folder: str) -> list[str]:
         return sorted(here.folder(tuple(folder.split("/"))).names())
     except FileNotFoundError:
         return []
-
-
-def _read_exactly(fd: int, size: int) -> bytes:
-    pieces = []
-    while size > 0 and (piece := os.read(fd, size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
-
-
-def read_version(known: object) -> Version | None:
-    """A Version from what JSON holds, or None when it is none."""
-    if not isinstance(known, dict) or not all(isinstance(known.get(key), str) for key in _REQUIRED):
-        return None
-    texts: dict[str, Any] = {key: known.get(key) for key in _FIELDS}
-    if not all(value is None or isinstance(value, str) for value in texts.values()):
-        return None
-    if texts["op"] not in get_args(Op) or not texts["id"].removeprefix("v").isdecimal():
-        return None
-    return Version(**(texts | {key: texts[key] or "" for key in ("who", "tool", "reason")}))
-
-
-def _read(line: bytes) -> Version | None:
-    # A line cut short by a crash is no change: the journal has it, or it never happened.
-    try:
-        return read_version(json.loads(line))
-    except (ValueError, RecursionError):
-        return None

@@ -1,58 +1,30 @@
 """Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten.
 
-`.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds
-a plan there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has changed the note
-since, what was not begun is dropped (durability.md §3, F6). Every step can be told done or not done by hashes alone.
+`.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds a plan
+there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has
+changed the note since, what was not begun is dropped (durability.md §3, F6). Every step can be told done or not done by
+hashes alone.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Literal
 
-from simplemem.errors import SimplememError, Unavailable
+from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
 from simplemem.vault import atomic, kernel
-from simplemem.vault.atomic import TEMP, Backing, Intruded, sha256
-from simplemem.vault.history import DISPLACED, LOG, History, Version, read_version
-from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, Parts, is_path, parent
+from simplemem.vault.atomic import TEMP, Backing, Intruded
+from simplemem.vault.history import DISPLACED, History
+from simplemem.vault.log import LOG
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, Parts, parent
+from simplemem.vault.plan import OWN_TRASH, Step, read_plan, spell_plan
 
 PLAN = f"{SIDECAR}/journal/plan"
 _NOTHING = b"nothing is under way\n"
-OWN_TRASH = f"{SIDECAR}/trash"
-OBSIDIAN_TRASH = ".trash"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One note's part of a change. `temp` is where its new text is staged: a file of ours, or one in the trash."""
-
-    version: Version
-    temp: str | None = None
-
-    @property
-    def kind(self) -> Literal["put", "swap", "move", "trash"]:
-        """What happens to the note, whatever the change is called."""
-        if self.version.before is None:
-            return "put"
-        if self.version.after is None:
-            return "trash"
-        return "swap" if self.version.new_path is None else "move"
-
-    @property
-    def target(self) -> str:
-        """Where the note is afterwards."""
-        return self.version.new_path or self.version.path
-
-    @property
-    def staged(self) -> str | None:
-        """The staged file, when it is one of ours."""
-        return self.temp if self.temp and TEMP.fullmatch(self.temp.rpartition("/")[2]) else None
 
 
 class Journal:
@@ -79,7 +51,7 @@ class Journal:
                 self._apply(here, step)
                 done.append(step)
                 here.rest()
-            self._history.append(here, [step.version for step in steps])
+            self._history.log.append(here, [step.version for step in steps])
         except BaseException as error:
             try:
                 self._back_out(here, steps, done, folders)
@@ -97,7 +69,7 @@ class Journal:
             return []
         if data.startswith(_NOTHING) or not data:
             return []
-        plan = _load(data)
+        plan = read_plan(data)
         said = self._finish(here, *plan) if plan else []  # cut short: a plan is whole before anything is begun
         self._put_down(here, _NOTHING)
         return said
@@ -134,7 +106,8 @@ class Journal:
                 try:
                     self._swap(here, step)
                 except BaseException:
-                    atomic.carry(here, self._backing, step.target, version.path)
+                    self._gather(here, step)
+                    self._revert(here, step)
                     raise
 
     def _swap(self, here: Beneath, step: Step) -> None:
@@ -153,7 +126,7 @@ class Journal:
             # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
             atomic.carry(here, self._backing, source, _via(step))
             atomic.carry(here, self._backing, _via(step), target)
-        found = atomic.hash_of(here, target)
+        found = _hash_at(here, target)
         if found != step.version.before:
             with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
                 atomic.carry(here, self._backing, target, source)
@@ -162,19 +135,31 @@ class Journal:
     def _revert(self, here: Beneath, step: Step) -> None:
         version, temp = step.version, step.temp or ""
         if step.kind == "trash":
-            atomic.carry(here, self._backing, version.trash or "", version.path)
+            self._carry_back(here, version.trash or "", version.path)
         elif step.kind == "put":
-            if atomic.hash_of(here, version.path) == version.after:
-                atomic.carry(here, self._backing, version.path, temp)
+            if _hash_at(here, version.path) == version.after:
+                self._carry_back(here, version.path, temp)
         else:
-            if temp:
+            if temp and _hash_at(here, step.target) == version.after:
                 expected, ours = version.after or "", version.before or ""
                 atomic.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
             if step.kind == "move":
-                atomic.carry(here, self._backing, step.target, version.path)
+                self._carry_back(here, _via(step) if _hash_at(here, _via(step)) else step.target, version.path)
+
+    def _carry_back(self, here: Beneath, source: str, target: str) -> None:
+        if self._listed(here, target) is not None and atomic.same_file(here, source, target):
+            atomic.remove(here, source)  # the disk knows no rename that spares: linked, but not yet unlinked
+        else:
+            atomic.carry(here, self._backing, source, target)
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: Sequence[Step], folders: Sequence[str]) -> None:
-        for step in reversed(done):
+        begun = list(done)
+        for failed in steps[len(done) : len(done) + 1]:
+            # Where the disk lacks a call, a step takes several, and this one may have stopped between them.
+            self._gather(here, failed)
+            if self._is_begun(here, failed):
+                begun.append(failed)
+        for step in reversed(begun):
             with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
                 self._revert(here, step)
         tried = {step.version.id for step in steps[: len(done) + 1]}
@@ -217,39 +202,42 @@ class Journal:
     def _sync(self, here: Beneath, steps: Sequence[Step]) -> None:
         # All renames come first and then the syncs in a row: the first makes the file system write its own journal,
         # which holds them all, and the rest find little to do.
-        atomic.sync_path(here, self._backing, LOG)
         folders: set[Parts] = {tuple(DISPLACED.split("/"))}
         for step in steps:
             for path in (step.version.path, step.version.new_path, step.version.trash, step.temp):
                 if path:
                     folders.add(parent(path))
+        self._sync_folders(here, folders)
+        atomic.sync_path(here, LOG, last=True)
+
+    def _sync_folders(self, here: Beneath, folders: set[Parts]) -> None:
+        """Make the names in these folders durable, and the folders that were made themselves."""
         for made in here.made:
             folders |= {made, made[:-1]}
         for folder in sorted(folders):
             with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
-                atomic.sync_folder(here, self._backing, folder)
-        here.made.clear()
+                atomic.sync_folder(here, folder)
 
     # The plan on disk
 
     def _write(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
-        actions = [asdict(step.version) | {"temp": step.temp} for step in steps]
-        plan = json.dumps({"folders": list(folders), "steps": actions}).encode()
         here.make(parent(PLAN))
-        # One note changes in one rename, which a power cut cannot halve; several need the plan on the disk first.
-        self._put_down(here, sha256(plan).encode() + b"\n" + plan + b"\n", sync=len(steps) > 1)
-        if self._durable and parent(PLAN) in here.made:
-            atomic.sync_folder(here, self._backing, parent(PLAN))
+        # What is one rename a power cut cannot halve; what takes several needs the plan on the disk first, and a move takes
+        # two where the disk knows no rename that spares.
+        halves = len(steps) > 1 or any(step.kind == "move" for step in steps)
+        self._put_down(here, spell_plan(steps, folders), sync=halves)
+        if self._durable and (halves or parent(PLAN) in here.made):
+            self._sync_folders(here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)})
 
     def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
         # One file, written over from its start and never made shorter: making or emptying a file costs more than
         # all the rest of a write. What stands behind the plan's own line is of older plans.
         folder, name = here.spot(PLAN)
-        fd = os.open(folder.name(name), OVERWRITE, 0o666, dir_fd=folder.fd)
+        fd = folder.open(name, OVERWRITE)
         try:
             atomic.write_all(fd, text)
             if sync and self._durable:
-                kernel.sync_file(fd, full=self._backing.full_sync)
+                kernel.sync_file(fd)
         finally:
             os.close(fd)
 
@@ -258,21 +246,22 @@ class Journal:
     def _finish(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> list[str]:
         for step in steps:
             self._gather(here, step)
-        logged = self._history.knows([step.version for step in steps])
+        logged = self._history.log.knows([step.version for step in steps])
         if not logged and not any(self._is_begun(here, step) for step in steps):
             self._back_out(here, steps, [], folders)
             return [f"An interrupted {_title(steps[0])} was dropped before anything of it was done."]
         done, said = [], []
         for step in steps:
-            if step.version.id in logged or self._complete(here, step):
+            # Also what is logged: a power cut may keep the line and lose the renames before it.
+            if self._complete(here, step):
                 done.append(step)
                 said.append(f"Finished an interrupted {_title(step)}.")
-            else:
+            elif step.version.id not in logged:
                 said.append(f"Left {step.version.path!r} as it is: it has changed since its {_title(step)} began.")
             here.rest()
         new = [step.version for step in done if step.version.id not in logged]
         if new:
-            self._history.append(here, new)
+            self._history.log.append(here, new)
         for step in steps:
             self._clear(here, step, was_in_place=True)
         if self._durable:
@@ -283,26 +272,29 @@ class Journal:
         """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
         if step.staged:
             temp, aside = atomic.leftovers(step.staged)
-            if atomic.hash_of(here, aside) is None:
+            found = _hash_at(here, aside)
+            if found is None:
                 return
-            if atomic.hash_of(here, temp) is None:
+            if _hash_at(here, temp) is None:
                 atomic.rename_over(here, aside, temp)
+            elif found == step.version.before and _hash_at(here, step.target) is None:
+                atomic.carry(here, self._backing, aside, step.target)  # ReplaceFileW stopped between its two renames
             else:
                 self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")
 
     def _is_begun(self, here: Beneath, step: Step) -> bool:
         version = step.version
         if step.kind == "trash":
-            return atomic.hash_of(here, version.trash or "") is not None
-        temp = atomic.hash_of(here, step.temp) if step.temp else None
+            return _hash_at(here, version.trash or "") is not None
+        temp = _hash_at(here, step.temp) if step.temp else None
         if step.kind == "put":
-            there = atomic.hash_of(here, version.path)
+            there = _hash_at(here, version.path)
             return there == version.after and (temp is None or atomic.same_file(here, step.temp or "", version.path))
         if step.kind == "swap":
-            there = atomic.hash_of(here, version.path)
+            there = _hash_at(here, version.path)
             return there == version.after or (there != version.before and temp == version.before)
         old, new = self._listed(here, version.path), self._listed(here, step.target)
-        if atomic.hash_of(here, _via(step)) is not None:
+        if _hash_at(here, _via(step)) is not None:
             return True
         return new in (version.before, version.after) and (old is None or new != old or self._is_twice(here, step))
 
@@ -319,15 +311,15 @@ class Journal:
             return False
 
     def _complete_put(self, here: Beneath, step: Step) -> bool:
-        there = atomic.hash_of(here, step.version.path)
-        if there is None and step.temp and atomic.hash_of(here, step.temp) == step.version.after:
+        there = _hash_at(here, step.version.path)
+        if there is None and step.temp and _hash_at(here, step.temp) == step.version.after:
             self._apply(here, step)
             return True
         return there == step.version.after
 
     def _complete_swap(self, here: Beneath, step: Step) -> bool:
         before, after = step.version.before or "", step.version.after or ""
-        there, temp = atomic.hash_of(here, step.target), atomic.hash_of(here, step.temp or "")
+        there, temp = _hash_at(here, step.target), _hash_at(here, step.temp or "")
         if there == after and temp not in (before, after, None):
             # The crash came between the exchange and the look at what it displaced: a foreign save, which goes back.
             atomic.swap(here, self._backing, step.temp or "", step.target, expected=after, ours=temp or "")
@@ -339,7 +331,7 @@ class Journal:
 
     def _complete_carry(self, here: Beneath, step: Step, target: str) -> bool:
         version = step.version
-        if atomic.hash_of(here, _via(step)) is not None:
+        if _hash_at(here, _via(step)) is not None:
             atomic.carry(here, self._backing, _via(step), target)
         old, new = self._listed(here, version.path), self._listed(here, target)
         if new is None:
@@ -372,7 +364,21 @@ class Journal:
             folder, name = here.spot(path)
         except FileNotFoundError:
             return None
-        return atomic.hash_of(here, path) if name in folder.names() else None
+        return _hash_at(here, path) if name in folder.names() else None
+
+
+def _hash_at(here: Beneath, path: str) -> str | None:
+    """The hash of what lies at a path, None when nothing does. What is no readable file matches no hash: a link or a
+    folder that somebody put there must not stop every later write.
+    """
+    try:
+        return atomic.hash_of(here, path)
+    except (Unreadable, TooLong):
+        return ""
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM):
+            raise
+        return ""
 
 
 def _via(step: Step) -> str:
@@ -390,51 +396,8 @@ def _in_use(here: Beneath, path: str) -> bool:
     if os.name == "nt":
         match = TEMP.fullmatch(name)
         return match is not None and kernel.is_alive(int(match[1]))
-    fd = os.open(folder.name(name), READ, dir_fd=folder.fd)
+    fd = folder.open(name, READ)
     try:
         return not kernel.try_lock(fd)
     finally:
         os.close(fd)
-
-
-def is_trash(path: str) -> bool:
-    """Whether a path lies in one of the two trash folders."""
-    for trash in (OWN_TRASH, OBSIDIAN_TRASH):
-        if path.startswith(trash + "/"):
-            return is_path(path.removeprefix(trash + "/"))
-    return False
-
-
-def _load(data: bytes) -> tuple[list[Step], list[str]] | None:
-    """A plan, or None when it is damaged or asks for what no plan of ours asks for.
-
-    A vault may come from anywhere, and its journal with it: only notes are named here, only our own staged files and
-    the trash are taken from, so that no plan can reach a hidden file such as a hook of git.
-    """
-    seal, _, line = data.partition(b"\n")
-    line = line.partition(b"\n")[0]
-    if seal != sha256(line).encode():
-        return None
-    try:
-        plan = json.loads(line)
-        folders, steps = plan["folders"], []
-        for item in plan["steps"]:
-            version, temp = read_version(item), item["temp"]
-            if version is None or not is_path(version.path) or not (version.before or version.after):
-                return None
-            staged = temp is None or (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp)))
-            if not staged or (version.new_path is not None and not is_path(version.new_path)):
-                return None
-            if version.after is None and not (version.trash and is_trash(version.trash)):
-                return None
-            steps.append(Step(version, temp))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    if not steps or not all(isinstance(folder, str) and is_path(folder) for folder in folders):
-        return None
-    return steps, folders
-
-
-def _is_staged(path: str) -> bool:
-    above, _, name = path.rpartition("/")
-    return TEMP.fullmatch(name) is not None and (not above or is_path(above))

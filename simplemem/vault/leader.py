@@ -9,7 +9,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from simplemem.errors import SimplememError
 from simplemem.vault import kernel
+from simplemem.vault.paths import Beneath
 
 
 class Leadership:
@@ -26,12 +28,15 @@ class Leadership:
                 return True
             self.resign()
         try:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-        except OSError:
+            with Beneath(str(self._path.parent)) as here:
+                folder, name = here.spot(self._path.name)
+                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
+        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
             return False
-        if kernel.try_lock(fd):
-            self._fd = fd
-            return self._is_in_place()
+        with suppress(OSError):
+            if kernel.try_lock(fd):
+                self._fd = fd
+                return self._is_in_place()
         os.close(fd)
         return False
 

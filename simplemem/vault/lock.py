@@ -20,7 +20,6 @@ from simplemem.vault.paths import SIDECAR, WRITE_NEW, Beneath
 from simplemem.vault.trouble import telling
 
 _LOCK = f"{SIDECAR}/lock"
-_OPEN = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
 _NAME_WIDTH = 20
 
 
@@ -62,9 +61,10 @@ class VaultLock:
                 try:
                     taken = kernel.try_lock(fd)
                     if taken and self._is_in_place(fd):
-                        if hasattr(os, "pwrite"):
-                            os.pwrite(fd, str(os.getpid()).ljust(_NAME_WIDTH).encode(), 0)
+                        os.lseek(fd, 0, os.SEEK_SET)
+                        os.write(fd, str(os.getpid()).ljust(_NAME_WIDTH).encode())
                         return fd
+                    os.lseek(fd, 0, os.SEEK_SET)  # Windows locks a byte far behind, and has moved there
                     holder = os.read(fd, _NAME_WIDTH).decode("ascii", "replace").strip("\0 ")
                 except BaseException:
                     taken = False
@@ -88,11 +88,11 @@ class VaultLock:
         with Beneath(self._root, by_path=self._by_path) as here:
             try:
                 folder, name = here.spot(_LOCK)
-                return os.open(folder.name(name), _OPEN, dir_fd=folder.fd)
+                return folder.open(name, os.O_RDWR)
             except (FileNotFoundError, NotADirectoryError):
                 make_sidecar(here)
                 folder, name = here.spot(_LOCK)
-                return os.open(folder.name(name), _OPEN | os.O_CREAT, 0o666, dir_fd=folder.fd)
+                return folder.open(name, os.O_RDWR | os.O_CREAT)
 
     def _is_in_place(self, fd: int) -> bool:
         # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
@@ -112,7 +112,7 @@ def make_sidecar(here: Beneath) -> None:
         here.make((SIDECAR,))
         folder = here.folder((SIDECAR,))
         try:
-            fd = os.open(folder.name(".gitignore"), WRITE_NEW, 0o666, dir_fd=folder.fd)
+            fd = folder.open(".gitignore", WRITE_NEW)
         except FileExistsError:
             return
         try:

@@ -16,11 +16,13 @@ from contextlib import suppress
 from types import TracebackType
 
 from simplemem.errors import Invalid, TooLong, Unavailable
+from simplemem.note.names import is_device
+from simplemem.vault import kernel
 
 SIDECAR = ".simplemem"
 Parts = tuple[str, ...]
 
-_MOST_PARTS = 400
+MOST_PARTS = 400
 _MOST_LINKS = 8
 _KEPT_DEPTH = 4  # folders on the way are kept open this deep, so that a very deep vault needs few descriptors
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -29,7 +31,7 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 WRITE_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
-_WINDOWS_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+_NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
 
 
 def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
@@ -44,12 +46,12 @@ def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
         wrong = "it is absolute or has an empty part"
     elif any(part.startswith(".") for part in parts):
         wrong = "a part of it starts with a dot, and such files are not the vault's"
-    elif len(parts) > _MOST_PARTS:
+    elif len(parts) > MOST_PARTS:
         raise TooLong(f"The path {path[:80]!r}... is nested too deeply.", hint="Use fewer folders.")
     elif not path.isascii() and not _is_unicode(path):
         wrong = "it is not valid Unicode"
     elif windows and any(_is_special_on_windows(part) for part in parts):
-        wrong = "Windows would take a part of it for a device, a stream or another file"
+        wrong = "Windows would take a part of it for a device, a stream or another file, or has no such names"
     if wrong:
         hint = "Give a path inside the vault such as 'folder/note.md'."
         raise Invalid(f"{path[:200]!r} is no path in the vault: {wrong}.", hint=hint)
@@ -79,7 +81,14 @@ def _is_unicode(text: str) -> bool:
 
 
 def _is_special_on_windows(part: str) -> bool:
-    return ":" in part or part[-1] in ". " or part.split(".")[0].rstrip().casefold() in _WINDOWS_DEVICES
+    return part[-1] in ". " or not _NOT_ON_WINDOWS.isdisjoint(part) or is_device(part)
+
+
+def unlimited(path: str) -> str:
+    """An absolute Windows path in the form that may be longer than 260 characters, and in which every name is itself."""
+    if path.startswith(("\\\\?\\", "\\\\.\\")):
+        return path
+    return "\\\\?\\UNC\\" + path[2:] if path.startswith("\\\\") else "\\\\?\\" + path
 
 
 class Folder:
@@ -95,6 +104,12 @@ class Folder:
         """What to call a child in a system call with `dir_fd=self.fd`; a full path where folders have no handle."""
         return child if self.fd is not None else os.path.join(self.path, child)
 
+    def open(self, child: str, flags: int) -> int:
+        """Open a file in it, never through a link: without handles the flag may be missing, so the file is looked at."""
+        if self.fd is None and _is_link(self.name(child)):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), child)
+        return kernel.patiently(lambda: os.open(self.name(child), flags | _NOFOLLOW, 0o666, dir_fd=self.fd))
+
     def names(self) -> list[str]:
         """What lies in it."""
         return os.listdir(self.path if self.fd is None else self.fd)
@@ -104,7 +119,7 @@ class Beneath:
     """The folders beneath one root that an operation has open. Closing it closes them all."""
 
     def __init__(self, root: str, *, by_path: bool = sys.platform == "win32") -> None:
-        self.root = root
+        self.root = unlimited(root) if sys.platform == "win32" else root
         self._by_path = by_path  # Windows holds no folder open: each component is looked at, then named in full
         self._open: dict[Parts, Folder] = {}
         self.made: list[Parts] = []  # the folders that were made, for whoever makes names durable
@@ -234,11 +249,19 @@ class Beneath:
         path = os.path.join(above.path, _checked(part))
         if above.fd is not None:
             return Folder(path, os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above.fd))
-        found = os.lstat(path)
-        # A junction is no symbolic link to `stat`, but leads elsewhere just the same.
-        if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", 0) & 0x20000000:
+        if not stat.S_ISDIR(os.lstat(path).st_mode) or _is_link(path):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         return Folder(path, None)
+
+
+def _is_link(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    # A junction is no symbolic link to `stat`, but leads elsewhere just the same: the bit says so. A file that OneDrive
+    # has not fetched yet is a reparse point without that bit.
+    return stat.S_ISLNK(found.st_mode) or bool(getattr(found, "st_reparse_tag", 0) & 0x20000000)
 
 
 def _checked(name: str) -> str:

@@ -7,16 +7,24 @@ so does every byte outside it. Links that led nowhere are left alone (obsidian.m
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from simplemem.note.body import Link
-from simplemem.note.frontmatter import replace_scalar
+from simplemem.note.body import Link, read_value_link
+from simplemem.note.frontmatter import Scalar, replace_scalar
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, name_key, resolve
 
 LinkFormat = Literal["shortest", "relative", "absolute"]
+_Edit = tuple[int, int, str]  # replace text[start:end]
+
+_ENDS_TARGET = re.compile(r"[#|\n\r]|\[\[|\]\]")  # no wikilink can hold these in its path
+# What would end a destination, or make it code, math or an entity together with what stands around it.
+_SPECIAL_IN_ANGLES = "#<>%\\`$|"
+_SPECIAL = ' ()"' + _SPECIAL_IN_ANGLES
+_ENTITY = re.compile(r"&(?=#?[A-Za-z0-9]+;)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,8 @@ def rewrite_links(
 ) -> str:
     """The text of the note at `source` in which every link means the same file after the move as before it."""
     here = moved.after(source) or source
-    splices: list[tuple[int, int, str]] = []
-    scalars: list[tuple[Link, str]] = []
+    edits: list[_Edit] = []
+    values: list[tuple[Scalar, str]] = []
     for link in note.links:
         meant = resolve(link.target, source, before).path
         if not link.target or meant is None:
@@ -46,37 +54,62 @@ def rewrite_links(
         assert wanted is not None
         if resolve(link.target, here, after).path == wanted:
             continue
-        written = _path_for(link, wanted, here, after, link_format)
-        if link.scalar is not None:
-            scalars.append((link, written))
+        written = next(_ways_to_write(link, wanted, here, after, link_format), None)
+        if written is None:
             continue
-        splices.append((link.path_start, link.path_end, _spelled(link, written)))
-        splices += _shown(note, link, meant, wanted, written)
-    text = note.text
-    for start, end, replacement in sorted(splices, reverse=True):
-        text = text[:start] + replacement + text[end:]
-    for link, written in scalars:
-        text = _in_scalar(text, link, written)
+        if link.scalar is not None:
+            values.append((link.scalar, _value_with(link.scalar.value, meant, wanted, written)))
+        else:
+            edits += _edits(note.text, link, meant, wanted, written, bar_ends_cell=note.in_table(link.start))
+    text = _applied(note.text, edits)
+    for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
+        if note.header.editable:
+            text = replace_scalar(text, scalar, value)
+        else:  # nobody will write this; it only says that a link would have to change
+            text = text[: scalar.start] + value + text[scalar.end :]
     return text
 
 
-def _path_for(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> str:
-    """The target written so that it means `path` in `source`: relative stays relative, rooted rooted, bare bare if it can."""
-    shown = path
-    if path.endswith(".md") and not link.target.casefold().endswith(".md"):
-        shown = path[:-3]
+def _applied(text: str, edits: list[_Edit]) -> str:
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def _value_with(value: str, meant: str, wanted: str, written: str) -> str:
+    """A property's value, which is a link, with another path in it."""
+    link = read_value_link(value)
+    assert link is not None
+    blanks = len(value) - len(value.lstrip())
+    edits = _edits(value.strip(), link, meant, wanted, written, bar_ends_cell=False)
+    return value[:blanks] + _applied(value.strip(), edits) + value[blanks + len(value.strip()) :]
+
+
+def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
+    """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it can.
+
+    The extension comes in where the name without it is another file's; a path from the root is right where all else fails.
+    """
+    short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
+    for shown in dict.fromkeys((short, path)):
+        anyway = (shown, _relative(shown, source), "/" + shown)
+        for target in (*_preferred(link, shown, source, named, link_format), *anyway):
+            fits = link.form != "wiki" or not _ENDS_TARGET.search(target)
+            if fits and resolve(target, source, named).path == path:
+                yield target
+
+
+def _preferred(link: Link, shown: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
     if link.target.startswith(("./", "../")):
-        return _relative(shown, source)
-    if link.target.startswith("/"):
-        return "/" + shown
-    if "/" in link.target:
-        return shown
-    bare = posixpath.basename(shown)
-    if len(named_files(bare, named)) == 1:
-        return bare
-    if link_format == "relative":
-        return _relative(shown, source)
-    return shown
+        yield _relative(shown, source)
+    elif link.target.startswith("/"):
+        yield "/" + shown
+    elif "/" not in link.target:
+        bare = posixpath.basename(shown)
+        if len(named_files(bare, named)) == 1:
+            yield bare
+        if link_format == "relative":
+            yield _relative(shown, source)
 
 
 def named_files(bare: str, named: Named) -> Sequence[str]:
@@ -89,26 +122,28 @@ def _relative(path: str, source: str) -> str:
     return written if written.startswith("../") else "./" + written
 
 
-def _spelled(link: Link, path: str) -> str:
-    return path if link.form == "wiki" else encode_destination(path, angle=link.angle)
-
-
 def encode_destination(path: str, *, angle: bool) -> str:
     """A path as a Markdown link destination: only what would end or change it is encoded (obsidian.md §1.5)."""
-    special = "<>%\\" if angle else ' %<>()#"\\'
-    return "".join(f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in path)
+    special = _SPECIAL_IN_ANGLES if angle else _SPECIAL
+    written = "".join(f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in path)
+    return _ENTITY.sub("%26", written)
 
 
-def _shown(note: Note, link: Link, meant: str, wanted: str, written: str) -> list[tuple[int, int, str]]:
-    """What the reader sees: a shown text that was the old name follows it; a path that had been a bare name gets one."""
+def _edits(text: str, link: Link, meant: str, wanted: str, written: str, *, bar_ends_cell: bool) -> list[_Edit]:
+    """The new path in its place, and what the reader sees: a shown text that was the old name follows it, and a path
+    that had been a bare name is shown as that name.
+    """
+    path = written if link.form == "wiki" else encode_destination(written, angle=link.angle)
+    edits = [(link.path_start, link.path_end, path)]
     old, new = _bare(meant), _bare(wanted)
     if link.display_start >= 0:
-        shown = note.text[link.display_start : link.display_end]
-        return [(link.display_start, link.display_end, new)] if shown == old and old != new else []
-    qualified = "/" in written and "/" not in link.target
-    if link.form == "wiki" and qualified and not link.embed and not note.in_table(link.start):
-        return [(link.end - 2, link.end - 2, "|" + link.target + _heading_shown(link))]
-    return []
+        begins_code = link.form == "markdown" and ("`" in new or "$" in new)
+        if text[link.display_start : link.display_end] == old and old != new and not begins_code:
+            edits.append((link.display_start, link.display_end, new))
+    elif link.form == "wiki" and "/" in written and "/" not in link.target and not link.embed and not bar_ends_cell:
+        name = link.target if old == new else posixpath.basename(written)
+        edits.append((link.end - 2, link.end - 2, "|" + name + _heading_shown(link)))
+    return edits
 
 
 def _heading_shown(link: Link) -> str:
@@ -120,10 +155,3 @@ def _heading_shown(link: Link) -> str:
 def _bare(path: str) -> str:
     name = posixpath.basename(path)
     return name.removesuffix(".md")
-
-
-def _in_scalar(text: str, link: Link, written: str) -> str:
-    """A property link whose source is escaped: the whole value is written again in its own quoting."""
-    scalar = link.scalar
-    assert scalar is not None
-    return replace_scalar(text, scalar, scalar.value.replace(link.target, written, 1))

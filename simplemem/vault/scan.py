@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from dataclasses import dataclass, field
 
 from simplemem.vault.atomic import TEMP, look
-from simplemem.vault.paths import Beneath, Parts, is_path
+from simplemem.vault.paths import MOST_PARTS, Beneath, Parts, is_path
 from simplemem.vault.trouble import explain
 
 
@@ -88,29 +89,36 @@ def _look(item: os.DirEntry[str], prefix: str, listing: Listing) -> bool:
     """Take a file in; say whether it is a folder to walk into."""
     path = prefix + item.name
     try:
-        if item.is_dir(follow_symlinks=False):
-            if not (item.name.isascii() or is_path(item.name)) or "\\" in item.name:
-                listing.problems.append(Problem(_shown(path), "Its name cannot be spelled in a path.", folder=True))
-                return False
-            return True
-        if not item.is_file(follow_symlinks=False):
+        folder = item.is_dir(follow_symlinks=False)
+        if not folder and not item.is_file(follow_symlinks=False):
             return False
+        if (unspeakable := _unspeakable(item.name, prefix)) is not None:
+            listing.problems.append(Problem(_shown(path), unspeakable, folder))
+            return False
+        if folder:
+            return True
         found = item.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
     except OSError as error:
         listing.problems.append(Problem(path, explain(error, "look at", path, writing=False).message, folder=False))
         return False
-    if not stat.S_ISREG(found.st_mode):
-        return False
-    if "\\" in item.name or not (item.name.isascii() or is_path(item.name)):
-        listing.problems.append(Problem(_shown(path), "Its name cannot be spelled in a path.", folder=False))
-        return False
-    listing.entries.append(
-        Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino or item.inode())
-    )
+    if stat.S_ISREG(found.st_mode):
+        listing.entries.append(
+            Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino or item.inode())
+        )
     return False
 
 
+def _unspeakable(name: str, prefix: str) -> str | None:
+    """Why no vault path can name what lies there, None when one can."""
+    if prefix.count("/") >= MOST_PARTS:
+        return "It lies in too many folders, one in the other."
+    if (name.isascii() and "\\" not in name and sys.platform != "win32") or is_path(name):
+        return None
+    return "Its name cannot be spelled in a path."
+
+
 def _shown(path: str) -> str:
+    path = path if len(path) <= 200 else f"{path[:100]}...{path[-97:]}"
     return path.encode("utf-8", "backslashreplace").decode()

@@ -14,6 +14,7 @@ from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLon
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if hasattr(errno, "EDQUOT") else {errno.ENOSPC, errno.EFBIG}
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM}
+_OPEN_ELSEWHERE = {32, 33, 1224}  # Windows: a sharing or lock violation, or mapped into another program's memory
 
 
 @contextmanager
@@ -33,6 +34,8 @@ def explain(error: OSError, doing: str, path: str, *, writing: bool) -> Simpleme
         return Unavailable(f"{what}: the disk is full.", hint="Free some space; nothing was changed.")
     if code in (errno.EMFILE, errno.ENFILE):
         return Unavailable(f"{what}: too many files are open.", hint="Try again in a moment.")
+    if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
+        return Unavailable(f"{what}: another program has it open.", hint="Close it there, or try again in a moment.")
     if code == errno.EROFS or (writing and code in _NOT_ALLOWED):
         return ReadOnly(f"{what}: the disk or the permissions do not allow writing.")
     if code in _NOT_ALLOWED:

@@ -17,9 +17,10 @@ from simplemem.errors import Invalid, NotFound, ReadOnly
 from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
-from simplemem.vault.journal import Journal, is_trash
+from simplemem.vault.journal import Journal
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
+from simplemem.vault.plan import is_trash
 from simplemem.vault.scan import Entry, Problem, entry_at, entry_of, walk
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
@@ -190,7 +191,7 @@ class Vault:
             if first.op == "recovered":
                 hint = "Read it by its sha256 and write it where it belongs."
                 raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
-            steps = self.history.group(first.group)
+            steps = self.history.log.group(first.group)
             return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
 
     def recover(self) -> list[str]:

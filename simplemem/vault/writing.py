@@ -17,9 +17,11 @@ from simplemem.note.names import compare_key
 from simplemem.vault import atomic
 from simplemem.vault.atomic import Backing, Intruded, sha256
 from simplemem.vault.difference import WHAT_YOU_HAD, WHAT_YOU_WANT, difference
-from simplemem.vault.history import History, Op, Version
-from simplemem.vault.journal import OBSIDIAN_TRASH, OWN_TRASH, Journal, Step
+from simplemem.vault.history import History
+from simplemem.vault.journal import Journal
+from simplemem.vault.log import Op, Version
 from simplemem.vault.paths import Beneath, check_path, is_path, parent
+from simplemem.vault.plan import OBSIDIAN_TRASH, OWN_TRASH, Step
 from simplemem.vault.scan import Entry, entry_at
 from simplemem.vault.trouble import telling
 
@@ -231,7 +233,7 @@ class Writer:
                     staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
             if self._durable and len(wishes) > 1:
                 for temp in staged.values():
-                    atomic.sync_path(here, self._backing, temp)
+                    atomic.sync_path(here, temp)
         except BaseException:
             while staged:
                 atomic.remove(here, staged.popitem()[1])
@@ -246,7 +248,6 @@ class Writer:
             folder,
             data,
             like=wish.path if wish.before is not None else None,
-            backing=self._backing,
             sync=self._durable and hold,
             hold=hold,
         )
@@ -254,7 +255,7 @@ class Writer:
     # What is said about it
 
     def _versions(self, here: Beneath, wishes: Sequence[Wish], change: Change) -> list[Version]:
-        number = self._history.next_number()
+        number = self._history.log.next_number()
         steps: list[dict[str, Any]] = []
         for wish in wishes:
             step = {"path": wish.path, "new_path": wish.new_path, "op": wish.op}
@@ -262,7 +263,7 @@ class Writer:
             if wish.gone:
                 step["trash"] = self._trash_place(here, wish.path, f"v{number:06d}")
             steps.append(step)
-        return self._history.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
+        return self._history.log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
 
     def _trash_place(self, here: Beneath, path: str, version: str) -> str:
         """Where a deleted file goes: ours keeps versions apart, Obsidian's numbers what clashes (obsidian.md §5)."""

@@ -11,7 +11,7 @@ import os
 import pickle
 import signal
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -58,15 +58,18 @@ def run(
     at: int | None = None,
     how: Literal["die", "half", "fail"] = "die",
     errno: int = 0,
+    also: Sequence[tuple[Any, str]] = (),
 ) -> Outcome:
-    """Run `action` in a child; at its call number `at` (from 1) let it die or fail. Without `at`, only count."""
+    """Run `action` in a child; at its call number `at` (from 1) let it die or fail. Without `at`, only count. `also` names
+    further functions, as (owner, name), whose calls are counted: what writes without `os`, such as a database.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reading)
         write, leave = os.write, os._exit
         try:
-            calls = _wire(at, how, errno)
+            calls = _wire(at, how, errno, also)
             try:
                 told: tuple[Any, ...] = (calls, action(), None)
             except Exception as error:
@@ -91,7 +94,7 @@ def run(
     return Outcome(died=False, calls=calls, value=value, error=error)
 
 
-def _wire(at: int | None, how: str, errno: int) -> list[str]:
+def _wire(at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]]) -> list[str]:
     """Put the counter around every call that changes the disk; the list it fills names the calls made."""
     calls: list[str] = []
     real_write, kill, me = os.write, os.kill, os.getpid()
@@ -113,6 +116,6 @@ def _wire(at: int | None, how: str, errno: int) -> list[str]:
 
     for name in _IN_OS:
         setattr(os, name, wrap(name, getattr(os, name)))
-    for name in _IN_KERNEL:
-        setattr(kernel, name, wrap(name, getattr(kernel, name)))
+    for owner, name in (*((kernel, name) for name in _IN_KERNEL), *also):
+        setattr(owner, name, wrap(name, getattr(owner, name)))
     return calls

@@ -5,127 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import crash_harness as harness
 import pytest
+from crash_cases import BACKINGS, CASES, CHANGE, OLD, Case, Files, make, notes
 
 from simplemem.errors import SimplememError
+from simplemem.vault import kernel
 from simplemem.vault.atomic import Backing, sha256
-from simplemem.vault.vault import Change, Rewrite, Vault
+from simplemem.vault.vault import Vault
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
-
-CHANGE = Change("test")
-
-
-@pytest.fixture
-def room() -> Iterator[Path]:
-    """A folder in memory where there is one: thousands of files are made here, and no power is cut."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as name:
-        yield Path(name)
-
-
-Files = dict[str, bytes]
-OLD: Files = {
-    "a.md": b"alpha\n",
-    "deep/b.md": b"[[a]] from b\n" * 40,
-    "deep/er/c.md": b"[[a]] from c\n",
-    "d.md": b"other\n",
-}
-BACKINGS = {
-    "exchange": Backing(),
-    "links": Backing(exchange=False, rename_new=False),
-    "neither": Backing(exchange=False, rename_new=False, hard_links=False),
-}
-
-
-def rewrite(path: str, data: bytes) -> Rewrite:
-    return Rewrite(path, sha256(OLD[path]), data)
-
-
-@dataclass(frozen=True)
-class Case:
-    """An operation, and what the notes are after it."""
-
-    act: Callable[[Vault], Any]
-    new: Files
-    before: Callable[[Vault], Any] = lambda vault: None
-    old: Files | None = None
-
-
-def changed(**changes: bytes | None) -> Files:
-    files = OLD | {path: data for path, data in changes.items() if data is not None}
-    return {path: data for path, data in files.items() if changes.get(path, b"") is not None}
-
-
-B2, C2 = b"[[x/y/z]] from b\n", b"[[x/y/z]] from c\n"
-CASES = {
-    "create": Case(lambda v: v.create("e.md", b"echo\n", CHANGE), changed(**{"e.md": b"echo\n"})),
-    "create in new folders": Case(
-        lambda v: v.create("new/newer/e.md", b"echo\n", CHANGE), changed(**{"new/newer/e.md": b"echo\n"})
-    ),
-    "create with a rewrite": Case(
-        lambda v: v.create("new/a.md", b"echo\n", CHANGE, rewrites=[rewrite("deep/b.md", B2)]),
-        changed(**{"new/a.md": b"echo\n", "deep/b.md": B2}),
-    ),
-    "replace": Case(
-        lambda v: v.replace("deep/b.md", B2, sha256(OLD["deep/b.md"]), CHANGE), changed(**{"deep/b.md": B2})
-    ),
-    "move": Case(lambda v: v.move("a.md", "x/y/z.md", CHANGE), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})),
-    "move to another case": Case(
-        lambda v: v.move("a.md", "A.md", CHANGE), changed(**{"a.md": None, "A.md": OLD["a.md"]})
-    ),
-    "move with rewrites": Case(
-        lambda v: v.move(
-            "a.md",
-            "x/y/z.md",
-            CHANGE,
-            data=b"rebased\n",
-            rewrites=[rewrite("deep/b.md", B2), rewrite("deep/er/c.md", C2)],
-        ),
-        changed(**{"a.md": None, "x/y/z.md": b"rebased\n", "deep/b.md": B2, "deep/er/c.md": C2}),
-    ),
-    "trash": Case(lambda v: v.trash("deep/b.md", None, CHANGE), changed(**{"deep/b.md": None})),
-    "undo of a trash": Case(
-        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
-        OLD,
-        before=lambda v: v.trash("deep/b.md", None, CHANGE),
-        old=changed(**{"deep/b.md": None}),
-    ),
-    "undo of a group": Case(
-        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
-        OLD,
-        before=lambda v: v.move("a.md", "x/z.md", CHANGE, data=b"rebased\n", rewrites=[rewrite("deep/b.md", B2)]),
-        old=changed(**{"a.md": None, "x/z.md": b"rebased\n", "deep/b.md": B2}),
-    ),
-}
-
-
-def make(root: Path, case: Case, backing: Backing) -> None:
-    root.mkdir()
-    vault = Vault(root, backing=backing)
-    for path, data in OLD.items():
-        vault.create(path, data, CHANGE)
-    case.before(vault)
-    assert notes(root) == (OLD if case.old is None else case.old)
-
-
-def notes(root: Path) -> Files:
-    """All files outside our own folder, hidden ones too, except our staged ones."""
-    found = {}
-    for path in root.rglob("*"):
-        inside = path.relative_to(root)
-        if path.is_file() and inside.parts[0] != ".simplemem" and not path.name.startswith(".simplemem-"):
-            found[inside.as_posix()] = path.read_bytes()
-    return found
 
 
 def folders(root: Path) -> set[str]:
@@ -244,19 +140,69 @@ def test_a_recovery_that_dies_is_taken_up_by_the_next(room: Path, disk: str) -> 
             check_recovered(work, OLD, case.new, backing)
 
 
+@pytest.mark.parametrize("name", ["replace", "move with rewrites"])
+def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, name: str) -> None:
+    """ReplaceFileW can: the note has its backup name already, and nothing has taken its place."""
+    case, backing = CASES[name], BACKINGS["exchange"]
+    make(room / "work", case, backing)
+
+    def halfway(temp_folder: int, temp: str, folder: int, note: str) -> None:
+        os.rename(note, temp.removesuffix(".tmp") + "-old.tmp", src_dir_fd=folder, dst_dir_fd=temp_folder)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def act() -> None:
+        kernel.exchange = halfway  # type: ignore[assignment]
+        case.act(Vault(room / "work", backing=backing))
+
+    assert harness.run(act).died
+    assert notes(room / "work") not in (OLD, case.new)
+    check_recovered(room / "work", OLD, case.new, backing)
+
+
+@pytest.mark.parametrize("odd", ["link", "folder", "pipe", "nobody may read it"])
+def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(room: Path, odd: str) -> None:
+    case, backing = CASES["move with rewrites"], BACKINGS["exchange"]
+    make(room / "first", case, backing)
+    for at, call in enumerate(count(copy(room, "first", "count"), case, backing), 1):
+        if call not in ("exchange", "rename_new"):
+            continue
+        work = copy(room, "first", "work")
+        assert harness.run(lambda root=work: case.act(Vault(root, backing=backing)), at=at).died
+        note = work / "deep/b.md"
+        note.unlink()
+        if odd == "link":
+            note.symlink_to("/nowhere")
+        elif odd == "folder":
+            note.mkdir()
+        elif odd == "pipe":
+            os.mkfifo(note)
+        else:
+            note.write_bytes(b"theirs")
+            note.chmod(0)
+        vault = Vault(work, backing=backing)
+        vault.create("later.md", b"life goes on\n", CHANGE)
+        assert os.path.lexists(note) and vault.recover() == []
+
+
 @pytest.mark.parametrize(
-    ("name", "code"),
+    ("name", "code", "disk"),
     [
-        ("replace", errno.EIO),
-        ("replace", errno.EMFILE),
-        ("replace", errno.ENOSPC),
-        ("create in new folders", errno.ENOSPC),
-        ("move with rewrites", errno.ENOSPC),
-        ("trash", errno.ENOSPC),
+        ("replace", errno.EIO, "exchange"),
+        ("replace", errno.EMFILE, "exchange"),
+        ("replace", errno.ENOSPC, "exchange"),
+        ("create in new folders", errno.ENOSPC, "exchange"),
+        ("move with rewrites", errno.ENOSPC, "exchange"),
+        ("trash", errno.ENOSPC, "exchange"),
+        ("replace", errno.EIO, "links"),
+        ("replace", errno.ENOSPC, "neither"),
+        ("move with rewrites", errno.EIO, "links"),
+        ("move with rewrites", errno.ENOSPC, "neither"),
+        ("create with a rewrite", errno.EIO, "links"),
+        ("trash", errno.EIO, "links"),
     ],
 )
-def test_a_call_that_fails_leaves_the_notes_as_they_were(room: Path, name: str, code: int) -> None:
-    case, backing = CASES[name], BACKINGS["exchange"]
+def test_a_call_that_fails_leaves_the_notes_as_they_were(room: Path, name: str, code: int, disk: str) -> None:
+    case, backing = CASES[name], BACKINGS[disk]
     make(room / "first", case, backing)
     calls = count(copy(room, "first", "count"), case, backing)
     for at, call in enumerate(calls, 1):

@@ -138,6 +138,12 @@ def test_a_section_reaches_to_the_next_heading_of_its_level() -> None:
     assert section("#second") == SECTIONS[SECTIONS.index("# Second") :]
 
 
+def test_the_heading_of_a_hit_is_the_name_of_a_section() -> None:
+    assert section("First > Sub: part") == section("First#Sub: part") == "## Sub: part\n\ntwo ^here\n\n"
+    assert "three" in (section("Second > Sub: part") or "")
+    assert section("First > Second") is None
+
+
 def test_headings_are_compared_without_case_and_punctuation() -> None:
     assert section("sub  PART") == "## Sub: part\n\ntwo ^here\n\n"
 

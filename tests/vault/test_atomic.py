@@ -33,8 +33,8 @@ def backing(request: pytest.FixtureRequest) -> Backing:
     return BACKINGS[request.param]
 
 
-def staged(here: Beneath, data: bytes, backing: Backing) -> str:
-    path, _ = atomic.stage(here, (), data, like=None, backing=backing, sync=False, hold=False)
+def staged(here: Beneath, data: bytes) -> str:
+    path, _ = atomic.stage(here, (), data, like=None, sync=False, hold=False)
     return path
 
 
@@ -42,7 +42,7 @@ def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path,
     (vault / "n.md").write_bytes(b"old")
     old = os.stat(vault / "n.md").st_ino
     with Beneath(str(vault), by_path=backing.by_path) as here:
-        temp = staged(here, b"new", backing)
+        temp = staged(here, b"new")
         atomic.swap(here, backing, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"new" and (vault / temp).read_bytes() == b"old"
     assert backing.hard_links is False or os.stat(vault / temp).st_ino == old, "an editor may have that very file open"
@@ -52,7 +52,7 @@ def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path,
 def test_what_somebody_saved_in_between_goes_back(vault: Path, backing: Backing) -> None:
     (vault / "n.md").write_bytes(b"theirs")
     with Beneath(str(vault), by_path=backing.by_path) as here:
-        temp = staged(here, b"new", backing)
+        temp = staged(here, b"new")
         with pytest.raises(Intruded) as event:
             atomic.swap(here, backing, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert event.value.found == sha256(b"theirs")
@@ -74,7 +74,7 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
 
     monkeypatch.setattr(kernel, "exchange", exchange)
     with Beneath(str(vault)) as here:
-        temp = staged(here, b"new", Backing())
+        temp = staged(here, b"new")
         with pytest.raises(Intruded):
             atomic.swap(here, Backing(), temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"second save" and (vault / temp).read_bytes() == b"first save"
@@ -82,7 +82,7 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
 
 def test_a_note_that_went_is_not_made_again_by_a_swap(vault: Path, backing: Backing) -> None:
     with Beneath(str(vault), by_path=backing.by_path) as here:
-        temp = staged(here, b"new", backing)
+        temp = staged(here, b"new")
         with pytest.raises(Intruded) as event:
             atomic.swap(here, backing, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert event.value.found is None and os.listdir(vault) == [temp]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from simplemem.errors import NotFound
+from simplemem.errors import Invalid, NotFound
 from simplemem.vault.atomic import sha256
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("update_memory", who="agent", reason="because")
 
@@ -24,7 +26,7 @@ def grow(opened: Vault, path: str, *texts: bytes) -> list[str]:
     """Create a note and give it each text in turn; the versions that made."""
     made = opened.create(path, texts[0], CHANGE)
     versions = [made.version]
-    for old, new in zip(texts, texts[1:], strict=False):
+    for old, new in pairwise(texts):
         versions.append(opened.replace(path, new, sha256(old), CHANGE).version)
     return versions
 
@@ -119,6 +121,36 @@ def test_a_long_log_is_read_from_its_end(vault: Path) -> None:
     assert [v.id for v in opened.history.versions("n.md")] == ["v000002", "v000001"]
     assert len(opened.history.versions(limit=10_000)) == 2999
     assert opened.create("m.md", b"x", CHANGE).version == "v003000"
+
+
+def test_the_order_holds_beyond_a_million_changes(vault: Path) -> None:
+    opened = Vault(vault)
+    grow(opened, "n.md", b"one")
+    line = json.loads(log_of(vault).read_bytes())
+    log_of(vault).write_text(json.dumps(line | {"id": "v999998", "group": "v999998"}) + "\n", encoding="utf-8")
+    rewrites = [Rewrite("n.md", sha256(b"one"), b"two")]
+    first = opened.create("m.md", b"new", CHANGE, rewrites=rewrites).version
+    assert [v.id for v in opened.history.log.group(first)] == ["v999999", "v1000000"]
+    third = opened.replace("n.md", b"three", sha256(b"two"), CHANGE).version
+    assert third == "v1000001" and opened.history.find("1000000").path == "n.md"
+    assert [v.id for v in opened.history.versions("n.md")] == ["v1000001", "v1000000", "v999998"]
+    assert opened.history.log.knows(opened.history.versions(limit=3)) == {"v999999", "v1000000", "v1000001"}
+    opened.undo(third, CHANGE)
+    opened.undo(first, CHANGE)
+    assert not (vault / "m.md").exists() and (vault / "n.md").read_bytes() == b"one"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
+def test_a_log_that_is_no_file_is_an_empty_one(vault: Path) -> None:
+    opened = Vault(vault)
+    grow(opened, "n.md", b"one")
+    log_of(vault).unlink()
+    os.mkfifo(log_of(vault))
+    assert opened.history.versions() == []
+    log_of(vault).unlink()
+    log_of(vault).symlink_to(vault / "n.md")
+    with pytest.raises(Invalid, match="symbolic link"):
+        opened.history.versions()
 
 
 def test_a_damaged_text_is_not_given_out(vault: Path) -> None:

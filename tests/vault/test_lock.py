@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Unavailable
+from simplemem.vault.leader import Leadership
 from simplemem.vault.vault import Change, Vault
 
 HOLD = """
@@ -125,3 +126,22 @@ def test_an_error_inside_frees_it(vault: Path) -> None:
         raise KeyError
     with Vault(vault).lock(0):
         pass
+
+
+def test_one_of_several_leads_and_the_next_takes_over(vault: Path) -> None:
+    one, other = Leadership(vault / "index.leader"), Leadership(vault / "index.leader")
+    assert one.held() and not other.held()
+    (vault / "index.leader").unlink()
+    assert other.held(), "the file that the first holds is not the one that is there"
+    assert not one.held()
+    other.resign()
+    assert one.held()
+    one.resign()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links are for the few there")
+def test_nobody_leads_through_a_link_or_where_no_folder_is(vault: Path, tmp_path: Path) -> None:
+    (vault / "index.leader").symlink_to(tmp_path / "elsewhere")
+    assert not Leadership(vault / "index.leader").held()
+    assert not (tmp_path / "elsewhere").exists()
+    assert not Leadership(vault / "gone/index.leader").held()

@@ -10,15 +10,31 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict
+from simplemem.vault import journal
 from simplemem.vault.atomic import Backing, sha256
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.paths import Beneath
+from simplemem.vault.plan import Step
+from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("test")
+
+
+def save_by_rename(path: Path, data: bytes) -> None:
+    path.with_name(path.name + "~").write_bytes(data)
+    os.replace(path.with_name(path.name + "~"), path)
+
+
+def save_in_place(path: Path, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.truncate()
+        file.write(data)
+
 
 APPEND = """
 import json, random, sys
@@ -27,7 +43,8 @@ from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault.atomic import Backing
 from simplemem.vault.vault import Change, Vault
 root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-vault, change, luck, said, won = Vault(root, backing=Backing(**json.loads(sys.argv[4]))), Change("test", me), random.Random(me), [], []
+vault, change = Vault(root, backing=Backing(**json.loads(sys.argv[4]))), Change("test", me)
+luck, said, won = random.Random(me), [], []
 for k in range(count):
     note, line = f"n{luck.randrange(4)}.md", f"{me}.{k}\\n".encode()
     while True:
@@ -172,46 +189,39 @@ def test_an_editor_that_saves_all_the_time_loses_nothing(vault: Path, how: str) 
 
 
 @pytest.mark.parametrize("backing", [Backing(), Backing(exchange=False)], ids=["exchange", "links"])
+@pytest.mark.parametrize("save", [save_by_rename, save_in_place], ids=["by rename", "in place"])
 def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, backing: Backing
+    vault: Path, monkeypatch: pytest.MonkeyPatch, backing: Backing, save: Callable[[Path, bytes], None]
 ) -> None:
     """The window between our last look and our rename, made as wide as can be."""
-    from simplemem.vault import journal
-
     (vault / "n.md").write_bytes(b"one")
     opened = Vault(vault, backing=backing)
-    for number, save in enumerate((_by_rename, _in_place)):
-        before = (vault / "n.md").read_bytes()
-        real = journal.Journal._apply
+    real = journal.Journal._apply
 
-        def apply(self: journal.Journal, here: object, step: journal.Step) -> None:
-            save(vault / "n.md", b"theirs %d" % number)
-            real(self, here, step)  # type: ignore[arg-type]
+    def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
+        save(vault / "n.md", b"theirs")
+        real(self, here, step)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(journal.Journal, "_apply", apply)
-            with pytest.raises(Conflict) as trouble:
-                opened.replace("n.md", b"ours", sha256(before), CHANGE)
-        assert trouble.value.details["current_sha256"] == sha256(b"theirs %d" % number)
-        assert (vault / "n.md").read_bytes() == b"theirs %d" % number
+    monkeypatch.setattr(journal.Journal, "_apply", apply)
+    with pytest.raises(Conflict) as trouble:
+        opened.replace("n.md", b"ours", sha256(b"one"), CHANGE)
+    assert trouble.value.details["current_sha256"] == sha256(b"theirs")
+    assert (vault / "n.md").read_bytes() == b"theirs"
     assert opened.strays() == [] and opened.history.versions() == []
 
 
 def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from simplemem.vault import journal
-    from simplemem.vault.vault import Rewrite
-
     opened = Vault(vault)
     for name in ("a", "b", "c"):
         opened.create(f"{name}.md", name.encode(), CHANGE)
     real = journal.Journal._apply
 
-    def apply(self: journal.Journal, here: object, step: journal.Step) -> None:
+    def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
         if step.version.path == "c.md":
-            _by_rename(vault / "c.md", b"theirs")
-        real(self, here, step)  # type: ignore[arg-type]
+            save_by_rename(vault / "c.md", b"theirs")
+        real(self, here, step)
 
     rewrites = [Rewrite(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")]
     with monkeypatch.context() as patch:
@@ -251,14 +261,3 @@ def test_a_note_read_while_it_is_written_is_read_whole(vault: Path) -> None:
     thread.join()
     assert total > 10 and torn < total
     assert opened.read("n.md").data == b"039" * 1000
-
-
-def _by_rename(path: Path, data: bytes) -> None:
-    path.with_name(path.name + "~").write_bytes(data)
-    os.replace(path.with_name(path.name + "~"), path)
-
-
-def _in_place(path: Path, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.truncate()
-        file.write(data)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
-from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.atomic import sha256
 from simplemem.vault.difference import WHAT_YOU_HAD, WHAT_YOU_WANT, difference
 from simplemem.vault.vault import Change, Rewrite, Vault
 
@@ -146,7 +146,7 @@ class TestCreating:
         assert files(vault) == before and not (vault / "new").exists()
         written = opened.create("new/n.md", b"text", CHANGE, rewrites=[good])
         assert files(vault) == before | {"new/n.md": b"text", "a.md": b"[[old/n]]"}
-        versions = opened.history.group(written.version)
+        versions = opened.history.log.group(written.version)
         assert [(v.op, v.path) for v in versions] == [("create", "new/n.md"), ("update", "a.md")]
 
     def test_a_note_is_changed_once_in_an_operation(self, opened: Vault) -> None:
@@ -416,7 +416,7 @@ class TestRecovering:
         from simplemem.vault.paths import Beneath
 
         with Beneath(str(vault)) as here:
-            temp, fd = atomic.stage(here, (), b"soon", like=None, backing=Backing(), sync=False, hold=True)
+            temp, fd = atomic.stage(here, (), b"soon", like=None, sync=False, hold=True)
         assert Vault(vault).recover() == [] and (vault / temp).exists()
         os.close(fd)
         assert len(Vault(vault).recover()) == 1 and not (vault / temp).exists()

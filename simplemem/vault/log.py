@@ -1,0 +1,206 @@
+"""The log of a vault's history: a line for every change we made, only ever added to.
+
+Order is the order of the lines, never the clock (durability.md F12). What stands here is not derived from anything and is
+never rebuilt; the texts that it speaks of are `history.py`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Literal, get_args
+
+from simplemem.errors import NotFound
+from simplemem.vault import atomic
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
+from simplemem.vault.trouble import telling
+
+Op = Literal["create", "update", "move", "delete", "undo", "recovered"]
+
+LOG = f"{SIDECAR}/history/log.jsonl"
+_APPEND = OVERWRITE | os.O_APPEND
+_BLOCK = 1 << 16
+_LONGEST = 1 << 20  # bytes of a line
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One change of one note. All changes of one operation share a `group`, the id of its first."""
+
+    id: str
+    group: str
+    path: str
+    new_path: str | None  # where a move took it
+    when: str  # UTC, for people; the order is the ids'
+    op: Op
+    who: str
+    tool: str
+    reason: str
+    before: str | None  # sha256; None: there was no such note
+    after: str | None  # sha256; None: it was deleted
+    trash: str | None = None  # where a delete put the file
+
+    @property
+    def number(self) -> int:
+        """Its place in the order of all changes."""
+        return int(self.id.removeprefix("v"))
+
+
+_FIELDS = {field.name for field in fields(Version)}
+_REQUIRED = ("id", "group", "path", "when", "op")
+
+
+class Log:
+    """Reading needs no lock; whoever appends holds the vault's."""
+
+    def __init__(self, root: str, *, by_path: bool) -> None:
+        self._root = root
+        self._by_path = by_path
+
+    def versions(self, path: str | None = None, limit: int = 20) -> list[Version]:
+        """The latest changes, newest first: of the whole vault, or of one note, followed back through its moves."""
+        return list(islice(self.backwards(path), max(limit, 0)))
+
+    def find(self, version: str) -> Version:
+        """The change of this id; 'v42', '42' and 'v000042' are one."""
+        digits = version.strip().removeprefix("v")
+        if digits.isascii() and digits.isdigit() and len(digits) < 16:
+            wanted = _spell(int(digits))
+            for line in self._lines():
+                if wanted.encode() in line and (known := _read(line)) and known.id == wanted:
+                    return known
+        hint = "The history of a note lists its versions."
+        raise NotFound(f"There is no version {version[:40]!r}.", hint=hint)
+
+    def group(self, group: str) -> list[Version]:
+        """All changes of one operation, in the order they were made."""
+        found: list[Version] = []
+        for known in self.backwards():
+            if known.group == group:
+                found.append(known)
+            if found and known.id == group:
+                break  # the first of them bears the group's name
+        return found[::-1]
+
+    def backwards(self, path: str | None = None) -> Iterator[Version]:
+        """All changes from the newest on, of the whole vault or of one note."""
+        name = path
+        mark = b"" if name is None else json.dumps(name).encode()
+        for line in self._lines():
+            if mark and mark not in line:
+                continue
+            version = _read(line)
+            if version is None:
+                continue
+            if name is None:
+                yield version
+            elif name in (version.path, version.new_path):
+                yield version
+                if version.new_path == name:
+                    name = version.path
+                    mark = json.dumps(name).encode()
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines of the log, last first."""
+        with Beneath(self._root, by_path=self._by_path) as here, telling("read", LOG):
+            try:
+                folder, name = here.spot(LOG)
+                fd = folder.open(name, READ)
+            except FileNotFoundError:
+                return
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return  # a pipe put in the log's place would keep us waiting
+            end, rest = os.lseek(fd, 0, os.SEEK_END), b""
+            while end > 0:
+                start = max(end - _BLOCK, 0)
+                os.lseek(fd, start, os.SEEK_SET)
+                block = _read_exactly(fd, end - start) + rest
+                rest, *lines = block.split(b"\n")
+                yield from (line for line in reversed(lines) if line)
+                rest = rest if len(rest) < _LONGEST else b""  # whoever wrote that, it was not us
+                end = start
+            if rest:
+                yield rest
+        finally:
+            os.close(fd)
+
+    def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
+        """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
+        when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        common = {"when": when, "tool": tool[:100], "who": who[:200], "reason": reason[:1000]}
+        empty = {"new_path": None, "before": None, "after": None}
+        return [
+            Version(**(empty | common | step | {"id": _spell(first + k), "group": _spell(first)}))
+            for k, step in enumerate(steps)
+        ]
+
+    def next_number(self) -> int:
+        """One more than the last version in the log."""
+        return next((known.number for known in self.backwards()), 0) + 1
+
+    def knows(self, versions: Sequence[Version]) -> set[str]:
+        """Which of these ids the log has already."""
+        wanted, found, oldest = {v.id for v in versions}, set(), min(v.number for v in versions)
+        for known in self.backwards():
+            found.add(known.id)
+            if known.number < oldest:
+                break
+        return wanted & found
+
+    def append(self, here: Beneath, versions: Sequence[Version]) -> None:
+        """Add lines to the log, all or none. A half line that a crash left is closed off first."""
+        lines = b"".join(json.dumps(asdict(v), separators=(",", ":")).encode() + b"\n" for v in versions)
+        here.make(parent(LOG))
+        folder, name = here.spot(LOG)
+        fd = folder.open(name, _APPEND)
+        try:
+            size = os.lseek(fd, 0, os.SEEK_END)
+            if size:
+                os.lseek(fd, size - 1, os.SEEK_SET)
+                if os.read(fd, 1) != b"\n":
+                    lines = b"\n" + lines
+            try:
+                atomic.write_all(fd, lines)
+            except OSError:
+                os.ftruncate(fd, size)
+                raise
+        finally:
+            os.close(fd)
+
+
+def _spell(number: int) -> str:
+    return f"v{number:06d}"
+
+
+def _read_exactly(fd: int, size: int) -> bytes:
+    pieces = []
+    while size > 0 and (piece := os.read(fd, size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def read_version(known: object) -> Version | None:
+    """A Version from what JSON holds, or None when it is none."""
+    if not isinstance(known, dict) or not all(isinstance(known.get(key), str) for key in _REQUIRED):
+        return None
+    texts: dict[str, Any] = {key: known.get(key) for key in _FIELDS}
+    if not all(value is None or isinstance(value, str) for value in texts.values()):
+        return None
+    if texts["op"] not in get_args(Op) or not texts["id"].removeprefix("v").isdecimal():
+        return None
+    return Version(**(texts | {key: texts[key] or "" for key in ("who", "tool", "reason")}))
+
+
+def _read(line: bytes) -> Version | None:
+    # A line cut short by a crash is no change: the journal has it, or it never happened.
+    try:
+        return read_version(json.loads(line))
+    except (ValueError, RecursionError):
+        return None

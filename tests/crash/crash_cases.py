@@ -1,0 +1,108 @@
+"""The operations that the crash tests interrupt: what the notes are before each, and what they are after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.vault import Change, Rewrite, Vault
+
+CHANGE = Change("test")
+
+
+Files = dict[str, bytes]
+OLD: Files = {
+    "a.md": b"alpha\n",
+    "deep/b.md": b"[[a]] from b\n" * 40,
+    "deep/er/c.md": b"[[a]] from c\n",
+    "d.md": b"other\n",
+}
+BACKINGS = {
+    "exchange": Backing(),
+    "links": Backing(exchange=False, rename_new=False),
+    "neither": Backing(exchange=False, rename_new=False, hard_links=False),
+}
+
+
+def rewrite(path: str, data: bytes) -> Rewrite:
+    return Rewrite(path, sha256(OLD[path]), data)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operation, and what the notes are after it."""
+
+    act: Callable[[Vault], Any]
+    new: Files
+    before: Callable[[Vault], Any] = lambda vault: None
+    old: Files | None = None
+
+
+def changed(**changes: bytes | None) -> Files:
+    files = OLD | {path: data for path, data in changes.items() if data is not None}
+    return {path: data for path, data in files.items() if changes.get(path, b"") is not None}
+
+
+B2, C2 = b"[[x/y/z]] from b\n", b"[[x/y/z]] from c\n"
+CASES = {
+    "create": Case(lambda v: v.create("e.md", b"echo\n", CHANGE), changed(**{"e.md": b"echo\n"})),
+    "create in new folders": Case(
+        lambda v: v.create("new/newer/e.md", b"echo\n", CHANGE), changed(**{"new/newer/e.md": b"echo\n"})
+    ),
+    "create with a rewrite": Case(
+        lambda v: v.create("new/a.md", b"echo\n", CHANGE, rewrites=[rewrite("deep/b.md", B2)]),
+        changed(**{"new/a.md": b"echo\n", "deep/b.md": B2}),
+    ),
+    "replace": Case(
+        lambda v: v.replace("deep/b.md", B2, sha256(OLD["deep/b.md"]), CHANGE), changed(**{"deep/b.md": B2})
+    ),
+    "move": Case(lambda v: v.move("a.md", "x/y/z.md", CHANGE), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})),
+    "move to another case": Case(
+        lambda v: v.move("a.md", "A.md", CHANGE), changed(**{"a.md": None, "A.md": OLD["a.md"]})
+    ),
+    "move with rewrites": Case(
+        lambda v: v.move(
+            "a.md",
+            "x/y/z.md",
+            CHANGE,
+            data=b"rebased\n",
+            rewrites=[rewrite("deep/b.md", B2), rewrite("deep/er/c.md", C2)],
+        ),
+        changed(**{"a.md": None, "x/y/z.md": b"rebased\n", "deep/b.md": B2, "deep/er/c.md": C2}),
+    ),
+    "trash": Case(lambda v: v.trash("deep/b.md", None, CHANGE), changed(**{"deep/b.md": None})),
+    "undo of a trash": Case(
+        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
+        OLD,
+        before=lambda v: v.trash("deep/b.md", None, CHANGE),
+        old=changed(**{"deep/b.md": None}),
+    ),
+    "undo of a group": Case(
+        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
+        OLD,
+        before=lambda v: v.move("a.md", "x/z.md", CHANGE, data=b"rebased\n", rewrites=[rewrite("deep/b.md", B2)]),
+        old=changed(**{"a.md": None, "x/z.md": b"rebased\n", "deep/b.md": B2}),
+    ),
+}
+
+
+def make(root: Path, case: Case, backing: Backing) -> None:
+    root.mkdir()
+    vault = Vault(root, backing=backing)
+    for path, data in OLD.items():
+        vault.create(path, data, CHANGE)
+    case.before(vault)
+    assert notes(root) == (OLD if case.old is None else case.old)
+
+
+def notes(root: Path) -> Files:
+    """All files outside our own folder, hidden ones too, except our staged ones."""
+    found = {}
+    for path in root.rglob("*"):
+        inside = path.relative_to(root)
+        if path.is_file() and inside.parts[0] != ".simplemem" and not path.name.startswith(".simplemem-"):
+            found[inside.as_posix()] = path.read_bytes()
+    return found

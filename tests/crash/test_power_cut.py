@@ -1,0 +1,82 @@
+"""A power cut at any moment of any operation: old or new notes, nothing torn, and what was answered stays.
+
+The disk is worked out call by call (`power_cut.py`), so no device is cut and no root is needed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import power_cut
+import pytest
+from crash_cases import CASES, CHANGE, OLD, Case, make, notes
+
+from simplemem.vault import atomic, kernel
+from simplemem.vault.atomic import Backing
+from simplemem.vault.vault import Vault
+
+if sys.platform != "linux":
+    pytest.skip("open files are told by /proc", allow_module_level=True)
+
+EXCHANGE, LINKS = Backing(), Backing(exchange=False, rename_new=False)
+
+
+def make_by_hand(root: Path, _: Case, __: Backing) -> None:
+    """The notes as somebody brings them, who has never used simplemem: its own folders come with the first change."""
+    for path, data in OLD.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+
+
+def check_each_cut(room: Path, case: Case, backing: Backing = EXCHANGE, making: Any = make) -> None:
+    """Cut the power at every moment, and start again on each disk that may leave."""
+    first, work, found = room / "first", room / "work", room / "found"
+    making(first, case, backing)
+    old = notes(first)
+    shutil.copytree(first, work)
+    before = power_cut.disk_at(work)
+    events = power_cut.record(work, lambda: case.act(Vault(work, backing=backing)))
+    assert notes(work) == case.new
+    states = []
+    for at, disk in power_cut.cuts(before, events):
+        found.mkdir()
+        disk.write_out(found)
+        vault = Vault(found, backing=backing)
+        said = vault.recover()
+        states.append(notes(found))
+        assert states[-1] in (old, case.new), (at, events[max(at - 3, 0) : at + 1], said)
+        if at == len(events):
+            assert states[-1] == case.new, "what was answered is there"
+            vault.undo(vault.history.versions()[0].id, CHANGE)
+            assert notes(found) == old, "and so is what it took the place of"
+        vault.create("after the cut.md", b"life goes on\n", CHANGE)
+        shutil.rmtree(found)
+    assert states[0] == old and len(states) > 10
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_cut_at_any_moment_leaves_old_or_new_and_keeps_what_was_answered(room: Path, name: str) -> None:
+    check_each_cut(room, CASES[name])
+
+
+@pytest.mark.parametrize("name", ["create", "replace", "move with rewrites", "trash"])
+def test_so_it_does_in_a_vault_that_simplemem_has_never_seen(room: Path, name: str) -> None:
+    check_each_cut(room, CASES[name], making=make_by_hand)
+
+
+@pytest.mark.parametrize("name", ["create in new folders", "replace", "move", "move with rewrites", "trash"])
+def test_so_it_does_on_a_disk_that_lacks_calls(room: Path, name: str) -> None:
+    check_each_cut(room, CASES[name], LINKS)
+
+
+@pytest.mark.parametrize("forgotten", ["file", "folder"])
+def test_a_forgotten_sync_would_be_seen(room: Path, monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
+    if forgotten == "file":
+        monkeypatch.setattr(kernel, "sync_file", lambda fd, last=False: None)
+    else:
+        monkeypatch.setattr(atomic, "sync_folder", lambda here, parts: None)
+    with pytest.raises(AssertionError):
+        check_each_cut(room, CASES["replace"])

@@ -1,0 +1,86 @@
+"""The same for every change that the store offers: the note is old or new, and the next start's index knows which."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import crash_harness as harness
+import pytest
+from crash_cases import Files, notes
+
+from simplemem.config import load_settings
+from simplemem.index.database import Database
+from simplemem.store import EnhancedStore
+
+if sys.platform == "win32":
+    pytest.skip("the harness forks", allow_module_level=True)
+
+SETTINGS = load_settings({"embed.provider": "none"})
+TRANSACTIONS = [(Database, "writing")]  # SQLite writes without `os`
+STAMP = re.compile(rb"^(created|modified): .*$", re.MULTILINE)
+NOTES = {
+    "tea.md": b"---\ntitle: Tea\ntags:\n  - drink\n---\nOolong, see [[water]].\n",
+    "deep/milk.md": b"---\ntags: {status: open}\n---\nWith [[tea]] and [[Tea#Part|the part]].\n",
+    "deep/er/cup.md": b'---\nrelated: "[[tea]]"\n---\n# Part\n\n![[tea]] in a cup.\n',
+    "water.md": b"Plain water. [t](tea.md)\n",
+}
+CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
+    "create": lambda s: s.create("new/sugar", "Sweet [[tea]].", {"tags": {"status": "done"}}),
+    "create what steals a link": lambda s: s.create("deep/tea", "Another tea."),
+    "replace": lambda s: s.update("tea", content="Green tea.\n\nFrom [[water]]."),
+    "append": lambda s: s.update("tea", append="And more."),
+    "edit": lambda s: s.update("tea", edits=[{"old": "Oolong", "new": "Sencha"}]),
+    "change properties": lambda s: s.update("tea", metadata={"title": "Camellia", "rating": 5}),
+    "change a tag": lambda s: s.change_tags("tea", {"drink": None, "status": "done"}),
+    "move": lambda s: s.move("tea", "drinks/green tea"),
+    "delete": lambda s: s.delete("tea"),
+    "undo": lambda s: s.undo("water"),
+}
+
+
+def make(root: Path) -> None:
+    for path, data in NOTES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+    with EnhancedStore(root, SETTINGS) as store:
+        store.sync(embed=False)
+        store.update("water", append="Sparkling.")
+
+
+def change(root: Path, name: str) -> Any:
+    with EnhancedStore(root, SETTINGS) as store:
+        return CHANGES[name](store)
+
+
+def without_times(files: Files) -> Files:
+    return {path: STAMP.sub(rb"\1: now", data) for path, data in files.items()}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_them(room: Path, name: str) -> None:
+    make(room / "first")
+    old = without_times(notes(room / "first"))
+    work = room / "work"
+    shutil.copytree(room / "first", work)
+    whole = harness.run(lambda: change(work, name), also=TRANSACTIONS)
+    new = without_times(notes(work))
+    assert whole.error is None and new != old
+    assert "writing" in whole.calls, "the index is written too"
+    states = []
+    for at, call in enumerate(whole.calls, 1):
+        shutil.rmtree(work)
+        shutil.copytree(room / "first", work)
+        assert harness.run(lambda: change(work, name), at=at, also=TRANSACTIONS).died
+        with EnhancedStore(work, SETTINGS) as store:
+            store.sync(embed=False)
+            states.append(without_times(notes(work)))
+            assert states[-1] in (old, new), (at, call)
+            wrong = [finding for finding in store.doctor() if finding.level == "error"]
+            assert not wrong, (at, call, wrong)
+            assert set(store.names()) == {path.removesuffix(".md") for path in states[-1]}
+    assert states[0] == old and new in states
