@@ -2,8 +2,10 @@
 
     python bench/soak.py [--minutes 30] [--notes 2000]
 
-A client searches, reads, writes, moves, deletes and takes back, while another hand saves, renames and deletes the same files. Prints
-memory, descriptors and CPU as it goes, and at the end whether every answer came and what a second look finds (`simplemem doctor`).
+A client searches, reads, writes, moves, deletes, takes back, subscribes and asks for prompts, while another hand saves,
+renames and deletes the same files. Prints memory, descriptors, threads and CPU as it goes, and at the end how the last
+quarter compares with the second (the first warms up), whether every answer came, and what a second look finds
+(`simplemem doctor`). Exits with 1 when something went wrong or a descriptor or thread was left behind.
 """
 
 from __future__ import annotations
@@ -12,32 +14,36 @@ import argparse
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WORDS = [
-    "tide",
-    "harbour",
-    "kite",
-    "balloon",
-    "lantern",
-    "copper",
-    "meadow",
-    "signal",
-    "winter",
-    "orchard",
-    "ledger",
-    "compass",
-    "violet",
-    "engine",
-    "ferry",
-]
+WORDS = (
+    "tide harbour kite balloon lantern copper meadow signal winter orchard ledger compass violet engine ferry anchor "
+    "barley candle dune ember falcon garnet hollow island juniper kernel lagoon marble nectar opal pebble quarry"
+).split()
+NAMES = 400
+SAMPLE_SECONDS = 5.0
+REFUSALS = {"not_found", "already_exists", "undo_change: conflict"}
+"""What is to be expected where two hands work on the same notes. Anything else is a fault."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a server holds at a moment. `private` is what is its own: without files that are only mapped."""
+
+    resident: float
+    private: float
+    files: int
+    threads: int
+    cpu: float
 
 
 class Conversation:
@@ -45,56 +51,76 @@ class Conversation:
 
     def __init__(self, vault: Path) -> None:
         command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._input, self._output = self.process.stdin, self.process.stdout.fileno()
+        self._held = b""
         self._next = 0
+        self.told = 0
         about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "soak", "version": "1"}}
         self.ask("initialize", about)
         self.ask("tools/list", {})
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
+        """The answer to a request; a protocol error as `{"error": …}`."""
         self._next += 1
-        self.process.stdin.write(
-            json.dumps({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}) + "\n"
-        )
-        while (answer := json.loads(self.process.stdout.readline())).get("id") != self._next:
-            pass
-        return dict(answer["result"])
+        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
+        self._input.write(json.dumps(message).encode() + b"\n")
+        while (answer := json.loads(self._line())).get("id") != self._next:
+            self.told += 1
+        return dict(answer["result"]) if "result" in answer else {"error": answer["error"]}
 
-    def call(self, tool: str, **arguments: Any) -> str:
+    def _line(self) -> bytes:
+        while b"\n" not in self._held:
+            chunk = os.read(self._output, 1 << 16)
+            if not chunk:
+                raise SystemExit(f"the server is gone: exit {self.process.wait()}")
+            self._held += chunk
+        line, self._held = self._held.split(b"\n", 1)
+        return line
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> str:
         """The code of the failure, or nothing."""
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        if "error" in result:
+            return "protocol error"
         return str(result["structuredContent"]["error"]["code"]) if result.get("isError") else ""
 
-    def figures(self) -> tuple[float, int, float]:
-        """Resident megabytes, open files, CPU seconds."""
+    def figures(self) -> Figures:
         at = Path("/proc") / str(self.process.pid)
-        resident = next(
-            int(row.split()[1]) for row in (at / "status").read_text().split("\n") if row.startswith("VmRSS")
-        )
+        status = dict(row.split(":", 1) for row in (at / "status").read_text().split("\n") if ":" in row)
         fields = (at / "stat").read_text().rsplit(")", 1)[1].split()
-        cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return resident / 1024, len(os.listdir(at / "fd")), cpu
+        return Figures(
+            resident=int(status["VmRSS"].split()[0]) / 1024,
+            private=int(status["RssAnon"].split()[0]) / 1024,
+            files=len(os.listdir(at / "fd")),
+            threads=int(status["Threads"]),
+            cpu=(int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
+        )
 
 
 def said(rng: random.Random, words: int) -> str:
     return " ".join(rng.choice(WORDS) for _ in range(words))
 
 
+def some_name(rng: random.Random) -> str:
+    return f"n{rng.randrange(NAMES)}"
+
+
 def edit_by_hand(vault: Path, stop: threading.Event, rng: random.Random) -> None:
     """Somebody with an editor, a file manager and a sync tool."""
     while not stop.wait(rng.uniform(0.05, 0.5)):
-        path = vault / f"n{rng.randrange(400)}.md"
+        path = vault / f"{some_name(rng)}.md"
         act = rng.random()
         try:
             if act < 0.5:
-                path.write_text(f"---\ntitle: By hand\n---\n{said(rng, 60)} [[n{rng.randrange(400)}]]\n")
+                path.write_text(f"---\ntitle: By hand\n---\n{said(rng, 60)} [[{some_name(rng)}]]\n")
             elif act < 0.8:
                 beside = path.with_name(f".{path.name}.swp")
                 beside.write_text(said(rng, 80))
                 beside.replace(path)
             elif act < 0.9:
-                path.rename(vault / f"n{rng.randrange(400)}.md")
+                path.rename(vault / f"{some_name(rng)}.md")
             else:
                 path.unlink()
         except FileNotFoundError:
@@ -102,29 +128,41 @@ def edit_by_hand(vault: Path, stop: threading.Event, rng: random.Random) -> None
 
 
 def one_act(talk: Conversation, rng: random.Random) -> tuple[str, str]:
-    name = f"n{rng.randrange(400)}"
-    acts: dict[str, dict[str, Any]] = {
-        "search_memories": {"query": said(rng, 3), "limit": rng.choice([5, 20])},
-        "read_memory": {"name": name},
-        "create_memory": {
-            "name": name,
-            "content": said(rng, 100),
-            "metadata": {"tags": said(rng, 1)},
-            "overwrite": True,
-        },
-        "update_memory": {"name": name, "append": said(rng, 10)},
-        "change_tag": {"name": name, "tags": {said(rng, 1): rng.choice([True, None])}},
-        "list_memories": {"limit": 50},
-        "get_backlinks": {"name": name},
-        "build_context": {"query": said(rng, 3)},
-        "move_memory": {"name": name, "new_name": f"n{rng.randrange(400)}"},
-        "delete_memory": {"name": name},
-        "memory_history": {"name": name, "diff": True},
-        "undo_change": {"name": name},
-    }
-    weights = [8, 6, 4, 4, 2, 1, 2, 2, 1, 1, 1, 1]
-    tool = rng.choices(list(acts), weights)[0]
-    return tool, talk.call(tool, **acts[tool])
+    """Something that a client does: what it was, and how it failed if it did."""
+    name = some_name(rng)
+    if rng.random() < 0.1:
+        return _beside_the_tools(talk, rng, name)
+    written = {"content": said(rng, 100), "overwrite": True, "metadata": {"tags": said(rng, 1)}}
+    acts: list[tuple[int, str, dict[str, Any]]] = [
+        (8, "search_memories", {"query": said(rng, 3), "limit": rng.choice([5, 20])}),
+        (6, "read_memory", {"name": name}),
+        (4, "create_memory", {"name": name} | written),
+        (4, "update_memory", {"name": name, "append": said(rng, 10)}),
+        (2, "change_tag", {"name": name, "tags": {said(rng, 1): rng.choice([True, None])}}),
+        (1, "list_memories", {"limit": 50}),
+        (2, "get_backlinks", {"name": name}),
+        (2, "build_context", {"query": said(rng, 3)}),
+        (1, "move_memory", {"name": name, "new_name": f"{some_name(rng)}-{rng.randrange(2)}"}),
+        (1, "delete_memory", {"name": name}),
+        (1, "memory_history", {"name": name, "diff": True}),
+        (1, "undo_change", {"name": name}),
+    ]  # fmt: skip
+    _, tool, arguments = rng.choices(acts, [weight for weight, _, _ in acts])[0]
+    return tool, talk.call(tool, arguments)
+
+
+def _beside_the_tools(talk: Conversation, rng: random.Random, name: str) -> tuple[str, str]:
+    uri = rng.choice([f"memory://{name}", "memory://changes"])
+    method, params = rng.choice([
+        ("resources/read", {"uri": "memory://changes"}),
+        ("resources/list", {}),
+        ("resources/subscribe", {"uri": uri}),
+        ("resources/unsubscribe", {"uri": uri}),
+        ("prompts/get", {"name": "recall", "arguments": {"topic": said(rng, 2)}}),
+        ("completion/complete", {"ref": {"type": "ref/resource", "uri": "memory://{+name}"},
+                                 "argument": {"name": "name", "value": "n1"}}),
+    ])  # fmt: skip
+    return method, "protocol error" if "error" in talk.ask(method, params) else ""
 
 
 def main() -> int:
@@ -132,39 +170,72 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--notes", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    rng = random.Random(args.seed)
-    with tempfile.TemporaryDirectory() as folder:
+    given = parser.parse_args()
+    rng = random.Random(given.seed)
+    with tempfile.TemporaryDirectory(prefix="simplemem-soak-") as folder:
         vault = Path(folder)
-        for k in range(args.notes):
-            (vault / f"n{k}.md").write_text(
-                f"---\ntitle: Note {k}\n---\n{said(rng, 150)} [[n{rng.randrange(args.notes)}]]\n"
-            )
+        for k in range(given.notes):
+            text = f"---\ntitle: Note {k}\n---\n{said(rng, 150)} [[n{rng.randrange(given.notes)}]]\n"
+            (vault / f"n{k}.md").write_text(text)
         talk = Conversation(vault)
         stop = threading.Event()
-        hand = threading.Thread(target=edit_by_hand, args=(vault, stop, random.Random(args.seed + 1)))
+        hand = threading.Thread(target=edit_by_hand, args=(vault, stop, random.Random(given.seed + 1)))
         hand.start()
-        counted: Counter[str] = Counter()
-        began = shown = time.monotonic()
-        while time.monotonic() - began < args.minutes * 60:
-            tool, failure = one_act(talk, rng)
-            counted[failure or "answered"] += 1
-            if failure in ("unavailable", "invalid"):
-                counted[f"{tool}: {failure}"] += 1
-            if time.monotonic() - shown >= 60:
-                shown = time.monotonic()
-                resident, files, cpu = talk.figures()
-                print(
-                    f"{(shown - began) / 60:5.1f} min  {resident:6.1f} MB  {files:3d} files  {cpu:6.1f} s CPU  {sum(counted.values())} calls",
-                    flush=True,
-                )
-            time.sleep(0.02)
-        stop.set()
-        hand.join()
-        assert talk.process.stdin is not None
+        try:
+            counted, seen = use(talk, rng, given.minutes * 60)
+        finally:
+            stop.set()
+            hand.join()
         talk.process.stdin.close()
-        print(f"exit {talk.process.wait(10)}; answers: {dict(counted)}")
-        return subprocess.run([sys.executable, "-m", "simplemem", "doctor", "--vault", str(vault)]).returncode
+        code = talk.process.wait(10)
+        print(f"exit {code}; {talk.told} notifications; answers: {dict(counted.most_common())}")
+        faults = [each for each in counted if each != "answered" and each not in REFUSALS]
+        left = compare(seen)
+        looked = subprocess.run([sys.executable, "-m", "simplemem", "doctor", "--vault", str(vault), "--json"],
+                                capture_output=True, text=True, check=False)  # fmt: skip
+        found = Counter(finding["check"] for finding in json.loads(looked.stdout)["findings"])
+        print(f"doctor: {dict(found)}")
+        return 1 if code or faults or left or "index" in found else 0
+
+
+def use(talk: Conversation, rng: random.Random, seconds: float) -> tuple[Counter[str], list[Figures]]:
+    """Use a server for so long; how its answers were, and what it held all the while."""
+    counted: Counter[str] = Counter()
+    seen: list[Figures] = []
+    began = shown = sampled = time.monotonic()
+    while (now := time.monotonic()) - began < seconds:
+        act, failure = one_act(talk, rng)
+        counted[failure if failure in REFUSALS else f"{act}: {failure}" if failure else "answered"] += 1
+        if now - sampled >= SAMPLE_SECONDS:
+            sampled = now
+            seen.append(talk.figures())
+        if now - shown >= 60 and seen:
+            shown = now
+            print(f"{(now - began) / 60:5.1f} min  {line_of(seen[-1])}  {sum(counted.values())} calls", flush=True)
+        time.sleep(0.02)
+    return counted, seen
+
+
+def line_of(at: Figures) -> str:
+    return (
+        f"{at.resident:6.1f} MB resident, {at.private:6.1f} MB its own  {at.files:3d} files  {at.threads:2d} threads  "
+        f"{at.cpu:6.1f} s CPU"
+    )
+
+
+def compare(seen: list[Figures]) -> bool:
+    """Print the second quarter and the last side by side. Whether files or threads were left behind."""
+    quarter = len(seen) // 4
+    if not quarter:
+        print("too short to compare")
+        return False
+    early, late = seen[quarter : 2 * quarter], seen[-quarter:]
+    grown = {}
+    for what in ("resident", "private", "files", "threads"):
+        before, after = (statistics.median(getattr(each, what) for each in part) for part in (early, late))
+        grown[what] = after - before
+        print(f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({after - before:+.1f})")
+    return grown["files"] > 2 or grown["threads"] > 2
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from mcp.server.lowlevel import Server
 from mcp_types import ListToolsResult, PaginatedRequestParams
 from mcp_types import Tool as ShownTool
 
-from simplemem.server.calls import ToolCalls, read_string_arguments
+from simplemem.server.calls import ToolCalls, read_string_arguments, tell_failures_plainly
 from simplemem.server.door import Door
 from simplemem.server.prompts import Prompts
 from simplemem.server.resources import Resources
@@ -53,7 +53,7 @@ def assemble(tools: tuple[Tool[Any], ...], door: Door, instructions: str) -> Ser
         on_get_prompt=prompts.get,
         on_completion=prompts.complete,
     )
-    server.middleware.append(read_string_arguments)
+    server.middleware += [tell_failures_plainly, read_string_arguments]
     return server
 
 

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, TextContent
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, CallToolResult, TextContent
+from pydantic import ValidationError
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.server.door import Door
 from simplemem.tools.arguments import read_arguments
-from simplemem.tools.render import error_text, line
+from simplemem.tools.render import error_data, error_text, line
 from simplemem.tools.tool import Call, Reply, Tool
 
 log = logging.getLogger("simplemem.server")
@@ -39,6 +40,20 @@ async def read_string_arguments(ctx: Context, call_next: CallNext) -> HandlerRes
             if isinstance(read, dict):
                 ctx = replace(ctx, params={**params, "arguments": read})
     return await call_next(ctx)
+
+
+async def tell_failures_plainly(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """What goes wrong outside the tools is told with its way out, and what nobody thought of without its
+    message."""
+    try:
+        return await call_next(ctx)
+    except SimplememError as error:
+        raise MCPError(INVALID_PARAMS, line(error.message, 400), data=error_data(error)) from None
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:
+        log.exception("%s failed", line(ctx.method, 60))
+        raise MCPError(INTERNAL_ERROR, f"This failed inside simplemem ({type(error).__name__}).") from None
 
 
 def who_asks(ctx: Context) -> str:
@@ -110,8 +125,9 @@ def answered(reply: Reply, notes: list[str]) -> CallToolResult:
 
 def failed(error: SimplememError) -> CallToolResult:
     """A failure as a result, so that the model sees it."""
+    shown = error_data(error)
     return CallToolResult(
-        content=[TextContent(type="text", text=error_text(error))],
-        structured_content={"error": error.as_dict()},
+        content=[TextContent(type="text", text=error_text(shown))],
+        structured_content={"error": shown},
         is_error=True,
     )

@@ -35,7 +35,9 @@ class Door:
     def __init__(self, root: Path, opening: Callable[[], EnhancedStore]) -> None:
         self._opening = opening
         self._presence = Presence(root)
-        self._opened = threading.Lock()
+        self._opening_now = threading.Lock()
+        self._guard = threading.Lock()
+        """Of the fields below; never held while anything is waited for, so that the event loop may take it."""
         self._store: EnhancedStore | None = None
         self._tending = False
         self._listener: Callable[[frozenset[str]], None] | None = None
@@ -44,17 +46,20 @@ class Door:
         self._writing = threading.Lock()
 
     def store(self) -> EnhancedStore:
-        """The store, opened now if nobody has yet. Call it in a thread."""
-        with self._opened:
+        """The store, opened now if nobody has yet. Call it in a thread: it may wait for other processes."""
+        with self._opening_now:
             if self._store is None:
-                self._store = self._opening()
-                if self._listener is not None:
-                    self._store.on_change(self._listener)
+                store = self._opening()
+                with self._guard:
+                    self._store = store
+                    listener = self._listener
+                if listener is not None:
+                    store.on_change(listener)
             return self._store
 
     def tend(self) -> None:
-        """Bring the index in step and keep it so, in the background. Once is enough."""
-        with self._opened:
+        """Bring the index in step and keep it so, in the background. Once is enough; never waits."""
+        with self._guard:
             begun, self._tending = self._tending, True
         if not begun:
             threading.Thread(target=self._tend, name="tend", daemon=True).start()
@@ -62,20 +67,22 @@ class Door:
     def _tend(self) -> None:
         try:
             self.store().start()
+            return
         except SimplememError as error:
             # A call of a tool tries again, and gets the whole error.
             log.error("the vault cannot be opened: %s", error.code)
-            with self._opened:
-                self._tending = False
         except Exception:
             log.exception("the vault cannot be opened")
+        with self._guard:
+            self._tending = False
 
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Tell `listener` the names of memories that changed, from a thread of the store's."""
-        with self._opened:
+        """Tell `listener` the names of memories that changed, from a thread of the store's. Once."""
+        with self._guard:
             self._listener = listener
-            if self._store is not None:
-                self._store.on_change(listener)
+            store = self._store
+        if store is not None:
+            store.on_change(listener)
 
     async def read(self, work: Callable[[], T]) -> T:
         """Do something that only reads. Whoever is cancelled does not wait for it."""
@@ -108,7 +115,7 @@ class Door:
         if self._writing.acquire(timeout=writing):
             self._presence.withdraw()
             if self._store is not None:
-                ending = threading.Thread(target=self._store.close, daemon=True)
+                ending = threading.Thread(target=self._store.close, name="close", daemon=True)
                 ending.start()
                 ending.join(closing)
 

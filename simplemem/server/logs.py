@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import sys
 import threading
 import traceback
 from contextlib import suppress
 from typing import Any
+
+log = logging.getLogger("simplemem.server")
 
 _WAITING = 1000
 """Lines kept for a reader that is slow. More are dropped."""
@@ -71,7 +74,28 @@ def log_to_stderr(level: str) -> _ToStderr:
     for noisy in ("mcp", "asyncio", "watchfiles"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     logging.captureWarnings(True)
+    _hear_of_failures()
     return handler
+
+
+def _hear_of_failures() -> None:
+    """What nobody catches would be printed by Python with its message: it goes the same way as the rest."""
+
+    def in_a_thread(args: threading.ExceptHookArgs) -> None:
+        _failed(f"the thread {args.thread.name}" if args.thread else "a thread", args.exc_value)
+
+    threading.excepthook = in_a_thread
+    sys.unraisablehook = lambda args: _failed("clearing up", args.exc_value)
+    sys.excepthook = lambda _kind, error, _trace: _failed("the server", error)
+
+
+def hear_of_lost_tasks(_loop: Any, context: dict[str, Any]) -> None:
+    """The same for the event loop, which would print the task with its exception."""
+    _failed("a task of the event loop", context.get("exception"))
+
+
+def _failed(where: str, error: BaseException | None) -> None:
+    log.error("%s failed%s", where, f" [{failure(error)}]" if error is not None else "")
 
 
 def last_words(handler: Any, seconds: float = 0.2) -> None:

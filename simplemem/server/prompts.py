@@ -25,7 +25,6 @@ from mcp_types import (
     TextContent,
 )
 
-from simplemem.errors import SimplememError
 from simplemem.server.door import Door
 from simplemem.tools.instructions import joined
 from simplemem.tools.render import answer, day, index_line, line, tags_line
@@ -49,11 +48,11 @@ with search_memories and read_memory. If the memories do not say it, say so.
 REMEMBER = joined("""
 {subject}
 
-First search the memories for its subject. If there is a memory of it, read that and change it with
-update_memory, passing its sha256 as if_sha256; correct what is no longer true rather than add beside it. If
-there is none, create one: one subject, a few sentences, a telling name and title, a description of one
-line, tags, and [[links]] to the people and projects it touches. Keep dates and reasons. Leave out what can
-be looked up elsewhere, and all secrets. Then tell me in one line what you wrote and where.
+First search the memories for its subject. If there is a memory of it, read that and update it: keep what
+is still true, and correct what is not rather than add beside it. If there is none, create one: one subject,
+a few sentences, a telling name and title, a description of one line, tags, and [[links]] to the people and
+projects it touches. Keep dates and reasons. Leave out what can be looked up elsewhere, and all secrets.
+Then tell me in one line what you wrote and where.
 """).strip()
 
 REVIEW = joined("""
@@ -163,10 +162,7 @@ class Prompts:
         for argument in prompt.shown.arguments or []:
             if argument.required and argument.name not in said:
                 raise MCPError(INVALID_PARAMS, f"The prompt {params.name} needs {argument.name!r}.")
-        try:
-            text = await self._door.read(lambda: prompt.write(self._door.store(), said))
-        except SimplememError as error:
-            raise MCPError(INVALID_PARAMS, line(error.message, 400), data=error.as_dict()) from None
+        text = await self._door.read(lambda: prompt.write(self._door.store(), said))
         message = PromptMessage(role="user", content=TextContent(type="text", text=text))
         return GetPromptResult(description=prompt.shown.description, messages=[message])
 

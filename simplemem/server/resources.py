@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -34,10 +35,9 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from simplemem.errors import SimplememError
 from simplemem.note.names import compare_key
 from simplemem.server.door import Door
-from simplemem.tools.render import line
+from simplemem.tools.render import index_line, line
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -50,19 +50,24 @@ TEMPLATE = SCHEME + "{+name}"
 _MARKDOWN = "text/markdown"
 _PAGE = 100
 _FEED = 50
+_MOST_SUBSCRIBED = 1000
+"""URIs a client may be told of. Each is looked at with every change."""
+_THE_LIST = ""
+"""Stands for the list itself, which shows titles and sizes, newest first: every change changes it."""
 
 
 def uri_of(name: str) -> str:
-    """The URI of a memory: `memory://people/Ada%20Lovelace`."""
-    return SCHEME + quote(name, safe="/!$&'()*+,;=:@")
+    """The URI of a memory: `memory://people/Ada%20Lovelace`. It ends in `.md` only where it would mean
+    something else without: a memory called `changes`, or one whose name ends so."""
+    ending = ".md" if SCHEME + name == CHANGES or name.lower().endswith(".md") else ""
+    return SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape") + ending
 
 
 def name_in(uri: str) -> str:
-    """The name a URI stands for; `.md` may be there or not, which is how a memory called `changes` is
-    reached."""
+    """The name a URI stands for; `.md` may be there or not."""
     if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
         raise MCPError(INVALID_PARAMS, "There is no such resource: they begin with memory://")
-    name = unquote(uri.removeprefix(SCHEME))
+    name = unquote(uri.removeprefix(SCHEME), errors="surrogateescape")
     return name[:-3] if name.lower().endswith(".md") else name
 
 
@@ -76,7 +81,8 @@ class Resources:
         self._listen = ListenHandler(self._bus)
         self._listened: Counter[str] = Counter()
         self._subscribed: dict[str, ServerSession] = {}
-        self._telling: set[asyncio.Task[None]] = set()
+        self._untold: set[str] = set()
+        self._telling: asyncio.Task[None] | None = None
 
     # --- listing and reading
 
@@ -92,10 +98,7 @@ class Resources:
 
     async def shown(self, _ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         cursor = params.cursor if params else None
-        try:
-            page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
-        except SimplememError as error:
-            raise MCPError(INVALID_PARAMS, line(error.message, 400)) from None
+        page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
         found = [
             Resource(
                 uri=uri_of(item.name),
@@ -113,20 +116,20 @@ class Resources:
 
     async def read(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = params.uri
-        if uri == CHANGES:
-            text = await self._door.read(lambda: latest_changes(self._door.store()))
-        else:
-            name = name_in(uri)
-            try:
-                text = await self._door.read(lambda: self._door.store().read(name).text)
-            except SimplememError as error:
-                raise MCPError(INVALID_PARAMS, line(error.message, 400), data=error.as_dict()) from None
-        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)])
+        name = None if uri == CHANGES else name_in(uri)
+
+        def text() -> str:
+            store = self._door.store()
+            return latest_changes(store) if name is None else store.read(name).text
+
+        contents = TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=await self._door.read(text))
+        return ReadResourceResult(contents=[contents])
 
     # --- subscriptions
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
         """2025: word comes on the connection, which is one a process here, until it is unsubscribed."""
+        self._refuse_too_many([params.uri])
         self._subscribed[params.uri] = ctx.session
         self.attend()
         return EmptyResult()
@@ -137,7 +140,10 @@ class Resources:
 
     async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """2026: word comes as long as this request lasts."""
-        asked = params.notifications.resource_subscriptions or []
+        asked = list(params.notifications.resource_subscriptions or [])
+        self._refuse_too_many(asked)
+        if params.notifications.resources_list_changed:
+            asked.append(_THE_LIST)
         self._listened.update(asked)
         self.attend()
         try:
@@ -145,6 +151,14 @@ class Resources:
         finally:
             self._listened.subtract(asked)
             self._listened += Counter()
+
+    def _refuse_too_many(self, asked: Sequence[str]) -> None:
+        for uri in asked:
+            name_in(uri)  # raises when it can be no memory's
+        if len(self._subscribed.keys() | self._listened.keys() | set(asked)) > _MOST_SUBSCRIBED:
+            raise MCPError(
+                INVALID_PARAMS, f"At most {_MOST_SUBSCRIBED} resources can be subscribed to; {CHANGES} tells of all."
+            )
 
     def attend(self) -> None:
         """Hear of changes from now on. Needs a running loop, to which the store's threads hand what they
@@ -157,28 +171,24 @@ class Resources:
     def _hear(self, names: frozenset[str]) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._tell, names)
+                self._loop.call_soon_threadsafe(self._note, names)
 
-    def _tell(self, names: frozenset[str]) -> None:
-        task = asyncio.ensure_future(self._publish(names))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
-
-    async def _publish(self, names: frozenset[str]) -> None:
+    def _note(self, names: frozenset[str]) -> None:
+        """Keep what is to be told, each URI once however often it changes before the client has read."""
         changed = {compare_key(name) for name in names}
-        for uri in set(self._listened) | set(self._subscribed):
-            if uri == CHANGES or compare_key(_name_or_nothing(uri)) in changed:
-                if uri in self._listened:
-                    await self._bus.publish(ResourceUpdated(uri))
-                if (session := self._subscribed.get(uri)) is not None:
-                    await session.send_resource_updated(uri)
+        for uri in self._listened.keys() | self._subscribed.keys():
+            if uri in (CHANGES, _THE_LIST) or compare_key(name_in(uri)) in changed:
+                self._untold.add(uri)
+        if self._untold and (self._telling is None or self._telling.done()):
+            self._telling = asyncio.ensure_future(self._tell())
 
-
-def _name_or_nothing(uri: str) -> str:
-    try:
-        return name_in(uri)
-    except MCPError:
-        return ""
+    async def _tell(self) -> None:
+        while self._untold:
+            uri = self._untold.pop()
+            if uri in self._listened:
+                await self._bus.publish(ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged())
+            if (session := self._subscribed.get(uri)) is not None:
+                await session.send_resource_updated(uri)
 
 
 def latest_changes(store: EnhancedStore) -> str:
@@ -188,7 +198,8 @@ def latest_changes(store: EnhancedStore) -> str:
         f"- {line(item.modified, 19)} [{line(item.name)}]({uri_of(item.name)}) {item.sha256[:12]}"
         for item in page.items
     ]
-    return "# Latest changes\n\n" + ("\n".join(lines) if lines else "There is no memory yet.") + "\n"
+    said = ["# Latest changes", "\n".join(lines) or "There is no memory yet.", index_line(page.index)]
+    return "\n\n".join(part for part in said if part) + "\n"
 
 
 _FEED_RESOURCE = Resource(

@@ -15,7 +15,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("simplemem.server")
 
-_IDLE_END = 1.1
+_SIGNAL_END = 1.1
 _WRITING_END = 3.9
 _CLOSING = 0.7
 _CLEARING = 1.0
@@ -71,17 +70,24 @@ def serve_stdio(
 
 
 async def _converse(server: Any, door: Door, wire: tuple[int, int]) -> None:
+    from simplemem.server.logs import hear_of_lost_tasks
     from simplemem.server.stdio import stdio_wire
 
     loop = asyncio.get_running_loop()
-    async with stdio_wire(*wire) as line:
-        hang_up = _hanging_up(line.hang_up, door)
+    loop.set_exception_handler(hear_of_lost_tasks)
+    ending = _ending(door)
+    async with stdio_wire(*wire, ending) as line:
+
+        def hang_up() -> None:
+            ending(_SIGNAL_END)
+            line.hang_up()
+
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
             if hasattr(signal, name):
                 _on_signal(loop, getattr(signal, name), hang_up)
         loop.call_later(_UNASKED, door.tend)
         await server.run(line.messages, line.answers, server.create_initialization_options())
-        hang_up()
+        ending(_SIGNAL_END)
 
 
 def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[], None]) -> None:
@@ -91,22 +97,20 @@ def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(hang_up))
 
 
-def _hanging_up(hang_up: Callable[[], None], door: Door) -> Callable[[], None]:
-    """Ends the conversation, and sees to it that the process ends whatever else still waits for something."""
-    begun = threading.Event()
+def _ending(door: Door) -> Callable[[float], None]:
+    """Sees to it that the process ends so many seconds after it was first said to, whatever still waits for
+    something; a write that has begun has longer. May be called from any thread."""
+    begun = threading.Lock()
 
-    def end_anyway() -> None:
+    def end_anyway(seconds: float) -> None:
         began = time.monotonic()
-        time.sleep(_IDLE_END)
+        time.sleep(seconds)
         while door.is_writing() and time.monotonic() - began < _WRITING_END:
             time.sleep(0.02)
         os._exit(0)
 
-    def end() -> None:
-        with suppress(RuntimeError):
-            hang_up()
-        if not begun.is_set():
-            begun.set()
-            threading.Thread(target=end_anyway, name="end", daemon=True).start()
+    def end(seconds: float) -> None:
+        if begun.acquire(blocking=False):
+            threading.Thread(target=end_anyway, args=(seconds,), name="end", daemon=True).start()
 
     return end

@@ -3,7 +3,7 @@ reaches that output.
 
 The SDK's own transport has no bound on a line and no answer to a broken one, so this stands in its place
 with the same two streams: messages in, messages out. A client that stops reading stops us from reading,
-and never makes us hold more and more.
+and never makes us hold more and more; one that has gone is not waited for.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for_futures
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -39,34 +42,52 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 _CHUNK = 65536
-_MOST_UNANSWERED = 256
-"""Requests in work at once. Beyond it nothing more is read until one is answered."""
-_GRACE = 0.8
+_MOST_UNANSWERED = 64
+_MOST_IN_WORK = 32 * 1024 * 1024
+"""Requests, and bytes of requests, in work at once. Beyond it nothing more is read until one is answered."""
+_GRACE = 1.2
 """Seconds that requests in work have to be answered once the input has ended."""
+_LAST_ANSWERS = 0.4
+"""Seconds that the last answers have to be written."""
+_LOOK = 0.2
+"""Seconds between two looks whether a client that keeps us waiting is still there."""
+_END = 1.8
+"""Seconds from the end of the input until the process ends, whatever it does. A write that has begun has
+longer."""
+
+
+class _Gone(Exception):
+    """The client closed its end a while ago: there is nobody to read for."""
 
 
 class _Unanswered:
     """The requests that have not been answered, so that reading waits when there are too many."""
 
     def __init__(self) -> None:
-        self._ids: set[str | int] = set()
+        self._sizes: dict[str | int, int] = {}
         self._changed = threading.Condition()
 
-    def add(self, request: str | int) -> None:
+    def add(self, request: str | int, size: int) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: len(self._ids) < _MOST_UNANSWERED)
-            self._ids.add(request)
+            self._sizes[request] = size
 
     def drop(self, request: Any) -> None:
         if not isinstance(request, (str, int)):
             return
         with self._changed:
-            self._ids.discard(request)
+            self._sizes.pop(request, None)
             self._changed.notify_all()
+
+    def has_room(self, seconds: float) -> bool:
+        """Whether one more may be begun, waiting so long for it."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: len(self._sizes) < _MOST_UNANSWERED and sum(self._sizes.values()) < _MOST_IN_WORK, seconds
+            )
 
     def wait_for_none(self, seconds: float) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: not self._ids, seconds)
+            self._changed.wait_for(lambda: not self._sizes, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +101,15 @@ class Wire:
 
 
 @asynccontextmanager
-async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[Wire]:
-    """The wire over two descriptors. The messages end with the input, or when the client no longer reads."""
+async def stdio_wire(wire_in: int, wire_out: int, ending: Callable[[float], None]) -> AsyncIterator[Wire]:
+    """The wire over two descriptors. The messages end with the input, or when the client no longer reads;
+    `ending` is told then, from another thread, in how many seconds all must be over."""
     into, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     refusals = answers.clone()
     unanswered = _Unanswered()
     written = anyio.Event()
-    loop = asyncio.get_running_loop()
-    reader = threading.Thread(
-        target=_read, args=(wire_in, loop, into, refusals, unanswered), name="wire-in", daemon=True
-    )
+    reader = _Reader(wire_in, asyncio.get_running_loop(), into, refusals, unanswered, ending)
 
     async def write() -> None:
         try:
@@ -102,50 +121,93 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[Wire]:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(write)
-        reader.start()
+        threading.Thread(target=reader.run, name="wire-in", daemon=True).start()
         try:
             yield Wire(messages, answers, into.close)
         finally:
             # The last answers are on their way: let them out before the process ends.
             refusals.close()
             answers.close()
-            with anyio.move_on_after(_GRACE, shield=True):
+            with anyio.move_on_after(_LAST_ANSWERS, shield=True):
                 await written.wait()
             tasks.cancel_scope.cancel()
 
 
-def _read(
-    wire: int,
-    loop: asyncio.AbstractEventLoop,
-    messages: MemoryObjectSendStream[SessionMessage | Exception],
-    refusals: MemoryObjectSendStream[SessionMessage],
-    unanswered: _Unanswered,
-) -> None:
-    """Read until the input ends. Runs in a thread of its own; each message is handed over before the next
-    is read."""
+class _Reader:
+    """Reads until the input ends, in a thread of its own. Each message is handed over before the next is
+    read."""
 
-    def hand_over(stream: MemoryObjectSendStream[Any], message: JSONRPCMessage) -> None:
-        asyncio.run_coroutine_threadsafe(stream.send(SessionMessage(message)), loop).result()
+    def __init__(
+        self,
+        wire: int,
+        loop: asyncio.AbstractEventLoop,
+        messages: MemoryObjectSendStream[SessionMessage | Exception],
+        refusals: MemoryObjectSendStream[SessionMessage],
+        unanswered: _Unanswered,
+        ending: Callable[[float], None],
+    ) -> None:
+        self._wire = wire
+        self._loop = loop
+        self._messages = messages
+        self._refusals = refusals
+        self._unanswered = unanswered
+        self._ending = ending
+        self._closed_at: float | None = None
 
-    lines = Lines()
-    # When the loop or the other side is gone there is nobody to read for any more.
-    with suppress(CancelledError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        while chunk := _chunk(wire):
+    def run(self) -> None:
+        # When the loop or the other side is gone there is nobody to read for any more.
+        with suppress(_Gone, CancelledError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._read()
+            self._ending(_END)
+            self._unanswered.wait_for_none(_GRACE)
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._messages.close)
+
+    def _read(self) -> None:
+        lines = Lines()
+        while chunk := _chunk(self._wire):
             for line in lines.feed(chunk):
-                if line == b"" or line == b"\r":
-                    continue
-                message = _understood(line)
-                if isinstance(message, _Refusal):
-                    hand_over(refusals, message)
-                    continue
-                if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
-                    unanswered.add(message.id)
-                elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-                    unanswered.drop((message.params or {}).get("requestId"))  # a cancelled request has no answer
-                hand_over(messages, message)
-        unanswered.wait_for_none(_GRACE)
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(messages.close)
+                if line != b"" and line != b"\r":
+                    self._take(line)
+
+    def _take(self, line: bytes | TooLong) -> None:
+        self._look_whether_gone()
+        message = _understood(line)
+        if isinstance(message, _Refusal):
+            self._hand_over(self._refusals, message)
+            return
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+            while not self._unanswered.has_room(_LOOK):
+                self._look_whether_gone()
+            self._unanswered.add(message.id, 0 if isinstance(line, TooLong) else len(line))
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._unanswered.drop((message.params or {}).get("requestId"))  # a cancelled request has no answer
+        self._hand_over(self._messages, message)
+
+    def _hand_over(self, stream: MemoryObjectSendStream[Any], message: JSONRPCMessage) -> None:
+        handing = asyncio.run_coroutine_threadsafe(stream.send(SessionMessage(message)), self._loop)
+        while not wait_for_futures([handing], _LOOK).done:
+            self._look_whether_gone()
+        handing.result()
+
+    def _look_whether_gone(self) -> None:
+        """A client that has closed its end is served for a grace yet: what it sent may not all be read."""
+        if _has_closed(self._wire):
+            if self._closed_at is None:
+                self._closed_at = time.monotonic()
+                self._ending(_END)
+            elif time.monotonic() - self._closed_at > _GRACE:
+                raise _Gone
+
+
+def _has_closed(wire: int) -> bool:
+    """Whether nobody can write to this input any more, though bytes may be left in it. Windows cannot
+    say."""
+    if not hasattr(select, "poll"):
+        return False
+    asked = select.poll()
+    asked.register(wire, getattr(select, "POLLRDHUP", 0))
+    return bool(asked.poll(0))
 
 
 def _chunk(wire: int) -> bytes:
@@ -155,7 +217,7 @@ def _chunk(wire: int) -> bytes:
         return b""
 
 
-class _Refusal(JSONRPCError):  # noqa: N818 (a message, no exception)
+class _Refusal(JSONRPCError):
     """Our own answer to a line that is no message."""
 
 

@@ -124,6 +124,14 @@ def _object(value: Any) -> Any:
     return {} if value == "" else value
 
 
+def _tags(value: Any) -> Any:
+    """Tags as they come; in a map the text `true` is meant as true."""
+    value = _from_json(value)
+    if isinstance(value, Mapping):
+        return {key: True if each in ("true", "True") else each for key, each in value.items()}
+    return value
+
+
 def _a_list(value: Any) -> Any:
     """A list; a single thing, or several separated by commas, is meant as one."""
     value = _from_json(value)
@@ -192,7 +200,7 @@ OtherName = Annotated[str | None, BeforeValidator(_no_name_marks)]
 Sha = Annotated[str | None, BeforeValidator(_hash)]
 Object = Annotated[dict[str, Any], BeforeValidator(_object)]
 Words = Annotated[list[str], BeforeValidator(_a_list)]
-Tags = Annotated[Any, BeforeValidator(_from_json)]
+Tags = Annotated[Any, BeforeValidator(_tags)]
 """Tags in any notation: a map, a list, `a, b`. The store knows how to read them."""
 
 Mode = Annotated[Literal["hybrid", "text", "semantic"], _a_word("hybrid", "text", "semantic")]

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, model_validator
 
 from simplemem.errors import NotFound
+from simplemem.note.words import count_tokens
 from simplemem.tools import pages, render
 from simplemem.tools.arguments import Arguments, Name, OtherName, Sort, at_most
+from simplemem.tools.meant import resolved
 from simplemem.tools.narrowing import Narrowing
 from simplemem.tools.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, TEXTS, record, several
 from simplemem.tools.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
-    from simplemem.memory import HistoryEntry, Listed, Memory
+    from simplemem.memory import HistoryEntry, Listed, Memory, Page
 
-_MOST_LINKS = 200
+_MOST_LINKS = 100
+_LISTED_TOKENS = 8000
+_HISTORY_TOKENS = 8000
+_TO_A_SECTION = re.compile(r"\s*\[\[([^\[\]|#]{1,500})#([^\[\]|]{1,500})(?:\|[^\[\]]{0,500})?\]\]\s*")
 
 
 # --- read_memory
@@ -27,11 +35,22 @@ class ReadArguments(Arguments):
     section: str | None = Field(default=None, description='a heading; "[2]" is page 2 of a long memory')
     version: str | None = Field(default=None, description="an earlier one, from memory_history")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _section_in_a_link(cls, given: Any) -> Any:
+        """A wikilink to a heading, `[[Apollo#Budget]]`, asks for that section."""
+        name = given.get("name") if isinstance(given, dict) and not given.get("section") else None
+        link = _TO_A_SECTION.fullmatch(name) if isinstance(name, str) else None
+        return given if link is None else given | {"name": link[1], "section": link[2]}
+
 
 def read_memory(call: Call, asked: ReadArguments) -> Reply:
     memory, page = _read_page(call, asked)
     related = () if asked.version else call.store.related(memory.name, limit=3)
     warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text)
+    index = call.store.state()
+    if index.state == "indexing":
+        warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
     data = memory.as_dict()
     shown = {key: data[key] for key in _SHOWN} | {
         "content": page.text,
@@ -52,19 +71,26 @@ _SHOWN = (
 
 def _read_page(call: Call, asked: ReadArguments) -> tuple[Memory, pages.Page]:
     section, number = pages.asked_page(asked.section)
+    name = asked.name if asked.version else resolved(call, asked.name)
     try:
-        memory = call.store.read(asked.name, section=section, version=asked.version)
-    except NotFound:
+        memory = call.store.read(name, section=section, version=asked.version)
+    except NotFound as error:
         # A heading may itself end in a number in brackets.
         if section == asked.section:
-            raise
-        memory = call.store.read(asked.name, section=asked.section, version=asked.version)
+            raise _with_a_way_out(error) from None
+        memory = call.store.read(name, section=asked.section, version=asked.version)
         section, number = asked.section, 1
-    return memory, pages.page_of(memory.content, section, number)
+    return memory, pages.page_of(memory.content, section, number, pages.page_size(memory.content, memory.tokens))
+
+
+def _with_a_way_out(error: NotFound) -> NotFound:
+    if error.hint or error.details.get("candidates"):
+        return error
+    return NotFound(error.message, hint="It has no headings. Read it without a section.", **error.details)
 
 
 def _read_text(memory: Memory, page: pages.Page, version: str | None, related: list[str], warnings: list[str]) -> str:
-    head = [f"# {render.line(memory.name)}", f"sha256 {memory.sha256}"]
+    head = [f"# {render.name_of(memory.name)}", f"sha256 {memory.sha256}"]
     if version:
         head.append(f"This is the earlier version {render.line(version)}, not what the note says now.")
     body = [f"title: {render.line(memory.title)}"]
@@ -85,7 +111,7 @@ def _onward(memory: Memory, page: pages.Page) -> str:
     """How to read the rest of a long memory."""
     if page.count == 1:
         return ""
-    headings = render.listed((text for _, text, _ in memory.headings), 30)
+    headings = render.listed((render.brief(text, 60) for _, text, _ in memory.headings), 30)
     sections = f"It has the sections {headings}." if headings else ""
     following = f'Go on with section="{render.line(page.following)}".' if page.following else ""
     return f"Page {page.number} of {page.count}. {following} {sections}".replace("  ", " ").strip()
@@ -132,19 +158,37 @@ class ListArguments(Narrowing):
 
 
 def list_memories(call: Call, asked: ListArguments) -> Reply:
-    page = call.store.list(filter=asked.filter(), sort=asked.sort, limit=asked.limit, cursor=asked.cursor)
+    page, items = _page_that_fits(call, asked)
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
     if len(page.items) < page.total:
         head += f", {len(page.items)} of them here"
     onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
     lines = "\n".join(_listed_line(item) for item in page.items)
-    data = {
-        "items": [item.as_dict() for item in page.items],
-        "next_cursor": page.next_cursor,
-        "total": page.total,
-        "index": page.index.as_dict(),
-    }
+    data = {"items": items, "next_cursor": page.next_cursor, "total": page.total, "index": page.index.as_dict()}
     return Reply(render.answer(head, lines, onward, render.index_line(page.index)), data)
+
+
+def _page_that_fits(call: Call, asked: ListArguments) -> tuple[Page, list[dict[str, Any]]]:
+    """A page of at most `limit` memories that a model can take; its cursor goes on from there."""
+    limit = asked.limit
+    while True:
+        page = call.store.list(filter=asked.filter(), sort=asked.sort, limit=limit, cursor=asked.cursor)
+        page = replace(page, items=tuple(_briefly(item) for item in page.items))
+        items = [item.as_dict() for item in page.items]
+        tokens = count_tokens(json.dumps(items, ensure_ascii=False))
+        if tokens <= _LISTED_TOKENS or len(items) <= 1:
+            return page, items
+        limit = max(1, min(limit, len(items)) * _LISTED_TOKENS // (tokens + 1))
+
+
+def _briefly(item: Listed) -> Listed:
+    return replace(
+        item,
+        title=render.brief(item.title, 20),
+        description=render.brief(item.description, 36),
+        type=render.brief(item.type, 10),
+        tags=render.first_tags(item.tags, 30),
+    )
 
 
 def _listed_line(item: Listed) -> str:
@@ -156,7 +200,7 @@ def _listed_line(item: Listed) -> str:
         ("", render.day(item.modified)),
         ("", "its header cannot be read" if item.problem else ""),
     )
-    return f"- **{render.line(item.name)}** {about}"
+    return f"- **{render.name_of(item.name)}** {about}"
 
 
 LIST = Tool(
@@ -203,9 +247,11 @@ class HistoryArguments(Arguments):
 
 def memory_history(call: Call, asked: HistoryArguments) -> Reply:
     entries = call.store.history(asked.name, limit=asked.limit, diff=asked.diff)
-    of = f" of {render.line(asked.name)}" if asked.name else ""
+    of = f" of {render.name_of(asked.name)}" if asked.name else ""
     if not entries:
         return Reply(f"There is no history{of} yet.", {"versions": []})
+    room = max(200, _HISTORY_TOKENS // len(entries))
+    entries = tuple(replace(entry, diff=render.brief_lines(entry.diff or "", room)) for entry in entries)
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
     text = "\n".join(_entry_text(entry) for entry in entries)
     versions = [_version(entry, with_diff=asked.diff) for entry in entries]
@@ -229,9 +275,9 @@ def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
 
 def _entry_text(entry: HistoryEntry) -> str:
     who = render.line(entry.who) or "somebody"
-    first = f"- {entry.version} {render.line(entry.when)} {who}: {render.line(_what(entry), 400)}"
+    first = f"- {entry.version} {render.line(entry.when)} {who}: {render.line(_what(entry), 4096)}"
     first += f", sha256 {render.short(entry.sha256)}" if entry.sha256 else ""
-    return first + ("\n" + entry.diff.rstrip("\n") if entry.diff else "")
+    return first + (f"\n{entry.diff}" if entry.diff else "")
 
 
 def _what(entry: HistoryEntry) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, Field
@@ -14,7 +16,10 @@ from simplemem.tools.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, 
 from simplemem.tools.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
-    from simplemem.memory import Backlink, Found, Hit
+    from simplemem.memory import Backlink, Found, Hit, IndexState
+
+# Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
+_TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
 
 
 # --- search_memories
@@ -35,51 +40,69 @@ def search_memories(call: Call, asked: SearchArguments) -> Reply:
         mode=asked.mode,
         explain=asked.explain,
     )
+    snippet_tokens = call.store.settings.search.snippet_characters // 4 + 10
+    hits = [_briefly(hit, snippet_tokens) for hit in found.hits]
     data: dict[str, Any] = {
-        "query": found.query,
+        "query": render.line(found.query, 1000),
         "mode": found.mode,
-        "hits": [_hit(hit) for hit in found.hits],
+        "hits": [_shown(*hit) for hit in hits],
         "index": found.index.as_dict(),
     }
     if found.degraded:
         data["degraded"] = found.degraded
     if found.explain is not None:
         data["explain"] = dict(found.explain)
-    return Reply(_found_text(found), data)
+    return Reply(_found_text(found, hits), data)
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
-    shown = hit.as_dict()
-    return {key: value for key, value in shown.items() if key != "why" or value is not None}
+def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
+    """A hit of a size of which a model can read several, and how many tags it has beside those shown;
+    read_memory has the whole."""
+    tags = render.first_tags(hit.tags, _TAGS)
+    short = replace(
+        hit,
+        title=render.brief(hit.title, _TITLE),
+        description=render.brief(hit.description, _DESCRIPTION),
+        type=render.brief(hit.type, 10),
+        snippet=render.brief(hit.snippet, snippet_tokens),
+        heading=render.brief(hit.heading, _HEADING),
+        tags=tags,
+    )
+    return short, len(hit.tags) - len(tags)
 
 
-def _found_text(found: Found) -> str:
+def _shown(hit: Hit, more_tags: int) -> dict[str, Any]:
+    shown = {key: value for key, value in hit.as_dict().items() if key != "why" or value is not None}
+    return shown | {"more_tags": more_tags} if more_tags else shown
+
+
+def _found_text(found: Found, shown: Sequence[tuple[Hit, int]]) -> str:
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
     said = render.index_line(found.index, found.degraded)
-    if not found.hits:
+    if not shown:
         nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
         return f"{nothing} {said}".strip()
-    hits = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(found.hits, 1))
-    head = f"# {render.counted(len(found.hits), 'memory', 'memories')}{asked}"
+    hits = "\n\n".join(_hit_text(number, *hit) for number, hit in enumerate(shown, 1))
+    head = f"# {render.counted(len(shown), 'memory', 'memories')}{asked}"
     explained = render.facts(*found.explain.items()) if found.explain else ""
     return render.answer(head, hits, explained and f"Explained: {explained}", said)
 
 
-def _hit_text(number: int, hit: Hit) -> str:
-    title = f" {render.line(hit.title)}" if hit.title and hit.title != hit.name else ""
+def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
+    title = f" {hit.title}" if hit.title and hit.title != hit.name else ""
     facts = render.facts(
-        ("", f"{render.line(hit.heading, 120)}, line {hit.line}" if hit.heading else f"line {hit.line}"),
+        ("", f"{hit.heading}, line {hit.line}" if hit.heading else f"line {hit.line}"),
         ("type", hit.type if hit.type != "memory" else ""),
-        ("", render.tags_line(hit.tags)),
+        ("", render.tags_line(hit.tags, more_tags)),
         ("created", render.day(hit.created)),
         ("modified", render.day(hit.modified)),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
     )
     rows = [
-        f"{number}. **{render.line(hit.name)}**{title}",
-        render.line(hit.description, 300),
-        f"> {render.line(hit.snippet, 420)}" if hit.snippet else "",
+        f"{number}. **{render.name_of(hit.name)}**{title}",
+        hit.description,
+        f"> {hit.snippet}" if hit.snippet else "",
         facts,
         "why: " + render.facts(*hit.why.items()) if hit.why else "",
     ]
@@ -99,7 +122,7 @@ SEARCH = Tool(
         mode=TEXT,
         hits=several(
             record(
-                ("why",),
+                ("why", "more_tags"),
                 name=TEXT,
                 title=TEXT,
                 description=TEXT,
@@ -109,6 +132,7 @@ SEARCH = Tool(
                 heading=TEXT,
                 line=COUNT,
                 tags=TEXTS,
+                more_tags=COUNT,
                 created=MAYBE_TEXT,
                 modified=MAYBE_TEXT,
                 sha256=TEXT,
@@ -144,17 +168,26 @@ def get_backlinks(call: Call, asked: BacklinkArguments) -> Reply:
             hint='There are "link" and "semantic".',
         )
     items = call.store.backlinks(asked.name, query=asked.query, limit=asked.limit, kinds=kinds)
-    to = render.line(asked.name)
-    head = f"# {render.counted(len(items), 'memory leads', 'memories lead')} to {to}"
+    items = tuple(
+        replace(item, title=render.brief(item.title, _TITLE), snippet=render.brief(item.snippet, 75)) for item in items
+    )
+    index = call.store.state()
+    data = {"items": [item.as_dict() for item in items], "index": index.as_dict()}
+    return Reply(_backlinks_text(asked.name, items, index), data)
+
+
+def _backlinks_text(name: str, items: Sequence[Backlink], index: IndexState) -> str:
+    to = render.name_of(name)
+    head = f"# {render.counted(len({item.name for item in items}), 'memory leads', 'memories lead')} to {to}"
     lines = "\n".join(_backlink_line(item) for item in items)
-    return Reply(render.answer(head, lines), {"items": [item.as_dict() for item in items]})
+    return render.answer(head, lines, render.index_line(index))
 
 
 def _backlink_line(item: Backlink) -> str:
     kind = "links here" if item.kind == "link" else "about the same"
-    title = f" {render.line(item.title)}" if item.title and item.title != item.name else ""
-    snippet = f"\n  > {render.line(item.snippet, 300)}" if item.snippet else ""
-    return f"- **{render.line(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}"
+    title = f" {item.title}" if item.title and item.title != item.name else ""
+    snippet = f"\n  > {item.snippet}" if item.snippet else ""
+    return f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}"
 
 
 BACKLINKS = Tool(
@@ -163,7 +196,10 @@ BACKLINKS = Tool(
     "What leads to a memory: memories that link to it, and memories about the same thing.",
     BacklinkArguments,
     get_backlinks,
-    record(items=several(record(name=TEXT, title=TEXT, kind=TEXT, form=TEXT, snippet=TEXT, line=COUNT, score=NUMBER))),
+    record(
+        items=several(record(name=TEXT, title=TEXT, kind=TEXT, form=TEXT, snippet=TEXT, line=COUNT, score=NUMBER)),
+        index=INDEX,
+    ),
 )
 
 

@@ -7,25 +7,27 @@ can be undone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import AliasChoices, Field
 
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, NotFound
+from simplemem.note.names import compare_key
 from simplemem.tools import render
 from simplemem.tools.arguments import Arguments, Edits, Name, NewName, Object, OtherName, Sha, Tags
+from simplemem.tools.meant import meant, what_became_of, whole_hash
 from simplemem.tools.schema import COUNT, FLAG, MAP, MAYBE_TEXT, TEXT, TEXTS, record
 from simplemem.tools.tool import Call, Reply, Tool
 
 _SHA = "sha256 you read: refused if it has changed since"
+_MOST_TOLD = 200
 
 
-def whole_hash(call: Call, name: str, sha256: str | None) -> str | None:
-    """The hash a caller means by its first digits; as given when that is not what the note has."""
-    if sha256 is None or len(sha256) == 64:
-        return sha256
-    now = call.store.read(name).sha256
-    return now if now.startswith(sha256) else sha256
+def _told(warnings: Sequence[str]) -> list[str]:
+    """Warnings of a number that can be read."""
+    more = [f"(and {len(warnings) - 20} more)"] if len(warnings) > 20 else []
+    return [render.line(each, 600) for each in warnings[:20]] + more
 
 
 def _said(first: str, sha256: str | None, *more: str) -> str:
@@ -48,8 +50,9 @@ def create_memory(call: Call, asked: CreateArguments) -> Reply:
     saved = call.store.create(
         asked.name, asked.content, asked.metadata, overwrite=asked.overwrite, who=call.who, tool=call.tool
     )
-    data = {"name": saved.name, "path": saved.path, "sha256": saved.sha256, "warnings": list(saved.warnings)}
-    return Reply(_said(f"Saved {render.line(saved.name)}.", saved.sha256, *map(render.line, saved.warnings)), data)
+    warnings = _told(saved.warnings)
+    data = {"name": saved.name, "path": saved.path, "sha256": saved.sha256, "warnings": warnings}
+    return Reply(_said(f"Saved {render.name_of(saved.name)}.", saved.sha256, *warnings), data)
 
 
 # --- update_memory
@@ -70,25 +73,27 @@ def update_memory(call: Call, asked: UpdateArguments) -> Reply:
         raise Invalid(f"Give one of content, append and edits, not {' and '.join(ways)}; nothing was changed.")
     if not ways and not asked.metadata:
         raise Invalid("There is nothing to change.", hint="Give content, append, edits or metadata.")
+    name = meant(call, asked.name)
     saved = call.store.update(
-        asked.name,
+        name,
         content=asked.content,
         append=asked.append,
         edits=[edit.model_dump() for edit in asked.edits] if asked.edits is not None else None,
         metadata=asked.metadata,
-        if_sha256=whole_hash(call, asked.name, asked.if_sha256),
+        if_sha256=whole_hash(call, name, asked.if_sha256),
         who=call.who,
         tool=call.tool,
     )
-    first = f"Changed {render.line(saved.name)}." if saved.changed else f"{render.line(saved.name)} already says so."
+    shown, warnings = render.name_of(saved.name), _told(saved.warnings)
     data = {
         "name": saved.name,
         "sha256": saved.sha256,
         "previous_sha256": saved.previous_sha256,
         "changed": saved.changed,
-        "warnings": list(saved.warnings),
+        "warnings": warnings,
     }
-    return Reply(_said(first, saved.sha256, *map(render.line, saved.warnings)), data)
+    first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
+    return Reply(_said(first, saved.sha256, *warnings), data)
 
 
 # --- change_tag
@@ -105,10 +110,11 @@ class TagArguments(Arguments):
 def change_tag(call: Call, asked: TagArguments) -> Reply:
     if asked.tags in ("", {}, []):
         raise Invalid("There is no tag to change.", hint='E.g. tags={"status": "done", "todo": null}.')
+    name = meant(call, asked.name)
     saved = call.store.change_tags(
-        asked.name,
+        name,
         asked.tags,
-        if_sha256=whole_hash(call, asked.name, asked.if_sha256),
+        if_sha256=whole_hash(call, name, asked.if_sha256),
         who=call.who,
         tool=call.tool,
     )
@@ -120,7 +126,8 @@ def change_tag(call: Call, asked: TagArguments) -> Reply:
         "tag_map": dict(saved.tag_map),
         "changed": saved.changed,
     }
-    first = f"Changed the tags of {render.line(saved.name)}." if saved.changed else "Its tags were so already."
+    shown = render.name_of(saved.name)
+    first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     return Reply(_said(first, saved.sha256, now), data)
 
 
@@ -133,14 +140,36 @@ class MoveArguments(Arguments):
 
 
 def move_memory(call: Call, asked: MoveArguments) -> Reply:
-    moved = call.store.move(asked.name, asked.new_name, who=call.who, tool=call.tool)
-    rewritten = list(moved.rewritten)
+    try:
+        name = meant(call, asked.name)
+    except NotFound:
+        if (done := _already_moved(call, asked)) is None:
+            raise
+        return done
+    moved = call.store.move(name, asked.new_name, who=call.who, tool=call.tool)
+    rewritten, warnings = list(moved.rewritten), _told(moved.warnings)
+    if len(rewritten) > _MOST_TOLD:
+        warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST_TOLD} of them are named.")
     links = f"Links were rewritten in {render.listed(rewritten)}." if rewritten else ""
-    data = {"name": moved.name, "path": moved.path, "rewritten": rewritten, "sha256": moved.sha256}
-    return Reply(
-        _said(f"{render.line(moved.previous_name)} is now {render.line(moved.name)}.", moved.sha256, links),
-        data,
-    )
+    data = {
+        "name": moved.name,
+        "path": moved.path,
+        "rewritten": rewritten[:_MOST_TOLD],
+        "sha256": moved.sha256,
+        "warnings": warnings,
+    }
+    first = f"{render.name_of(moved.previous_name)} is now {render.name_of(moved.name)}."
+    return Reply(_said(first, moved.sha256, links, *warnings), data)
+
+
+def _already_moved(call: Call, asked: MoveArguments) -> Reply | None:
+    """The answer to a move that is asked for again because its answer was lost."""
+    gone = what_became_of(call, asked.name)
+    if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(asked.new_name):
+        return None
+    there = call.store.read(gone.new_name)
+    data = {"name": there.name, "path": there.path, "rewritten": [], "sha256": there.sha256, "warnings": []}
+    return Reply(_said(f"It is {render.name_of(there.name)} already.", there.sha256), data)
 
 
 # --- delete_memory
@@ -152,14 +181,13 @@ class DeleteArguments(Arguments):
 
 
 def delete_memory(call: Call, asked: DeleteArguments) -> Reply:
-    gone = call.store.delete(
-        asked.name, if_sha256=whole_hash(call, asked.name, asked.if_sha256), who=call.who, tool=call.tool
-    )
+    name = meant(call, asked.name)
+    gone = call.store.delete(name, if_sha256=whole_hash(call, name, asked.if_sha256), who=call.who, tool=call.tool)
     left = gone.links_left_unresolved
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
     data = {"name": gone.name, "version": gone.version, "links_left_unresolved": left}
     back = f'undo_change(version="{gone.version}") brings it back.'
-    return Reply(_said(f"Deleted {render.line(gone.name)}.", None, links, back), data)
+    return Reply(_said(f"Deleted {render.name_of(gone.name)}.", None, links, back), data)
 
 
 # --- undo_change
@@ -177,9 +205,19 @@ class UndoArguments(Arguments):
 def undo_change(call: Call, asked: UndoArguments) -> Reply:
     if bool(asked.version) == bool(asked.name):
         raise Invalid("Give either a version or a name.", hint="memory_history lists versions.")
-    undone = call.store.undo(asked.version or asked.name or "", who=call.who, tool=call.tool)
+    undone = call.store.undo(asked.version or _last_of(call, asked.name or ""), who=call.who, tool=call.tool)
     data = {"name": undone.name, "sha256": undone.sha256, "version": undone.version, "what": undone.what}
-    return Reply(_said(render.line(undone.what, 400), undone.sha256), data)
+    first = undone.what[:1].upper() + undone.what[1:] + "."
+    back = f'undo_change(version="{undone.version}") does it again.'
+    return Reply(_said(render.line(first, 4096), undone.sha256, back), data)
+
+
+def _last_of(call: Call, name: str) -> str:
+    """The version of the last change of a memory: a memory may be called 2026, and that is no version."""
+    versions = call.store.history(name, limit=1)
+    if not versions:
+        raise NotFound(f"Nothing is known of earlier changes of {name}.", hint="memory_history lists all changes.")
+    return versions[0].version
 
 
 # --- the tools
@@ -193,7 +231,7 @@ CREATE = Tool(
     create_memory,
     record(name=TEXT, path=TEXT, sha256=TEXT, warnings=TEXTS),
     writes=True,
-    destructive=False,
+    destructive=True,  # with overwrite=true it replaces a text
     idempotent=False,
 )
 
@@ -204,7 +242,7 @@ UPDATE = Tool(
     "Give one of content, append and edits.",
     UpdateArguments,
     update_memory,
-    record(("warnings",), name=TEXT, sha256=TEXT, previous_sha256=MAYBE_TEXT, changed=FLAG, warnings=TEXTS),
+    record(name=TEXT, sha256=TEXT, previous_sha256=MAYBE_TEXT, changed=FLAG, warnings=TEXTS),
     writes=True,
     destructive=True,
     idempotent=False,
@@ -228,7 +266,7 @@ MOVE = Tool(
     "Rename or move a memory; links to it are rewritten.",
     MoveArguments,
     move_memory,
-    record(name=TEXT, path=TEXT, rewritten=TEXTS, sha256=TEXT),
+    record(name=TEXT, path=TEXT, rewritten=TEXTS, sha256=TEXT, warnings=TEXTS),
     writes=True,
     destructive=True,
     idempotent=False,
@@ -252,7 +290,7 @@ UNDO = Tool(
     "Take a change back: an edit, a move or a deletion, by its version, or the last one of a memory.",
     UndoArguments,
     undo_change,
-    record(("version", "what"), name=TEXT, sha256=MAYBE_TEXT, version=TEXT, what=TEXT),
+    record(name=TEXT, sha256=MAYBE_TEXT, version=TEXT, what=TEXT),
     writes=True,
     destructive=True,
     idempotent=False,

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from simplemem.errors import Conflict, Invalid, TooLong, Unreadable
+from simplemem.errors import AlreadyExists, Conflict, Invalid, TooLong, Unreadable
 from simplemem.note.tags import parse_tag_request
 from simplemem.tools import render
 from simplemem.tools import render_original as shown
 from simplemem.tools.arguments import Arguments, Name, Object, Tags, at_most
+from simplemem.tools.meant import meant, resolved
 from simplemem.tools.narrowing import Narrowing
 from simplemem.tools.plain_text import plain_length
 from simplemem.tools.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
-    from simplemem.memory import Memory
+    from simplemem.memory import Memory, Saved
 
 HITS = 5
 DEFAULT_LENGTH = 2500
@@ -70,16 +71,24 @@ def _refuse_long(call: Call, content: str) -> None:
 def create_memory(call: Call, asked: NoteArguments) -> Reply:
     metadata = _metadata(asked.metadata)
     _refuse_long(call, asked.content)
-    saved = call.store.create(asked.name, asked.content, metadata, tags_as_map=True, who=call.who, tool=call.tool)
-    return Reply("\n".join([f"Memory '{render.line(saved.name)}' was created.", *map(render.line, saved.warnings)]))
+    try:
+        saved = call.store.create(asked.name, asked.content, metadata, tags_as_map=True, who=call.who, tool=call.tool)
+    except AlreadyExists as error:
+        raise AlreadyExists(error.message, hint="update_memory replaces it.", **error.details) from None
+    return _written(saved, "created")
+
+
+def _written(saved: Saved, what: str) -> Reply:
+    return Reply("\n".join([f"Memory '{render.name_of(saved.name)}' was {what}.", *map(render.line, saved.warnings)]))
 
 
 def update_memory(call: Call, asked: NoteArguments) -> Reply:
     """Replaces the text and all metadata; only `created` stays. A note keeps its own notation of tags."""
     metadata = _metadata(asked.metadata)
     _refuse_long(call, asked.content)
+    name = meant(call, asked.name)
     for tries_left in range(_TRIES, -1, -1):
-        memory = call.store.read(asked.name)
+        memory = call.store.read(name)
         if memory.problem:
             raise Unreadable(
                 f"The header of {memory.name} cannot be read: {memory.problem}.", hint="Mend it in an editor."
@@ -99,7 +108,7 @@ def update_memory(call: Call, asked: NoteArguments) -> Reply:
             if not tries_left:
                 raise
             continue
-        return Reply("\n".join([f"Memory '{render.line(saved.name)}' was updated.", *map(render.line, saved.warnings)]))
+        return _written(saved, "updated")
     raise AssertionError("unreachable")
 
 
@@ -118,12 +127,12 @@ class NameArguments(Arguments):
 
 
 def read_memory(call: Call, asked: NameArguments) -> Reply:
-    return Reply(shown.memory(call.store.read(asked.name)))
+    return Reply(shown.memory(call.store.read(resolved(call, asked.name))))
 
 
 def delete_memory(call: Call, asked: NameArguments) -> Reply:
-    gone = call.store.delete(asked.name, who=call.who, tool=call.tool)
-    return Reply(f"Memory '{render.line(gone.name)}' was deleted.")
+    gone = call.store.delete(meant(call, asked.name), who=call.who, tool=call.tool)
+    return Reply(f"Memory '{render.name_of(gone.name)}' was deleted.")
 
 
 class ListArguments(Arguments):
@@ -162,10 +171,10 @@ class BacklinkArguments(Arguments):
 
 
 def get_backlinks(call: Call, asked: BacklinkArguments) -> Reply:
-    name = call.store.resolve(asked.name)
+    name = resolved(call, asked.name)
     items = call.store.backlinks(name, query=asked.query, limit=HITS)
     about = {item.name: call.store.read(item.name).description for item in items}
-    return Reply(shown.backlinks(name, asked.query, items, about))
+    return Reply(shown.backlinks(name, asked.query, items, about) + render.index_line(call.store.state()))
 
 
 class TagArguments(Arguments):
@@ -178,7 +187,7 @@ class TagArguments(Arguments):
 def change_tag(call: Call, asked: TagArguments) -> Reply:
     if not asked.tags:
         raise Invalid("No tags were given.", hint='E.g. {"status": "done", "todo": null}.')
-    before = call.store.read(asked.name)
+    before = call.store.read(meant(call, asked.name))
     saved = call.store.change_tags(before.name, asked.tags, who=call.who, tool=call.tool)
     return Reply(shown.tag_changes(saved.name, parse_tag_request(asked.tags), before.tag_map, saved.tag_map))
 

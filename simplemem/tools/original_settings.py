@@ -2,8 +2,8 @@
 here.
 
 SM-17: the first that is found of ./, ./.config/simplemem/, the user's and the system's configuration
-folders. Of a file that may have come with a folder only what is listed here is taken, and none of it runs
-or opens anything.
+folders, or the one that is named. Of a file that may have come with a folder only what is listed here is
+taken, and none of it runs or opens anything.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, Unavailable
 
 _TAKEN = ("max_memory_length", "voyage_ai.api_key", "voyage_ai.model", "voyage_ai.rerank_model")
 
 
-def original_settings(folder: Path, env: Mapping[str, str]) -> dict[str, Any]:
+def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
     """What the original's file says, as dotted names; what the environment sets as well is left to that."""
-    for path in _places(folder, env):
+    for path in [folder / named] if named else _places(folder, env):
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
+        except OSError as error:
+            if named:
+                raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
             continue
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Invalid(f"{path} is not valid TOML: {error}") from error

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from simplemem.errors import NotFound
 
 PAGE = 20_000
-"""Characters on a page: about five thousand tokens."""
+"""Characters on a page: about five thousand tokens of a script with spaces."""
+_LEAST = 5_000
 
 _NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
 _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
@@ -34,6 +35,11 @@ def asked_page(section: str | None) -> tuple[str | None, int]:
     if section and (found := _NUMBER.match(section)):
         return found[1].strip() or None, int(found[2])
     return section or None, 1
+
+
+def page_size(text: str, tokens: int) -> int:
+    """Characters on a page of this text, so that it has the tokens of any other."""
+    return max(_LEAST, min(PAGE, len(text) * PAGE // (4 * tokens))) if tokens else PAGE
 
 
 def page_of(text: str, section: str | None, number: int, size: int = PAGE) -> Page:

@@ -3,11 +3,12 @@ but text is made here."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simplemem.tools.plain_text import plain_length
-from simplemem.tools.render import index_line, line
+from simplemem.tools.render import brief, index_line, line, name_of
 
 if TYPE_CHECKING:
     from simplemem.memory import Backlink, Found, Hit, Memory
@@ -17,9 +18,15 @@ _LISTED = 32_000
 _KNOWN = frozenset({"title", "description", "tags", "created", "modified", "links"})
 
 
+def _value(value: Any) -> str:
+    """A value as YAML writes it on a line, which is as JSON does."""
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return line(shown, 400)
+
+
 def tags(found: Mapping[str, Any]) -> str:
     """`todo, status: done`: a tag that is only there stands alone."""
-    return ", ".join(line(key) if value is True else f"{line(key)}: {line(value)}" for key, value in found.items())
+    return ", ".join(line(key) if value is True else f"{line(key)}: {_value(value)}" for key, value in found.items())
 
 
 def _when(moment: str | None) -> str:
@@ -57,7 +64,7 @@ def memories(found: Sequence[Memory], total: int, most: int) -> str:
         length = plain_length(each.content)
         over = f" (over the limit of {most})" if 0 < most < length else ""
         parts = [
-            f"## {line(each.name)}",
+            f"## {name_of(each.name)}",
             f"**Title:** {line(each.title)}",
             f"**Length:** {length}{over}",
             f"**Description:** {line(each.description, 400)}",
@@ -66,7 +73,7 @@ def memories(found: Sequence[Memory], total: int, most: int) -> str:
             f"**Modified:** {_when(each.modified)}",
         ]
         parts += [
-            f"{line(key)}: {line(value)}" for key, value in each.frontmatter.items() if key.casefold() not in _KNOWN
+            f"{line(key)}: {_value(value)}" for key, value in each.frontmatter.items() if key.casefold() not in _KNOWN
         ]
         text = "\n".join(parts) + "\n"
         size += len(text)
@@ -79,14 +86,14 @@ def memories(found: Sequence[Memory], total: int, most: int) -> str:
 
 def found(result: Found, wanted: Mapping[str, str], require_all: bool) -> str:
     """The hits of a search."""
-    asked = f'"{line(result.query, 200)}"' if result.query.strip() else ""
+    asked = f'for "{line(result.query, 200)}"' if result.query.strip() else ""
     if wanted:
         tagged = ", ".join(f"{line(key)}: {line(value)}" if value else line(key) for key, value in wanted.items())
         asked += f"{' ' if asked else ''}with {'all of' if require_all else 'any of'} the tags {tagged}"
     note = index_line(result.index, result.degraded)
     if not result.hits:
-        return f"No memories were found for {asked}. {note}".strip() + "\n"
-    said = [f"# Memories found for {asked}", ""]
+        return f"No memories were found {asked}. {note}".strip() + "\n"
+    said = [f"# Memories found {asked}", ""]
     for number, hit in enumerate(result.hits, 1):
         said += [*_hit(number, hit), "---", ""]
     return "\n".join(said + ([note, ""] if note else []))
@@ -96,14 +103,14 @@ def _hit(number: int, hit: Hit) -> list[str]:
     where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
     pairs = {tag.split("/", 1)[0]: tag.split("/", 1)[1] if "/" in tag else True for tag in hit.tags}
     rows = [
-        f"**Title:** {line(hit.title)}" if hit.title and hit.title != hit.name else "",
+        f"**Title:** {brief(hit.title, 30)}" if hit.title and hit.title != hit.name else "",
         f"**Snippet:** {line(hit.snippet, 300)}" if hit.snippet else "",
         f"**Where:** {where}",
         f"**Similarity:** {hit.score:.3f}",
-        f"**Description:** {line(hit.description, 400)}" if hit.description else "",
+        f"**Description:** {brief(hit.description, 60)}" if hit.description else "",
         f"**Tags:** {tags(pairs)}" if pairs else "",
     ]
-    return [f"## {number}. {line(hit.name)}", *(row for row in rows if row)]
+    return [f"## {number}. {name_of(hit.name)}", *(row for row in rows if row)]
 
 
 def backlinks(name: str, query: str | None, items: Sequence[Backlink], about: Mapping[str, str]) -> str:
@@ -115,11 +122,11 @@ def backlinks(name: str, query: str | None, items: Sequence[Backlink], about: Ma
     for number, item in enumerate(items, 1):
         kind = "explicit" if item.kind == "link" else "semantic"
         rows = [
-            f"## {number}. {line(item.name)}",
-            f"**Title:** {line(item.title)}" if item.title and item.title != item.name else "",
+            f"## {number}. {name_of(item.name)}",
+            f"**Title:** {brief(item.title, 30)}" if item.title and item.title != item.name else "",
             f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "",
             f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}",
-            f"**Description:** {line(about.get(item.name, ''), 400)}" if about.get(item.name) else "",
+            f"**Description:** {brief(about.get(item.name, ''), 60)}" if about.get(item.name) else "",
         ]
         said += [*(row for row in rows if row), "---", ""]
     return "\n".join(said)
@@ -134,9 +141,9 @@ def tag_changes(name: str, asked: Mapping[str, Any], before: Mapping[str, Any], 
         old, new = had.get(key.casefold()), has.get(key.casefold())
         label = line(key)
         if value is None:
-            said.append(f"- {label}: removed (was {line(old)})" if old is not None else f"- {label}: already absent")
+            said.append(f"- {label}: removed (was {_value(old)})" if old is not None else f"- {label}: already absent")
         elif old is None or old == new:
-            said.append(f"- {label}: set to {line(new)}")
+            said.append(f"- {label}: set to {_value(new)}")
         else:
-            said.append(f"- {label}: changed from {line(old)} to {line(new)}")
+            said.append(f"- {label}: changed from {_value(old)} to {_value(new)}")
     return "\n".join(said) + "\n"

@@ -8,10 +8,9 @@ from typing import Any
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
-MAYBE_TEXT: Schema = {"type": ["string", "null"]}
+MAYBE_TEXT: Schema = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 NUMBER: Schema = {"type": "number"}
 COUNT: Schema = {"type": "integer"}
-MAYBE_COUNT: Schema = {"type": ["integer", "null"]}
 FLAG: Schema = {"type": "boolean"}
 MAP: Schema = {"type": "object"}
 
@@ -27,5 +26,16 @@ def several(item: Schema) -> Schema:
     return {"type": "array", "items": item}
 
 
+def or_an_error(answer: Schema) -> Schema:
+    """The schema of an answer that may be a failure instead. Most clients check what a tool says against
+    its schema even when that is a failure, and keep one that does not fit from the model."""
+    return {
+        "type": "object",
+        "properties": {**answer["properties"], "error": ERROR},
+        "anyOf": [{"required": answer["required"]}, {"required": ["error"]}],
+    }
+
+
 TEXTS = several(TEXT)
 INDEX = record(("reason",), state=TEXT, notes=COUNT, pending=COUNT, reason=TEXT)
+ERROR = record(("hint",), code=TEXT, message=TEXT, hint=TEXT)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from simplemem.tools.arguments import Arguments
+from simplemem.tools.schema import or_an_error
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -74,4 +75,4 @@ class Tool(Generic[A]):
                 "openWorldHint": False,
             },
         }
-        return shown | {"outputSchema": self.output} if self.output else shown
+        return shown | {"outputSchema": or_an_error(self.output)} if self.output else shown

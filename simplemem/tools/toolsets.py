@@ -2,7 +2,7 @@
 toolsets are imported.
 
 A new toolset is a module with `TOOLS`, and a line in `TOOLSETS`. Two tools of one name never meet:
-choosing such a pair is refused, and a profile may leave out what another toolset of it brings.
+choosing such a pair is refused, and a profile says which of the two it leaves out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TOOLSETS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A face of the server. `without` names tools of its toolsets that it does not show."""
+    """A face of the server. `without` names tools it does not show, as `core.list_memories`."""
 
     name: str
     title: str
@@ -36,8 +36,8 @@ class Profile:
     instructions: str = INSTRUCTIONS
     vault: str = ""
     """The folder it works in when none is named, in place of searching for one."""
-    settings_for: Callable[[Path, Mapping[str, str]], dict[str, Any]] = lambda _folder, _env: {}
-    """What its own files and variables set, as dotted names."""
+    settings_for: Callable[[Path, Mapping[str, str], Path | None], dict[str, Any]] | None = None
+    """Reads its own files and variables, or the one file it is given, as dotted names."""
 
 
 PROFILES: dict[str, Profile] = {
@@ -78,7 +78,7 @@ def choose(profile: Profile, changes: Sequence[str] = ()) -> tuple[Tool[Any], ..
     tools: dict[str, Tool[Any]] = {}
     for name in chosen:
         for tool in importlib.import_module(TOOLSETS[name]).TOOLS:
-            if tool.name in profile.without and name in profile.toolsets:
+            if f"{name}.{tool.name}" in profile.without:
                 continue
             if tool.name in tools:
                 raise Invalid(

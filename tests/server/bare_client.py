@@ -1,4 +1,5 @@
-"""A bare client of a server process: it sends what it is told, nonsense too, and reads lines. It knows no MCP beyond the handshake."""
+"""A bare client of a server process: it sends what it is told, nonsense too, and reads lines. It knows no MCP
+beyond the handshake."""
 
 from __future__ import annotations
 
@@ -18,9 +19,18 @@ _FINISHED = object()
 class Bare:
     """One running server. Use it as a context manager; it never leaves a process behind."""
 
-    def __init__(self, vault: Path, *options: str, read: bool = True, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        vault: Path,
+        *options: str,
+        read: bool = True,
+        env: dict[str, str] | None = None,
+        command: list[str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
+            command or [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
+            cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -52,6 +62,11 @@ class Bare:
 
     def read_on(self) -> None:
         threading.Thread(target=self._read, daemon=True).start()
+
+    def read_a_little(self) -> bytes:
+        """What the server says first, for a client that reads no more than that: the server is there."""
+        assert self.process.stdout is not None
+        return os.read(self.process.stdout.fileno(), 65536)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -101,6 +116,11 @@ class Bare:
             else:
                 self._answers[message.get("id")] = message
         return self._answers.pop(ident)
+
+    def answered(self) -> set[Any]:
+        """The requests that were answered and not asked for yet."""
+        self.request("ping")
+        return set(self._answers)
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         return self.answer(self.post(method, params))

@@ -41,13 +41,16 @@ def test_what_was_asked_before_the_input_ended_is_still_answered(tmp_path: Path)
     (tmp_path / "a.md").write_text("here")
     with Bare(tmp_path) as bare:
         bare.initialize()
+        bare.call("list_memories")
         asked = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
         bare.end_input()
         assert bare.answer(asked)["result"]["structuredContent"]["content"] == "here"
         assert bare.process.wait(3) == 0
 
 
-def test_it_ends_though_nobody_reads_its_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("how", "requests"), [("a signal", 20), ("its input ends", 400)])
+def test_it_ends_though_nobody_reads_its_answers(tmp_path: Path, how: str, requests: int) -> None:
+    """Twenty answers fill the pipe; four hundred requests are more than it takes in."""
     (tmp_path / "n.md").write_text("word " * 20_000)
     with Bare(tmp_path, read=False) as bare:
         about = {
@@ -56,11 +59,23 @@ def test_it_ends_though_nobody_reads_its_answers(tmp_path: Path) -> None:
             "clientInfo": {"name": "deaf", "version": "1"},
         }
         bare.post("initialize", about)
-        for _ in range(20):
+        bare.read_a_little()
+        for _ in range(requests):
             bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}})
-        time.sleep(1.0)  # the pipe is full now
-        bare.process.send_signal(signal.SIGTERM)
-        assert bare.process.wait(5) == 0
+        if how == "a signal":
+            bare.process.send_signal(signal.SIGTERM)
+        else:
+            bare.end_input()
+        assert bare.process.wait(6) == 0
+
+
+def test_it_ends_though_nobody_reads_that_it_understood_nothing(tmp_path: Path) -> None:
+    with Bare(tmp_path, read=False) as bare:
+        bare.post("ping")
+        bare.read_a_little()
+        bare.send(b"nonsense\n" * 4000)
+        bare.end_input()
+        assert bare.process.wait(6) == 0
 
 
 def test_it_ends_when_its_output_is_closed(tmp_path: Path) -> None:
@@ -70,6 +85,47 @@ def test_it_ends_when_its_output_is_closed(tmp_path: Path) -> None:
         with contextlib.suppress(BrokenPipeError):
             bare.post("ping")
             assert bare.process.wait(5) == 0
+
+
+def test_it_ends_in_the_middle_of_a_long_tool(tmp_path: Path) -> None:
+    """The tool is one of ours that takes twenty seconds, in a server that is otherwise the real one."""
+    script = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from simplemem.server.serve import serve_stdio\n"
+        "from simplemem.server.standard_streams import take_standard_streams\n"
+        "from simplemem.store import open_store\n"
+        "from simplemem.tools.arguments import Arguments\n"
+        "from simplemem.tools.tool import Reply, Tool\n"
+        "def long(call, asked):\n"
+        "    time.sleep(20)\n"
+        "    return Reply('done')\n"
+        "root = Path(sys.argv[1])\n"
+        "tools = (Tool('long', 'Long', 'Takes long.', Arguments, long),)\n"
+        "serve_stdio(tools, '', root, lambda: open_store(root), take_standard_streams(), log_level='warning')\n"
+    )
+    with Bare(tmp_path, command=[sys.executable, "-c", script, str(tmp_path)]) as bare:
+        bare.initialize()
+        bare.post("tools/call", {"name": "long", "arguments": {}})
+        wait_until_waiting(bare)
+        bare.end_input()
+        assert bare.process.wait(6) == 0
+
+
+def test_it_talks_and_ends_while_another_process_holds_the_vault(tmp_path: Path) -> None:
+    """The index cannot be made while the lock is held: the tool waits for that, nothing else does."""
+    (tmp_path / "a.md").write_text("here")
+    with held_lock(tmp_path), Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.request("tools/list")
+        waiting = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
+        for _ in range(5):
+            wait_until_waiting(bare)
+        bare.post("resources/subscribe", {"uri": "memory://a"})
+        assert "result" in bare.request("ping")
+        assert waiting not in bare.answered()
+        bare.end_input()
+        assert bare.process.wait(6) == 0
 
 
 def test_a_write_that_has_begun_is_finished_before_the_end(tmp_path: Path) -> None:
@@ -111,8 +167,23 @@ def test_a_cancelled_write_that_had_not_its_turn_never_happens(tmp_path: Path) -
             bare.request("ping")
         assert bare.answer(first)["result"]["isError"] is False
         text = bare.call("read_memory", name="a")["structuredContent"]["content"]
+        assert second not in bare.answered()
     assert "first" in text
     assert "second" not in text
+
+
+def test_a_write_cancelled_in_its_turn_is_finished_without_an_answer(tmp_path: Path) -> None:
+    with Bare(tmp_path) as bare:
+        bare.initialize()
+        bare.call("create_memory", name="a", content="one")
+        with held_lock(tmp_path):
+            begun = bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "two"}})
+            wait_until_waiting(bare)
+            bare.notify("notifications/cancelled", {"requestId": begun})
+            bare.request("ping")
+        bare.call("update_memory", name="a", append="three")
+        assert begun not in bare.answered()
+    assert (tmp_path / "a.md").read_text().endswith("one\ntwo\nthree\n")
 
 
 def test_cancelling_at_any_moment_leaves_a_note_whole(tmp_path: Path) -> None:
@@ -134,7 +205,7 @@ def test_cancelling_at_any_moment_leaves_a_note_whole(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_server_left_is_gone_when_the_next_has_said_hello(tmp_path: Path) -> None:
-    for _ in range(5):
+    for _ in range(2):
         with Bare(tmp_path) as bare:
             bare.initialize()
             bare.call("create_memory", name="n", content="x", overwrite=True)

@@ -14,7 +14,7 @@ import jsonschema
 import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.client.subscriptions import ResourceUpdated
+from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 PATIENCE = 20.0
@@ -119,20 +119,39 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
 
 
 @both
-def test_a_failure_is_a_result_with_a_code_and_a_way_out(vault: Path, mode: str) -> None:
+def test_a_failure_of_any_tool_is_a_result_with_a_code_that_fits_its_schema(vault: Path, mode: str) -> None:
+    """Also for clients that check the structured content of failures, as that of the official inspector does."""
+    wrong: dict[str, tuple[str, dict[str, Any]]] = {
+        "search_memories": ("invalid", {"query": "x", "limit": 0}),
+        "read_memory": ("not_found", {"name": "projects/apolo"}),
+        "create_memory": ("already_exists", {"name": "projects/apollo", "content": "y"}),
+        "update_memory": ("conflict", {"name": "projects/apollo", "content": "y", "if_sha256": "0" * 64}),
+        "change_tag": ("not_found", {"name": "nobody", "tags": {"x": True}}),
+        "list_memories": ("invalid", {"sort": "colour"}),
+        "get_backlinks": ("not_found", {"name": "nobody"}),
+        "build_context": ("invalid", {}),
+        "move_memory": ("invalid", {"name": "projects/apollo", "new_name": "../out"}),
+        "delete_memory": ("conflict", {"name": "projects/apollo", "if_sha256": "0" * 64}),
+        "memory_history": ("not_found", {"name": "nobody"}),
+        "undo_change": ("invalid", {}),
+    }
+
     async def body() -> None:
         async with connected(vault, mode) as client:
             await client.call_tool("create_memory", {"name": "projects/apollo", "content": "x"})
+            schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+            assert set(wrong) == set(schemas)
+            for tool, (code, arguments) in wrong.items():
+                failed = await client.call_tool(tool, arguments)
+                assert failed.is_error
+                assert failed.structured_content["error"]["code"] == code, tool
+                assert failed.structured_content["error"]["message"] in text_of(failed)
+                jsonschema.validate(failed.structured_content, schemas[tool])
             missed = await client.call_tool("read_memory", {"name": "projects/apolo"})
-            assert missed.is_error
-            assert missed.structured_content["error"]["code"] == "not_found"
             assert missed.structured_content["error"]["candidates"] == ["projects/apollo"]
             assert "projects/apollo" in text_of(missed)
-            wrong = await client.call_tool(
-                "update_memory", {"name": "projects/apollo", "content": "y", "if_sha256": "0" * 64}
-            )
-            assert wrong.structured_content["error"]["code"] == "conflict"
-            assert len(wrong.structured_content["error"]["current_sha256"]) == 64
+            stale = await client.call_tool(*next((t, a) for t, (_, a) in wrong.items() if t == "update_memory"))
+            assert len(stale.structured_content["error"]["current_sha256"]) == 64
             with pytest.raises(MCPError, match="no tool"):
                 await client.session.call_tool("no_such_tool", {})
 
@@ -154,7 +173,7 @@ def test_memories_are_resources(vault: Path, mode: str) -> None:
                 assert (await client.read_resource(uri)).contents[0].text == text
             listed = await until(lambda: listing(client))
             assert listed[0] == "memory://changes"
-            assert set(listed[1:]) == {"memory://people/Ada%20L", "memory://changes"}
+            assert set(listed[1:]) == {"memory://people/Ada%20L", "memory://changes.md"}
             assert (
                 "[people/Ada L](memory://people/Ada%20L)"
                 in (await client.read_resource("memory://changes")).contents[0].text
@@ -214,6 +233,12 @@ def test_an_edit_by_hand_reaches_a_listener_of_2026(vault: Path) -> None:
                         break
                 assert told == set(asked[:3])
             assert (await client.read_resource(asked[0])).contents[0].text == "two, by hand"
+            async with client.listen(resources_list_changed=True) as heard:
+                (vault / "new.md").write_text("a note that was not there")
+                assert isinstance(await anext(aiter(heard)), ResourcesListChanged)
+            with pytest.raises(MCPError, match="At most"):
+                async with client.listen(resource_subscriptions=[f"memory://n{k}" for k in range(1001)]):
+                    pass
 
     run(body)
 
@@ -256,7 +281,7 @@ async def indexed(client: Client, word: str) -> bool:
 
 
 @both
-def test_prompts_bring_what_the_memories_say(vault: Path, mode: str) -> None:
+def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(vault: Path, mode: str) -> None:
     async def body() -> None:
         async with connected(vault, mode) as client:
             await client.call_tool(
@@ -275,14 +300,6 @@ def test_prompts_bring_what_the_memories_say(vault: Path, mode: str) -> None:
             for name, arguments in (("recall", {}), ("nothing", {}), ("review", {"since": "when pigs fly"})):
                 with pytest.raises(MCPError):
                     await client.get_prompt(name, arguments)
-
-    run(body)
-
-
-@both
-def test_names_and_tags_are_completed(vault: Path, mode: str) -> None:
-    async def body() -> None:
-        async with connected(vault, mode) as client:
             await client.call_tool(
                 "create_memory", {"name": "people/Ada", "content": "x", "metadata": {"tags": "todo, status=done"}}
             )
@@ -290,6 +307,8 @@ def test_names_and_tags_are_completed(vault: Path, mode: str) -> None:
             found = await client.complete(memory, {"name": "name", "value": "people/"})
             assert found.completion.values == ["people/Ada"]
             review = types.PromptReference(name="review")
+            recall = types.PromptReference(name="recall")
+            assert (await client.complete(recall, {"name": "topic", "value": "ad"})).completion.values == ["people/Ada"]
             assert (await client.complete(review, {"name": "tag", "value": "#to"})).completion.values == ["todo"]
             assert (await client.complete(review, {"name": "since", "value": "x"})).completion.values == []
 
@@ -297,29 +316,33 @@ def test_names_and_tags_are_completed(vault: Path, mode: str) -> None:
 
 
 def test_a_long_call_gives_signs_of_life(vault: Path) -> None:
+    """In both generations at once: two clients wait for a lock that somebody else holds."""
     from test_server_end import held_lock
 
     async def body() -> None:
-        heard: list[float] = []
+        heard: dict[str, list[float]] = {LEGACY: [], MODERN: []}
 
-        async def hear(progress: float, total: float | None, message: str | None) -> None:
-            heard.append(progress)
+        async def append(client: Client, mode: str) -> None:
+            async def hear(progress: float, _total: float | None, _message: str | None) -> None:
+                heard[mode].append(progress)
 
-        async with connected(vault, LEGACY) as client:
-            await client.call_tool("create_memory", {"name": "a", "content": "x"})
+            arguments = {"name": "a", "append": mode}
+            assert not (await client.call_tool("update_memory", arguments, progress_callback=hear)).is_error
+
+        async with connected(vault, LEGACY) as old, connected(vault, MODERN) as new:
+            await old.call_tool("create_memory", {"name": "a", "content": "x"})
+            await new.call_tool("read_memory", {"name": "a"})
             async with anyio.create_task_group() as tasks:
-
-                async def append() -> None:
-                    arguments = {"name": "a", "append": "y"}
-                    assert not (await client.call_tool("update_memory", arguments, progress_callback=hear)).is_error
-
                 with held_lock(vault):
-                    tasks.start_soon(append)
-                    await until(lambda: twice(heard))
-            assert heard == sorted(set(heard))
+                    tasks.start_soon(append, old, LEGACY)
+                    tasks.start_soon(append, new, MODERN)
+                    await until(lambda: both_twice(heard))
+        for beats in heard.values():
+            assert beats == sorted(set(beats))
+        assert {LEGACY, MODERN} <= set((vault / "a.md").read_text().split())
 
-    async def twice(heard: list[float]) -> bool:
-        return len(heard) >= 2
+    async def both_twice(heard: dict[str, list[float]]) -> bool:
+        return min(map(len, heard.values())) >= 2
 
     run(body)
 

@@ -36,6 +36,13 @@ def test_a_name_is_read_however_it_is_dressed(sent: Any, meant: str) -> None:
     assert read("read_memory", name=sent).name == meant
 
 
+def test_a_link_to_a_heading_asks_for_that_section() -> None:
+    asked = read("read_memory", name="[[projects/apollo#Budget|money]]")
+    assert (asked.name, asked.section) == ("projects/apollo", "Budget")
+    asked = read("read_memory", name="[[projects/apollo#Budget]]", section="Log")
+    assert (asked.name, asked.section) == ("projects/apollo", "Log")
+
+
 @pytest.mark.parametrize("alias", ["path", "id", "memory_id"])
 def test_a_name_may_be_called_otherwise(alias: str) -> None:
     assert read("read_memory", **{alias: "a"}).name == "a"
@@ -69,12 +76,17 @@ def test_tags_may_come_in_any_notation() -> None:
 
     for sent in (
         {"todo": "", "status": "done"},
+        {"todo": "true", "status": "done"},
         '{"todo": "", "status": "done"}',
         "todo, status=done",
         ["todo", "status=done"],
     ):
         asked = read("search_memories", tags=sent)
         assert asked.filter() == Filter(tags={"todo": "", "status": "done"}), sent
+
+
+def test_a_tag_that_is_the_text_true_is_only_there() -> None:
+    assert read("change_tag", name="a", tags={"todo": "true", "x": "y"}).tags == {"todo": True, "x": "y"}
 
 
 def test_numbers_may_be_strings_and_too_much_is_as_much_as_there_is() -> None:
