@@ -18,6 +18,8 @@ from simplemem.note.passages import MOST_TOKENS, cut_passages
 from simplemem.note.scan import scan_blocks
 from simplemem.note.words import count_tokens
 
+EXAMPLES = settings.default.max_examples  # as the profile says
+
 # What blocks are made of: marks, indents, fences, tables, HTML, definitions, and the text between them.
 _MARKS = [
     "",
@@ -51,13 +53,23 @@ _CONTENTS = [
     "^id", "&amp;", "\\# x", "\u2028", "\x0b", "\u00a0", "\x00", "%%", "%% [[x]] %%", "`code", "a  ",
     "`a|b` | c",
 ]  # fmt: skip
+# What means something only together: lines of one family meet each other in every second body.
+_FAMILIES = [
+    ["```", "```py", "~~~", "````", "~~~~", "``` `", "text", "# heading", "$$"],
+    ["| a | b |", "|---|---|", "a | b", "--- | ---", ":-:", "|-", "-|", "a\\|b", "`a|b` | c", "text"],
+    ["text", "---", "===", "--", "# heading", "***", "- - -", "-", "    text"],
+    ["<div>", "</div>", "<!-- c -->", "<!--", "-->", "<script>", "</script>", "text", "<?php", "?>", ""],
+    ["[x]: y", "[x]: y 'title'", "'title'", "[x]: y 'ti", "[x", "]: y", "text", "[^1]: note", "===", ""],
+    ["$$", "$$ x", "x $$", "$$x$$", "text", "```", "- item", ""],
+]
 
 
 @st.composite
 def _bodies(draw: st.DrawFn) -> list[str]:
     """Lines of a few marks and contents, so that they meet each other often."""
     marks = draw(st.lists(st.sampled_from(_MARKS), min_size=1, max_size=4))
-    contents = draw(st.lists(st.sampled_from(_CONTENTS), min_size=1, max_size=5))
+    among = draw(st.just(_CONTENTS) | st.sampled_from(_FAMILIES))
+    contents = draw(st.lists(st.sampled_from(among), min_size=1, max_size=5))
     line = st.builds(
         lambda some, content: "".join(some) + content,
         st.lists(st.sampled_from(marks), max_size=3),
@@ -86,7 +98,7 @@ _PARTS = st.sampled_from(
 _TEXTS = st.lists(_WHOLE | _PARTS, max_size=20).map("".join)
 
 
-@settings(max_examples=1200, deadline=None)
+@settings(max_examples=12 * EXAMPLES, deadline=None)
 @given(_bodies())
 @example(["> - a", "lazy", "", "    > - - -"])
 @example(["|-", "|-", "\u00a0"])
@@ -161,7 +173,7 @@ Last
     }
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * EXAMPLES, deadline=None)
 @given(_bodies())
 def test_headings_say_what_the_parser_says(lines: list[str]) -> None:
     text = "\n".join(lines)
@@ -173,7 +185,7 @@ def test_headings_say_what_the_parser_says(lines: list[str]) -> None:
     assert [heading.text for heading in read_body(text, 0).headings] == expected
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * EXAMPLES, deadline=None)
 @given(_bodies())
 def test_the_plain_rules_lose_no_line(lines: list[str]) -> None:
     covered = {number for leaf in plain_blocks(lines, 0, len(lines)) for number in range(leaf.first, leaf.end)}
@@ -184,7 +196,7 @@ def _facts(body: Body) -> tuple[object, ...]:
     return body.headings, body.blocks, body.links, body.tags, body.tasks, body.block_ids
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=8 * EXAMPLES, deadline=None)
 @given(_TEXTS | _bodies().map("\n".join))
 def test_every_fact_stands_where_it_says(text: str) -> None:
     body = read_body(text, 0)
@@ -206,7 +218,7 @@ def test_every_fact_stands_where_it_says(text: str) -> None:
         assert places == sorted(places)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=6 * EXAMPLES, deadline=None)
 @given(_TEXTS)
 @example("[[a|b]] [c](<d e> 't') ![[f#g]]")
 @example("| a |\n|---|\n| [[b\\|c]] |")
@@ -223,7 +235,7 @@ def test_a_path_spliced_into_a_link_is_what_it_looks_up(text: str) -> None:
         ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * EXAMPLES, deadline=None)
 @given(
     _TEXTS | _bodies().map("\n".join),
     st.sampled_from(["---\na: 1\n---\n", "x: [[no]]\n# no #no\n", "\r\r\n\n"]),
@@ -245,7 +257,7 @@ def test_a_header_before_the_body_only_moves_it(text: str, header: str) -> None:
         ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * EXAMPLES, deadline=None)
 @given(_TEXTS)
 def test_a_fence_around_a_text_hides_all_of_it(text: str) -> None:
     body = read_body("`" * 40 + "\n" + text + "\n" + "`" * 40 + "\n", 0)
@@ -263,7 +275,7 @@ _LONG = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * EXAMPLES, deadline=None)
 @given(_LONG | _TEXTS | _bodies().map("\n".join))
 @example("one two " * 300)
 @example("\u3000\nword")

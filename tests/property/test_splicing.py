@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -29,7 +29,8 @@ from simplemem.note.frontmatter import (
     set_property,
 )
 
-relaxed = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings.default.max_examples  # as the profile says
+relaxed = settings(max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Entry:
     source: str
     value: Any
     keeps_blank_lines: bool = False
+    comment: str = ""  # behind its name or its value: there whatever the value becomes
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Sample:
     loose: tuple[str, ...]
     entries: tuple[Entry, ...]
     after: str
+    newline: str = "\n"
 
     @property
     def text(self) -> str:
@@ -91,7 +94,8 @@ line_of_text = st.text(
     st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"),
     max_size=20,
 )
-any_text = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+# Of all characters, and of those that quotes and YAML make something of.
+any_text = st.text(st.characters(exclude_categories=("Cs",)), max_size=30) | st.text("'\"\\ab:#-[]{},\n ", max_size=9)
 keys = st.sampled_from(
     [
         "title",
@@ -243,7 +247,7 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
         lines, value = [f"? {name}{comment}", "# before the colon", ": value"], "value"
     else:
         lines, value = [f"{name}:{gap}!mine {draw(st.sampled_from(['text', repr('text')]))}{comment}"], "text"
-    return Entry(key, "\n".join(lines) + "\n", value)
+    return Entry(key, "\n".join(lines) + "\n", value, comment="" if style in "CX" else comment.strip())
 
 
 loose_lines = st.lists(st.sampled_from(["", "# a comment: [x", "   ", "#", "# ---", " # indented"]), max_size=2).map(
@@ -260,7 +264,7 @@ def samples(draw: st.DrawFn, min_size: int = 0) -> Sample:
         if entry.keeps_blank_lines:  # its value has the blank lines below it; a comment in between would end it
             blank = draw(st.sampled_from(["", "\n", "\n\n"]))
             loose[number + 1] = ""
-            found[number] = Entry(entry.key, entry.source + blank, entry.value + blank, keeps_blank_lines=True)
+            found[number] = replace(entry, source=entry.source + blank, value=entry.value + blank)
         elif entry.source.split("\n", 1)[0].split("#")[0].rstrip().endswith(("|", "|-", ">-")):
             loose[number + 1] = loose[number + 1].replace("   \n", " \n")  # three blanks would be text
     bom = draw(st.sampled_from(["", "", "\ufeff"]))
@@ -278,9 +282,14 @@ def samples(draw: st.DrawFn, min_size: int = 0) -> Sample:
     return Sample(
         bom + as_lines("---\n"),
         tuple(map(as_lines, loose)),
-        tuple(Entry(e.key, as_lines(e.source), e.value, e.keeps_blank_lines) for e in found),
+        tuple(replace(e, source=as_lines(e.source)) for e in found),
         as_lines(end) + body,
+        line,
     )
+
+
+def line_ends(text: str) -> set[str]:
+    return set(re.findall(r"\r\n|\r|\n", text))
 
 
 def same(one: Any, other: Any) -> bool:
@@ -321,6 +330,9 @@ def test_setting_a_property_touches_its_own_source_and_nothing_else(
     head, tail = sample.around(number)
     assert after.startswith(head)
     assert after.endswith(tail)
+    between = after[len(head) : len(after) - len(tail)]
+    assert line_ends(between) == {sample.newline}
+    assert sample.entries[number].comment in between
     assert same(dict(read_header(after).properties), {**sample.values, key: value})
     assert set_property(after, key, value) == after
 
@@ -332,6 +344,7 @@ def test_a_new_property_is_one_piece_at_the_end_of_the_header(sample: Sample, va
     head = "".join(sample.parts())
     assert after.startswith(head)
     assert after.endswith(sample.after)
+    assert line_ends(after[len(head) : len(after) - len(sample.after)]) == {sample.newline}
     assert same(dict(read_header(after).properties), {**sample.values, "new one": value})
     assert remove_property(after, "new one") == sample.text
 
@@ -423,14 +436,14 @@ def test_every_text_in_a_header_can_be_replaced_in_its_place(sample: Sample, val
         assert found == {there.path: there.value for there in read_header(sample.text).scalars} | {scalar.path: value}
 
 
-@settings(relaxed, max_examples=300)
+@settings(relaxed, max_examples=3 * EXAMPLES)
 @given(st.dictionaries(keys, written, max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_what_we_write_reads_back_the_same(properties: dict[str, Any], newline: str) -> None:
     text = render_header(properties, newline)
     assert same(dict(read_header(text).properties), properties)
 
 
-@settings(relaxed, max_examples=300)
+@settings(relaxed, max_examples=3 * EXAMPLES)
 @given(st.one_of(any_text, words, st.from_regex(r"[-+0-9.eExob_:yYnNoOfF]{1,8}", fullmatch=True)))
 def test_texts_mean_the_same_to_readers_of_yaml_1_1(value: str) -> None:
     header = render_header({"text": value, "items": [value]}).removeprefix("---\n").removesuffix("---\n")
@@ -450,7 +463,7 @@ yaml_soup = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(relaxed, max_examples=400)
+@settings(relaxed, max_examples=4 * EXAMPLES)
 @given(yaml_soup, st.sampled_from(["---\n", "\ufeff---\r\n", ""]), written)
 def test_no_text_whatever_breaks_reading_or_is_damaged_by_writing(soup: str, fence: str, value: Any) -> None:
     text = f"{fence}{soup}\n---\nbody\n"

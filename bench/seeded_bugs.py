@@ -1,0 +1,258 @@
+"""Do the property tests find what they are there to find? Each of these faults, planted alone, must make its property fail.
+
+    python bench/seeded_bugs.py [--only moves] [--unsound]
+
+Prints a line for each fault: caught, and by which test; MISSED; or STALE when the code it is planted in reads otherwise now
+(then bring the fault along). Before the faults of a property it is run as it is, and must pass. Exit code 1 when anything is
+not as it should be. A fault is planted while a module is imported, in a process of its own; no file is changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+PLANTED = "SIMPLEMEM_SEEDED_BUG"
+
+PROPERTIES = {
+    "splicing": "tests/property/test_splicing.py",
+    "scanner": "tests/property/test_scanner.py",
+    "tags": "tests/property/test_tag_notations.py",
+    "index": "tests/property/test_index_equality.py",
+    "moves": "tests/property/test_moves.py",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A small mistake that somebody could make: in `module`, each first text stands where the second should not."""
+
+    about: str
+    mistake: str
+    module: str
+    changes: list[tuple[str, str]]
+
+    def in_source(self, source: str) -> str:
+        for right, wrong in self.changes:
+            if source.count(right) != 1:
+                raise SystemExit(f"{self.module} has {source.count(right)} times: {right!r}")
+            source = source.replace(right, wrong)
+        return source
+
+    @property
+    def file(self) -> Path:
+        return ROOT / (self.module.replace(".", "/") + ".py")
+
+
+FAULTS = (
+    Fault(
+        "splicing", "a new line ends with LF in a file of CRLF",
+        "simplemem.note.splice",
+        [(r'return text[end:following] or "\n"', r'return "\n"')],
+    ),
+    Fault(
+        "splicing", "the comment behind a value is lost when it becomes a list",
+        "simplemem.note.splice",
+        [(r'(gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")', '""')],
+    ),
+    Fault(
+        "splicing", "the blank lines below a removed property go with it",
+        "simplemem.note.splice",
+        [('if value.style in ("|", ">") and _KEEPS_LINES.match(text, value.content):', "if True:")],
+    ),
+    Fault(
+        "splicing", "an apostrophe in single quotes is not doubled",
+        "simplemem.note.yaml_write",
+        [("""value.replace("'", "''")""", "value")],
+    ),
+    Fault(
+        "scanner", "~~~ closes a fence of ```",
+        "simplemem.note.scan",
+        [("line[at] == self.fence[0]:", 'line[at] in "`~":'), ("rest.strip(self.fence[0])", 'rest.strip("`~")')],
+    ),
+    Fault(
+        "scanner", "#tag at the start of a line is a heading",
+        "simplemem.note.scan",
+        [(r'_ATX = re.compile(r"(#{1,6})(?:[ \t]|$)")', '_ATX = re.compile(r"(#{1,6})")')],
+    ),
+    Fault(
+        "scanner", "two hyphens are a rule",
+        "simplemem.note.scan",
+        [(r"(?:-[ \t]*){3,}", r"(?:-[ \t]*){2,}")],
+    ),
+    Fault(
+        "scanner", "the path of [[ Note ]] begins before its blank",
+        "simplemem.note.link",
+        [("path_start = begins + lead if stripped else begins", "path_start = begins")],
+    ),
+    Fault(
+        "tags", "the entries of a map are read in the order of the alphabet",
+        "simplemem.note.tags",
+        [("in entries.items():\n        name = _joined", "in sorted(entries.items()):\n        name = _joined")],
+    ),
+    Fault(
+        "tags", "the blanks of a value stay in a nested tag",
+        "simplemem.note.tags",
+        [("return _joined(_text(value))", "return _text(value)")],
+    ),
+    Fault(
+        "tags", "removing `stat` removes `status` too",
+        "simplemem.note.tags",
+        [('f"{tag.casefold()}/".startswith(f"{name.casefold()}/")', "tag.casefold().startswith(name.casefold())")],
+    ),
+    Fault(
+        "index", "the links of a note that is gone are left behind",
+        "simplemem.index.sync",
+        [("        links.remove(db, found.id)\n", "")],
+    ),
+    Fault(
+        "index", "a file that went leaves the links to it as they were",
+        "simplemem.index.sync",
+        [("            if came or went:\n", "            if came:\n")],
+    ),
+    Fault(
+        "index", "a text of the same length is taken for the same text",
+        "simplemem.index.notes",
+        [("return now != self.stat or newest > self.checked_ns - RACY_NS", "return now.size != self.stat.size")],
+    ),
+    Fault(
+        "index", "a bare link is not looked up again when a note of its name comes",
+        "simplemem.vault.links",
+        [('return (key, key[:-3]) if key.endswith(".md") else (key,)', "return (key,)")],
+    ),
+    Fault(
+        "index", "vectors are kept by the text alone, though a title was embedded with it",
+        "simplemem.index.text",
+        [("hash_of(text) for id_, text in texts", 'hash_of(text.split("\\n", 1)[1]) for id_, text in texts')],
+    ),
+    Fault(
+        "moves", "embeds are not written again",
+        "simplemem.vault.rewrite",
+        [("if not link.target or meant is None:", "if not link.target or meant is None or link.embed:")],
+    ),
+    Fault(
+        "moves", "the relative links of the moved note itself stay as they were",
+        "simplemem.vault.rewrite",
+        [("if resolve(link.target, here, after).path", "if resolve(link.target, source, after).path")],
+    ),
+    Fault(
+        "moves", "nobody asks whether the new name is another note's already",
+        "simplemem.store.changes",
+        [("if name_key(moved.new) == key and moved.new not in found:", "if not found and name_key(moved.new) == key:")],
+    ),
+    Fault(
+        "moves", "a blank in a Markdown link is not encoded",
+        "simplemem.vault.rewrite",
+        [("_SPECIAL = ' ()\"'", "_SPECIAL = '()\"'")],
+    ),
+    Fault(
+        "moves", "links in properties are written without a thought for their quotes",
+        "simplemem.vault.rewrite",
+        [("if link.scalar is not None:", "if link.scalar is not None and link.scalar.verbatim < 0:")],
+    ),
+)  # fmt: skip
+
+
+# -- in the process that is tested: pytest loads this file as a plugin
+
+
+class _Planter(MetaPathFinder):
+    """Finds one module, with the fault in it."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault = fault
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != self._fault.module:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        assert spec is not None and spec.origin is not None
+        spec.loader = _Faulty(self._fault, name, spec.origin)
+        return spec
+
+
+class _Faulty(SourceFileLoader):
+    """Compiles the source with the fault in it. What Python keeps of compiled sources is neither read nor written."""
+
+    def __init__(self, fault: Fault, name: str, path: str) -> None:
+        super().__init__(name, path)
+        self._fault = fault
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return compile(self._fault.in_source(self.get_data(path).decode()), path, "exec", dont_inherit=True)
+
+
+def _plant(number: str) -> None:
+    """Look for a counterexample in the same places each time, and be content with the first."""
+    from hypothesis import Phase, settings
+
+    settings.register_profile("seeded", derandomize=True, phases=[Phase.explicit, Phase.generate], print_blob=False)
+    settings.load_profile("seeded")
+    if number:
+        fault = FAULTS[int(number)]
+        assert fault.module not in sys.modules
+        sys.meta_path.insert(0, _Planter(fault))
+
+
+# -- in the process that asks
+
+
+def run(about: str, number: str) -> tuple[int, str]:
+    """The exit code of the property's tests, and the first of them that failed."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "bench.seeded_bugs", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, PROPERTIES[about]],
+        cwd=ROOT,
+        env={**os.environ, PLANTED: number},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,
+    )
+    failed = re.search(r"^FAILED \S+?::(\w+)", done.stdout, re.MULTILINE)
+    return done.returncode, failed[1] if failed else done.stdout[-300:].strip()
+
+
+def verdict(fault: Fault, number: int) -> str:
+    source = fault.file.read_text(encoding="utf-8")
+    if any(source.count(right) != 1 for right, _ in fault.changes):
+        return "STALE"
+    code, by = run(fault.about, str(number))
+    # Tests that ran and did not pass are what is wanted; a test that could not be run at all proves nothing.
+    return f"caught by {by}" if code == 1 else "MISSED" if code == 0 else f"BROKEN: {by}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--only", choices=PROPERTIES, action="append", help="the faults of this property")
+    parser.add_argument("--unsound", action="store_true", help="do not run the properties without a fault first")
+    given = parser.parse_args()
+    wrong = 0
+    for about in given.only or PROPERTIES:
+        if not given.unsound:
+            code, by = run(about, "")
+            wrong += code != 0
+            print(f"{about}: {'passes as it is' if code == 0 else f'FAILS AS IT IS: {by}'}", flush=True)
+        for number, fault in enumerate(FAULTS):
+            if fault.about == about:
+                said = verdict(fault, number)
+                wrong += not said.startswith("caught")
+                print(f"{about}: {fault.mistake}: {said}", flush=True)
+    return 1 if wrong else 0
+
+
+if PLANTED in os.environ and __name__ != "__main__":
+    _plant(os.environ[PLANTED])
+if __name__ == "__main__":
+    sys.exit(main())
