@@ -88,8 +88,8 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
         note_id = found[0]
         db.execute(
             """UPDATE notes SET path = ?, path_key = ?, name_key = ?, title_key = ?, sha256 = ?, size = ?, mtime_ns = ?,
-                                ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, type_key = ?, created = ?,
-                                modified = ?, words = ?, hidden = ?, problem = ?, embedded = ?, rev = ?
+                                ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, type_key = ?,
+                                created = ?, modified = ?, words = ?, hidden = ?, problem = ?, embedded = ?, rev = ?
                WHERE id = ?""",
             (*values, note_id),
         ).fetchall()
