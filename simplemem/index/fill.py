@@ -9,7 +9,7 @@ from simplemem.embed import Embedder
 from simplemem.errors import SimplememError
 from simplemem.index import text, vectors
 from simplemem.index.database import Database
-from simplemem.index.facts import facts_of
+from simplemem.index.facts import facts_of, hash_of
 from simplemem.index.sync import Progress
 from simplemem.index.waiting import Waiting
 from simplemem.note.note import read_note
@@ -69,7 +69,10 @@ class _Texts:
 def _texts(vault: Vault, database: Database, note_id: int, path: str, ready: Waiting | None) -> _Texts:
     kept = ready.take(note_id) if ready is not None else None
     if kept is not None:
-        return _Texts(note_id, *kept)
+        with database.reading() as db:
+            wanted = vectors.places_without_vectors(db, note_id)
+        if {id_: hash_of(words) for id_, words in kept[1]} == wanted:  # else another process has changed it since
+            return _Texts(note_id, *kept)
     try:
         file = vault.read(path)
     except (SimplememError, OSError):

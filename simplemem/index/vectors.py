@@ -77,6 +77,14 @@ def places_with_vectors(db: apsw.Connection, note_id: int) -> set[int]:
                                          (note_id << SHIFT, (note_id + 1) << SHIFT))}  # fmt: skip
 
 
+def places_without_vectors(db: apsw.Connection, note_id: int) -> dict[int, bytes]:
+    """The places of a note that wait for a vector, with the hash of what it is to be made of."""
+    sql = """SELECT id, hash FROM (SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks)
+             WHERE id >= :first AND id < :after AND hash IS NOT NULL
+               AND id NOT IN (SELECT id FROM vectors WHERE id >= :first AND id < :after)"""
+    return dict(db.execute(sql, {"first": note_id << SHIFT, "after": (note_id + 1) << SHIFT}))
+
+
 def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
     """The vectors of a note's passages."""
     sql = "SELECT vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id"

@@ -7,7 +7,6 @@ are read as `legacy`, and never written.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +21,21 @@ from simplemem.note.frontmatter import (
     set_entry,
     set_property,
 )
+from simplemem.note.tag_request import Value, bare_name, joined, parse_tag_request, refused_request, spelled, tag_value
 from simplemem.note.yaml_read import core_value
 
-Value = str | bool | int | float
+__all__ = [
+    "Tag",
+    "Value",
+    "change_tags",
+    "parse_tag_request",
+    "read_tags",
+    "tag_map",
+    "tag_names",
+    "tag_pairs",
+    "tag_value",
+    "tags_for_new_note",
+]
 
 # obsidian.md §2: what may not stand in a tag. A slash separates the levels of a nested one.
 _NOT_IN_TAG: Final = re.compile(r"[\s!\"#$%&'()*+,.:;<=>?@\[\\\]^`{|}~\u2000-\u206f\u2e00-\u2e7f]+")
@@ -53,7 +64,7 @@ class Tag:
 def read_tags(properties: Mapping[str, Any], inline: Sequence[str]) -> tuple[Tag, ...]:
     """All tags of a note, properties first. Case does not count; the first spelling is the one shown."""
     found: dict[str, Tag] = {}
-    for tag in (*_property_tags(properties), *(Tag(_bare(name), "inline") for name in inline)):
+    for tag in (*_property_tags(properties), *(Tag(bare_name(name), "inline") for name in inline)):
         if tag.name:
             found.setdefault(tag.name.casefold(), tag)
     return tuple(found.values())
@@ -74,9 +85,9 @@ def _list_tags(value: Any, source: Literal["property", "legacy"]) -> Iterator[Ta
     if isinstance(value, str):
         names = [name for name in _APART.split(value) if name]
         # obsidian.md §0.5: one text is one tag; several in one text are Foam's way, and no tags to Obsidian.
-        yield from (Tag(_bare(name), source if len(names) == 1 else "legacy") for name in names)
+        yield from (Tag(bare_name(name), source if len(names) == 1 else "legacy") for name in names)
     elif isinstance(value, list):
-        yield from (Tag(_bare(item), source) for item in value if _is_item(item))
+        yield from (Tag(bare_name(item), source) for item in value if _is_item(item))
 
 
 def _is_item(item: Any) -> bool:
@@ -87,7 +98,7 @@ def _is_item(item: Any) -> bool:
 def _map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
     """Key, tag and value of each entry of a map that stands for a tag: `false` and null stand for none."""
     for key, value in entries.items():
-        name = _joined(_bare(key))
+        name = joined(bare_name(key))
         if name and value is not None and value is not False:
             yield key, _nested(name, value) or name, value if isinstance(value, (str, int, float)) else True
 
@@ -96,30 +107,12 @@ def _property(properties: Mapping[str, Any], key: str) -> Any:
     return properties.get(find_key(properties, key) or key)
 
 
-def _bare(name: str) -> str:
-    """obsidian.md §2: a leading `#` may stand in a property; a trailing slash is not part of a tag."""
-    return name.strip().lstrip("#").rstrip("/")
-
-
-def _joined(text: str) -> str:
-    return "-".join(text.split())
-
-
 def _nested(name: str, value: Any) -> str | None:
     """`key/value` when the value can be part of a tag (spaces become `-`, obsidian.md §3.3), else None."""
     if value is True or not isinstance(value, (str, int, float)):
         return None
     part = tag_value(value)
     return f"{name}/{part}" if part and "/" not in part and not _NOT_IN_TAG.search(part) else None
-
-
-def tag_value(value: Value) -> str:
-    """How a value is spelled inside a nested tag: `in progress` stands as `status/in-progress`."""
-    return _joined(_text(value))
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def tag_names(tags: Iterable[Tag]) -> list[str]:
@@ -142,10 +135,10 @@ def tag_pairs(tags: Iterable[Tag], properties: Mapping[str, Any]) -> tuple[tuple
             if depth < len(levels):
                 rows[key, "/".join(levels[depth:])] = None
     for key, value in _values_kept_whole(tags, properties):
-        for name in (_bare(key).lower(), _joined(_bare(key)).lower()):
+        for name in (bare_name(key).lower(), joined(bare_name(key)).lower()):
             rows[name, ""] = None
             if value is not True:
-                rows[name, _text(value)] = None
+                rows[name, spelled(value)] = None
     return tuple(rows)
 
 
@@ -167,7 +160,7 @@ def tag_map(tags: Iterable[Tag], properties: Mapping[str, Any]) -> dict[str, Val
             found.setdefault(folded, (key, True))
     for folded, (key, value) in whole.items():
         if folded not in found or found[folded][1] is True:
-            found[folded] = found.get(folded, (_bare(key), True))[0], value
+            found[folded] = found.get(folded, (bare_name(key), True))[0], value
     return dict(found.values())
 
 
@@ -182,76 +175,6 @@ def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> It
             value = _property(properties, tag.name)
             if _is_value(value):
                 yield tag.name, value
-
-
-# ------------------------------------------------------------------ asking
-
-
-def parse_tag_request(value: object) -> dict[str, str | bool | None]:
-    """Tags as callers write them, forgivingly: a map, a list, "a, status=b", or any of these as JSON text."""
-    if value is None:
-        return {}
-    if isinstance(value, str):
-        if value.lstrip()[:1] in ("{", "["):
-            try:
-                return parse_tag_request(json.loads(value))
-            except (json.JSONDecodeError, RecursionError):
-                raise _bad_request(value) from None
-        return _merged(_from_text(part) for part in _parts(value))
-    if isinstance(value, Mapping):
-        return _merged(_from_entry(key, entry) for key, entry in value.items())
-    if isinstance(value, (list, tuple)):
-        return _merged(
-            _from_text(item) if isinstance(item, str) else parse_tag_request(_only_map(item)) for item in value
-        )
-    raise _bad_request(value)
-
-
-def _bad_request(value: object) -> Invalid:
-    return Invalid(
-        f"These are not tags: {str(value)[:80]!r}.",
-        hint='Give {"todo": true, "status": "done"} or ["todo", "status/done"].',
-    )
-
-
-def _only_map(item: object) -> object:
-    if not isinstance(item, Mapping):
-        raise _bad_request(item)
-    return item
-
-
-def _merged(parts: Iterable[dict[str, str | bool | None]]) -> dict[str, str | bool | None]:
-    return {key: value for part in parts for key, value in part.items()}
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Commas stand between tags, and so do spaces where they are not part of a `key=value`."""
-    for part in text.split(","):
-        if _ENTRY.fullmatch(part):
-            yield part
-        else:
-            yield from part.split()
-
-
-_ENTRY: Final = re.compile(r"\s*([^\s=:]*)\s*[=:](.*)", re.DOTALL)
-
-
-def _from_text(text: str) -> dict[str, str | bool | None]:
-    found = _ENTRY.fullmatch(text)
-    return _from_entry(found[1], found[2].strip()) if found else _from_entry(text, True)
-
-
-def _from_entry(key: object, value: object) -> dict[str, str | bool | None]:
-    name = _joined(_bare(key)) if isinstance(key, str) else ""
-    if not name:
-        raise _bad_request(key)
-    if value is None or isinstance(value, bool):
-        return {name: value}
-    if isinstance(value, (list, tuple)):
-        return _merged(_from_entry(f"{name}/{item}", True) for item in value)
-    if isinstance(value, (str, int, float)):
-        return {name: _text(value).strip() or True}
-    raise _bad_request({key: value})
 
 
 # ------------------------------------------------------------------ writing
@@ -302,9 +225,9 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     `true` only adds the tag; in a map it is the value.
     """
     for key, value in changes.items():
-        name = _joined(_bare(key))
+        name = joined(bare_name(key))
         if not name:
-            raise _bad_request(key)
+            raise refused_request(key)
         if isinstance(read_header(text).get("tags"), Mapping):
             text = _change_in_map(text, name, value)
         elif value is None or value is False:
@@ -316,7 +239,7 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
 
 def _change_in_map(text: str, name: str, value: str | bool | None) -> str:
     entries: Mapping[str, Any] = read_header(text).get("tags")
-    spelled = next((key for key in entries if _joined(_bare(key)).casefold() == name.casefold()), None)
+    spelled = next((key for key in entries if joined(bare_name(key)).casefold() == name.casefold()), None)
     if value is not None:
         if value is True and spelled is None and _stands_in_map(entries, name):
             return text
@@ -371,11 +294,11 @@ def _typed_like(there: Any, value: Any) -> Any:
 
 
 def _is_value_of(item: Any, name: str) -> bool:
-    return _is_item(item) and _is_below(_bare(item), name) and _bare(item).casefold() != name.casefold()
+    return _is_item(item) and _is_below(bare_name(item), name) and bare_name(item).casefold() != name.casefold()
 
 
 def _holds(items: Iterable[Any], name: str) -> bool:
-    return any(_is_item(item) and _bare(item).casefold() == name.casefold() for item in items)
+    return any(_is_item(item) and bare_name(item).casefold() == name.casefold() for item in items)
 
 
 def _items(text: str) -> list[Any]:
@@ -397,7 +320,7 @@ def _with_items(text: str, items: list[Any]) -> str:
 
 def _without(text: str, name: str) -> str:
     items = _items(text)
-    kept = [item for item in items if not (_is_item(item) and _is_below(_bare(item), name))]
+    kept = [item for item in items if not (_is_item(item) and _is_below(bare_name(item), name))]
     return _without_legacy(text if len(kept) == len(items) else set_property(text, "tags", kept), name)
 
 
@@ -407,11 +330,11 @@ def _without_legacy(text: str, name: str) -> str:
         value = read_header(text).get(key)
         if isinstance(value, list):
             for item in value:
-                if _is_item(item) and _is_below(_bare(item), name):
+                if _is_item(item) and _is_below(bare_name(item), name):
                     text = remove_item(text, key, item)
         elif isinstance(value, str):
             there = [part for part in _APART.split(value) if part]
-            kept = [part for part in there if not _is_below(_bare(part), name)]
+            kept = [part for part in there if not _is_below(bare_name(part), name)]
             if len(kept) < len(there):
                 text = set_property(text, key, ", ".join(kept) or None)
     return text

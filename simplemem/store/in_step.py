@@ -26,7 +26,7 @@ from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
 from simplemem.store.keeping import Keeper
-from simplemem.vault.obsidian import read_conventions
+from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
@@ -48,6 +48,7 @@ class InStep:
             raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
+        self._settings_seen = self._settings_stamps()
         self.conventions = read_conventions(self.root)
         self.vault = Vault(
             self.root,
@@ -86,6 +87,17 @@ class InStep:
     def must_be_writable(self) -> None:
         if self.read_only or self.vault.read_only:
             raise ReadOnly(f"the vault {self.root} is open for reading only")
+        self._follow_obsidian()
+
+    def _follow_obsidian(self) -> None:
+        """Read Obsidian's settings again when they have changed: not every server watches them."""
+        stamps = self._settings_stamps()
+        if stamps != self._settings_seen:
+            self._settings_seen = stamps
+            self.conventions = read_conventions(self.root)
+
+    def _settings_stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
+        return tuple(_stamp(self.root / name) for name in CONVENTION_FILES)
 
     # -- scanning
 
@@ -93,6 +105,7 @@ class InStep:
         """Bring the index in step with the vault, text first and vectors after."""
         if not self.read_only:
             self.vault.recover()
+        self._follow_obsidian()
         embedder = self.embedder()[0] if embed else None
         if embedder is None:
             self.rows.waiting = None  # nothing is kept for an embedder that will not come
@@ -107,6 +120,7 @@ class InStep:
         return report
 
     def _scan(self, progress: Progress | None, *, believe: bool) -> SyncReport:
+        self._follow_obsidian()
         owed, self._owed = self._owed, set()
         try:
             report = self.rows.scan(progress, believe=believe)
@@ -194,8 +208,8 @@ class InStep:
 
     def look_at(self, paths: set[str]) -> None:
         """Index paths that may have changed. A change of Obsidian's settings concerns every note."""
+        self._follow_obsidian()
         if any(path.startswith(".obsidian/") for path in paths):
-            self.conventions = read_conventions(self.root)
             self.catch_up()
         notes = {path for path in paths if not path.startswith(".obsidian")}
         if self._doubted:  # what vanished may be back: only a look at all of it can tell
@@ -247,6 +261,7 @@ class InStep:
 
     def recheck(self, paths: Iterable[str]) -> bool:
         """Look again at notes about to be returned; True when one of them had changed."""
+        self._follow_obsidian()
         owed, self._owed = self._owed, set()
         changed = {path for path in paths if self._differs(path)} | owed
         if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
@@ -364,6 +379,14 @@ class TextsReadLately:
 
 def _notes(count: int) -> str:
     return "1 note is" if count == 1 else f"{count} notes are"
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:

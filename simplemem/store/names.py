@@ -6,6 +6,7 @@ import difflib
 
 from simplemem.errors import Ambiguous, Invalid, NotFound
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
 
 
@@ -18,10 +19,11 @@ def _path_meant(step: InStep, name: str) -> str:
     wanted = clean_reference(name)
     if not wanted:
         raise Invalid("a name is needed", hint="Names look like projects/apollo.")
-    path = path_of(wanted)
-    if step.entry(path) is not None:
+    for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(wanted))):  # as it is written, first
+        if step.entry(path) is None:
+            continue
         if step.index.known(path) is None:
-            step.rows.look_at([path])
+            step.look_at({path})
         return path
     groups = step.index.paths_named(compare_key(wanted))
     for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):

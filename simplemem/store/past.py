@@ -28,9 +28,10 @@ def undo(step: InStep, version_or_name: str, change: Change) -> Undone:
     step.must_be_writable()
     version = _version_meant(step, version_or_name)
     with step.vault.lock():
+        steps = step.vault.history.log.group(version.group)
         written = step.vault.undo(version.id, change)
-        paths = {version.path, *([version.new_path] if version.new_path else []), *(w.path for w in written)}
-        for path in paths:
+        paths = {path for one in steps for path in (one.path, one.new_path) if path is not None}
+        for path in paths | {one.path for one in written}:
             step.indexed(path, partial(step.look_at, {path}))
         step.fill_soon()
     # Of one operation the first change is what was asked for; links written again because of it came after.

@@ -11,15 +11,15 @@ import errno
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 
 from simplemem.errors import NotFound
-from simplemem.vault import atomic
+from simplemem.vault import atomic, kernel
 from simplemem.vault.atomic import Backing, sha256
 from simplemem.vault.log import Log, Version
-from simplemem.vault.paths import SIDECAR, Beneath, parent
+from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
 
 __all__ = ["DISPLACED", "History", "Version"]
 
@@ -110,6 +110,19 @@ class History:
         else:
             atomic.remove(here, temp)
         return version
+
+    def sweep(self, here: Beneath, strays: Sequence[str]) -> list[str]:
+        """Clear away staged files whose writer is gone. A text that exists nowhere else is kept as a version."""
+        said = []
+        for path in strays:
+            with suppress(FileNotFoundError):
+                if _in_use(here, path):
+                    continue
+                kept = self.rescue(here, path, path, "found in a file that an interrupted write left")
+                what = f"kept what it held as version {kept.id}" if kept else "it held nothing new"
+                said.append(f"Cleared away {path!r}, left by an interrupted write: {what}.")
+            here.rest()
+        return said
 
     def settle(self, seconds: float = _A_DAY) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
@@ -226,3 +239,15 @@ def _names(here: Beneath, folder: str) -> list[str]:
         return sorted(here.folder(tuple(folder.split("/"))).names())
     except FileNotFoundError:
         return []
+
+
+def _in_use(here: Beneath, path: str) -> bool:
+    folder, name = here.spot(path)
+    if os.name == "nt":
+        match = atomic.TEMP.fullmatch(name)
+        return match is not None and kernel.is_alive(int(match[1]))
+    fd = folder.open(name, READ)
+    try:
+        return not kernel.try_lock(fd)
+    finally:
+        os.close(fd)

@@ -17,10 +17,10 @@ from contextlib import suppress
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
 from simplemem.vault import atomic, kernel
-from simplemem.vault.atomic import TEMP, Backing, Intruded
+from simplemem.vault.atomic import Backing, Intruded
 from simplemem.vault.history import DISPLACED, History
 from simplemem.vault.log import LOG
-from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, Parts, parent
+from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, parent
 from simplemem.vault.plan import OWN_TRASH, Step, read_plan, spell_plan
 
 PLAN = f"{SIDECAR}/journal/plan"
@@ -72,19 +72,6 @@ class Journal:
         plan = read_plan(data)
         said = self._finish(here, *plan) if plan else []  # cut short: a plan is whole before anything is begun
         self._put_down(here, _NOTHING)
-        return said
-
-    def sweep(self, here: Beneath, strays: Sequence[str]) -> list[str]:
-        """Clear away staged files whose writer is gone. A text that exists nowhere else is kept as a version."""
-        said = []
-        for path in strays:
-            with suppress(FileNotFoundError):
-                if _in_use(here, path):
-                    continue
-                kept = self._history.rescue(here, path, path, "found in a file that an interrupted write left")
-                what = f"kept what it held as version {kept.id}" if kept else "it held nothing new"
-                said.append(f"Cleared away {path!r}, left by an interrupted write: {what}.")
-            here.rest()
         return said
 
     # The steps, forward and back
@@ -389,15 +376,3 @@ def _via(step: Step) -> str:
 def _title(step: Step) -> str:
     version = step.version
     return f"{version.op} of {version.path!r}" + (f" to {version.new_path!r}" if version.new_path else "")
-
-
-def _in_use(here: Beneath, path: str) -> bool:
-    folder, name = here.spot(path)
-    if os.name == "nt":
-        match = TEMP.fullmatch(name)
-        return match is not None and kernel.is_alive(int(match[1]))
-    fd = folder.open(name, READ)
-    try:
-        return not kernel.try_lock(fd)
-    finally:
-        os.close(fd)

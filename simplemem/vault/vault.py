@@ -200,7 +200,7 @@ class Vault:
             return []
         with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
             said = self._journal.resume(here)
-            said += self._journal.sweep(here, walk(here).strays)
+            said += self.history.sweep(here, walk(here).strays)
             for late in self.history.settle():
                 said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
             return said

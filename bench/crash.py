@@ -1,0 +1,238 @@
+"""Thousands of sudden ends: a writer is killed at random moments, and what it had been told stays must be there.
+
+    python bench/crash.py [--kills 300] [--notes 25] [--seed 1]
+
+A child changes a small vault through the store (create, append, replace, tag, move with rewritten links, delete, undo) and
+says each change before it asks for it and after it was answered. It is killed a few milliseconds in. The next start must
+find the notes as after the last answer, or as after the change that was under way; every link means the note it meant; and
+the index equals a rebuilt one. Prints what was counted; the exit code is 1 when something was lost, torn or left behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from simplemem.config import load_settings
+from simplemem.note.note import read_note
+from simplemem.store import EnhancedStore
+from simplemem.vault import kernel
+
+SETTINGS = load_settings({"embed.provider": "none"})
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a note is meant to be. `to` is the number of the note that its link means, for as long as that exists."""
+
+    name: str
+    to: int
+    lines: tuple[str, ...]
+    tag: str = ""
+
+
+State = dict[int, Note]
+
+
+@dataclass(frozen=True)
+class Act:
+    """A change: what to do with which note. `word` is the new line, tag or name."""
+
+    kind: str
+    note: int
+    word: str = ""
+    to: int = 0
+
+
+def after(state: State, act: Act, before: State) -> State:
+    """The notes after a change; `before` are those that an undo brings back."""
+    if act.kind == "undo":
+        return before
+    if act.kind == "delete":
+        return {number: note for number, note in state.items() if number != act.note}
+    if act.kind == "create":
+        return state | {act.note: Note(act.word, act.to, ())}
+    note = state[act.note]
+    changed = {
+        "append": replace(note, lines=(*note.lines, act.word)),
+        "replace": replace(note, lines=(act.word,)),
+        "tag": replace(note, tag=act.word),
+        "move": replace(note, name=act.word),
+    }
+    return state | {act.note: changed[act.kind]}
+
+
+def choose(state: State, chance: random.Random, made: int, last: Act | None, most: int) -> Act:
+    """The next change."""
+    if last is not None and last.kind != "undo" and chance.random() < 0.1:
+        return Act("undo", last.note)
+    name = f"{chance.choice(['', 'a/', 'b/c/'])}n{made}"
+    if len(state) < 3 or (len(state) < most and chance.random() < 0.3):
+        return Act("create", max(state, default=0) + 1 + made, name, chance.choice([*sorted(state)[:2], 0]))
+    kind = chance.choices(["append", "replace", "tag", "move", "delete"], [3, 1, 1, 4, 1])[0]
+    # The first notes are linked to by all others: moving one of them writes many.
+    note = chance.choice(sorted(state)[:2] if kind == "move" and chance.random() < 0.7 else [*state])
+    return Act(kind, note, name if kind == "move" else f"w{made}")
+
+
+def carry_out(store: EnhancedStore, state: State, act: Act) -> None:
+    """Ask the store for a change."""
+    if act.kind == "create":
+        link = f"[[{state[act.to].name}]]" if act.to in state else "nowhere"
+        store.create(act.word, f"to {link}\n", {"id": act.note, "to": act.to})
+    elif act.kind == "append":
+        store.update(state[act.note].name, append=act.word)
+    elif act.kind == "replace":
+        kept = store.read(state[act.note].name).content.split("\n")[0]
+        store.update(state[act.note].name, content=f"{kept}\n{act.word}\n")
+    elif act.kind == "tag":
+        store.change_tags(state[act.note].name, {"mark": act.word})
+    elif act.kind == "move":
+        store.move(state[act.note].name, act.word)
+    elif act.kind == "delete":
+        store.delete(state[act.note].name)
+    else:
+        store.undo(store.history(limit=1)[0].version)
+
+
+def stretched(rename: Callable[..., None]) -> Callable[..., None]:
+    """A rename with a pause before and behind it: what happens between two of them is over too soon to be hit."""
+
+    def call(*names: int | str | None) -> None:
+        time.sleep(0.002)
+        rename(*names)
+        time.sleep(0.002)
+
+    return call
+
+
+def write_until_killed(root: Path, state: State, seed: int, made: int, most: int, telling: int) -> None:
+    """The child: change after change, each told before and after."""
+    chance = random.Random(seed)
+    before, last = state, None
+    kernel.exchange, kernel.rename_new = stretched(kernel.exchange), stretched(kernel.rename_new)
+    with EnhancedStore(root, SETTINGS) as store:
+        while True:
+            made += 1
+            act = choose(state, chance, made, last, most)
+            os.write(telling, (json.dumps(["try", act.__dict__]) + "\n").encode())
+            carry_out(store, state, act)
+            os.write(telling, b'["ack"]\n')
+            before, state, last = state, after(state, act, before), act
+
+
+def run_and_kill(root: Path, state: State, seed: int, made: int, most: int, seconds: float) -> list[tuple[Act, bool]]:
+    """The changes a child tried, with whether each was answered."""
+    hearing, telling = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(hearing)
+        try:
+            write_until_killed(root, state, seed, made, most, telling)
+        finally:  # only an error leads here
+            traceback.print_exc()
+            os._exit(3)
+    os.close(telling)
+    with os.fdopen(hearing, "rb") as pipe:
+        first = pipe.readline()  # opening the store is part of it, but the first change should begin
+        time.sleep(seconds)
+        os.kill(pid, signal.SIGKILL)
+        told = first + pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if not os.WIFSIGNALED(status):
+        raise SystemExit(f"the writer ended by itself, seed {seed}")
+    tried: list[tuple[Act, bool]] = []
+    for line in told.decode().split("\n")[:-1]:
+        word, *rest = json.loads(line)
+        tried = [*tried, (Act(**rest[0]), False)] if word == "try" else [*tried[:-1], (tried[-1][0], True)]
+    return tried
+
+
+def state_on_disk(root: Path) -> State:
+    """What the notes say by themselves."""
+    found: State = {}
+    for path in root.rglob("*.md"):
+        if ".simplemem" not in path.parts:
+            note = read_note(path.read_bytes())
+            mark = next((tag.name.removeprefix("mark/") for tag in note.tags if tag.name.startswith("mark/")), "")
+            lines = tuple(line for line in note.content.split("\n") if re.fullmatch(r"w\d+", line))
+            name = path.relative_to(root).as_posix().removesuffix(".md")
+            found[note.header.get("id")] = Note(name, note.header.get("to"), lines, mark)
+    return found
+
+
+def what_is_wrong(root: Path, allowed: list[State]) -> list[str]:
+    """Start again as anybody would, and look."""
+    wrong = []
+    with EnhancedStore(root, SETTINGS) as store:
+        store.sync(embed=False)
+        found = state_on_disk(root)
+        if found not in allowed:
+            wrong.append(f"the notes are {found}, not one of {allowed}")
+        wrong += [f"{finding.check}: {finding.message}" for finding in store.doctor() if finding.level == "error"]
+        wrong += [f"left behind: {path}" for path in store.vault.strays()]
+        numbers = {note.name: number for number, note in found.items()}
+        for name, facts in store.inspect().items():
+            note = found[numbers[name.removesuffix(".md")]]
+            meant = [numbers[target.removesuffix(".md")] for target in facts["links"]]
+            if note.to in found and meant != [note.to]:
+                wrong.append(f"the link of {name} means {meant}, not {note.to}")
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--notes", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    chance = random.Random(args.seed)
+    counted: Counter[str] = Counter()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        with EnhancedStore(root, SETTINGS) as store:
+            store.sync(embed=False)
+        state: State = {}
+        made = 0
+        for kill in range(args.kills):
+            seconds = chance.random() * 0.12
+            tried = run_and_kill(root, state, args.seed * 100_000 + kill, made, args.notes, seconds)
+            made += len(tried) + 1
+            before = state
+            for act, answered in tried:
+                if answered:
+                    before, state = state, after(state, act, before)
+                    counted[act.kind] += 1
+            flying = [act for act, answered in tried if not answered]
+            allowed = [state, *(after(state, act, before) for act in flying)]
+            wrong = what_is_wrong(root, allowed)
+            if wrong:
+                counted["wrong"] += 1
+                print(f"kill {kill}, seed {args.seed}, during {flying}:", *wrong, sep="\n  ", flush=True)
+            found = state_on_disk(root)
+            counted["under way, and stood"] += bool(flying) and found == allowed[-1] != state
+            counted["under way, and did not"] += bool(flying) and found == state
+            state = found
+    answered = sum(counted[kind] for kind in ("create", "append", "replace", "tag", "move", "delete", "undo"))
+    print(f"{args.kills} kills, {answered} answered changes, {time.monotonic() - began:.0f} s: {dict(counted)}")
+    print("nothing was lost, torn or left behind" if not counted["wrong"] else f"{counted['wrong']} kills did harm")
+    return 1 if counted["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
