@@ -12,6 +12,7 @@ import importlib.util
 import os
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -46,6 +47,7 @@ class Database:
         self._local = threading.local()
         self._open: dict[int, tuple[threading.Thread, apsw.Connection]] = {}
         self._guard = threading.Lock()
+        self._turns = _Turns()
         self.generation = 0  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
         self.vectors_in_sql = False
@@ -156,7 +158,7 @@ class Database:
         if connection.in_transaction:
             yield connection
             return
-        with _speaking_plainly():
+        with self._turns, _speaking_plainly():
             connection.execute("BEGIN IMMEDIATE").fetchall()
             try:
                 yield connection
@@ -261,6 +263,33 @@ class Database:
                 connection.close()
             self._open.clear()
         self._local = threading.local()
+
+
+class _Turns:
+    """Writers of this process one after another, in the order they came: whoever writes much, as a first scan does,
+    hands over to one who waits. SQLite's own waiting only looks now and then, and would miss the moment."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    def __enter__(self) -> None:
+        with self._guard:
+            if not self._held:
+                self._held = True
+                return
+            mine = threading.Lock()
+            mine.acquire()
+            self._waiting.append(mine)
+        mine.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._held = False
 
 
 def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:

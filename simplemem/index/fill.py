@@ -22,12 +22,20 @@ _NOTES_AT_ONCE = 500
 
 def adopt(database: Database, embedder: Embedder | None) -> None:
     """Make the index hold vectors of this embedder only."""
-    wanted = f"{embedder.name}/{embedder.dimension}" if embedder is not None else "none"
-    if database.meta(_META) == wanted:
+    if holds(database, embedder):
         return
     with database.writing() as db:
         vectors.forget_all(db)
-        database.set_meta(_META, wanted)
+        database.set_meta(_META, _mark(embedder))
+
+
+def holds(database: Database, embedder: Embedder | None) -> bool:
+    """Whether the vectors in the index are this embedder's."""
+    return database.meta(_META) == _mark(embedder)
+
+
+def _mark(embedder: Embedder | None) -> str:
+    return f"{embedder.name}/{embedder.dimension}" if embedder is not None else "none"
 
 
 def fill(

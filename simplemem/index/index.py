@@ -140,6 +140,12 @@ class Index:
         with self.database.reading() as db:
             return vectors.count_missing(db)
 
+    def holds_vectors_of(self, embedder: Embedder) -> bool:
+        """Whether vectors of this embedder may be asked for. A question never waits for the index to be written."""
+        from simplemem.index.fill import holds
+
+        return holds(self.database, embedder)
+
     def adopt(self, embedder: Embedder | None) -> None:
         from simplemem.index.fill import adopt
 

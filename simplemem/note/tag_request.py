@@ -41,7 +41,7 @@ def parse_tag_request(value: object) -> dict[str, str | bool | None]:
         if value.lstrip()[:1] in ("{", "["):
             try:
                 return parse_tag_request(json.loads(value))
-            except (ValueError, RecursionError):  # a number of too many digits is the first, too
+            except (ValueError, RecursionError):  # a number of too many digits is a ValueError too
                 raise refused_request(value) from None
         return _merged(_from_text(part) for part in _parts(value))
     if isinstance(value, Mapping):

@@ -335,10 +335,8 @@ class InStep:
         with self._guard:
             if self._embedder is None and not self._embedder_missing:
                 self._embedder = self._loaded_embedder()
-                if self._embedder is not None:
-                    self.index.adopt(self._embedder)
-                    if self._keeper is not None:
-                        self.index.keep_vectors_in_memory(self._embedder.dimension)
+            if self._embedder is not None and self._keeper is not None:
+                self.index.keep_vectors_in_memory(self._embedder.dimension)
             missing = self._embedder_missing if self.settings.embed.provider != "none" else ""
             return self._embedder, missing
 

@@ -96,6 +96,8 @@ class Recall:
         embedder, why_not = self._step.embedder()
         if embedder is None:
             return None, why_not
+        if not self._index.holds_vectors_of(embedder):
+            return None, "Searched by words only: no vectors have been made yet."
         return embedder.query(without_stop_words(query.text)), ""
 
     def _hits(

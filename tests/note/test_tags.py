@@ -175,7 +175,7 @@ def test_tags_are_understood_however_they_are_asked_for(request_: object, meant:
 
 @pytest.mark.parametrize(
     "request_", [5, True, "{broken", "[1]", [3], [["a"]], {"": True}, {"#": "x"}, {1: True},
-    {"a": {"b": "c"}}, "=x", "[" * 100_000]
+    {"a": {"b": "c"}}, "=x", "[" * 100_000, "[" + "9" * 5_000 + "]"]
 )  # fmt: skip
 def test_what_is_no_tag_is_refused_with_an_example(request_: object) -> None:
     with pytest.raises(Invalid) as failure:
