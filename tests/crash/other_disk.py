@@ -154,7 +154,9 @@ class _Disk:
         seconds, rest = divmod(node.changed, 1_000_000_000)
         times = (seconds, seconds, seconds, rest, rest, rest)
         size = len(node.data)
-        return struct.pack("<QQQQQQIIIIIIIIII", number, size, -(-size // 512), *times, node.mode, node.links, 0, 0, 0, 4096, 0)
+        return struct.pack(
+            "<QQQQQQIIIIIIIIII", number, size, -(-size // 512), *times, node.mode, node.links, 0, 0, 0, 4096, 0
+        )
 
     def entry(self, number: int) -> bytes:
         return struct.pack("<QQQQII", number, 0, 0, 0, 0, 0) + self.attributes_of(number)
@@ -208,7 +210,9 @@ class _Disk:
         return self.unlink(folder, body)
 
     def rename(self, folder: int, names: bytes, target: bytes, flags: int) -> bytes:
-        if (flags & _SWAP and not self.manners.knows_exchange) or (flags & _SPARE and not self.manners.knows_no_replace):
+        if (flags & _SWAP and not self.manners.knows_exchange) or (
+            flags & _SPARE and not self.manners.knows_no_replace
+        ):
             raise OSError(errno.EINVAL, "")
         (other,) = struct.unpack("<Q", target)
         old, new = (name.decode() for name in names.split(b"\0")[:2])

@@ -1,0 +1,127 @@
+"""Disks that treat names as a Mac or Windows does, or lack calls: every operation, and dying in the middle of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import crash_harness as harness
+import pytest
+from crash_cases import CASES, CHANGE, Case, make, notes
+from other_disk import Manners, can_mount, on_disk
+from test_crash_points import check_recovered
+
+from simplemem.errors import AlreadyExists
+from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.vault import Vault
+
+pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")
+
+DISKS = {
+    "a Mac's": Manners(folds_case=True),
+    "an old Mac's": Manners(folds_case=True, lists_decomposed=True),
+    "a share of a Mac": Manners(folds_case=True, knows_exchange=False, knows_no_replace=False),
+    "a memory stick": Manners(folds_case=True, knows_exchange=False, knows_no_replace=False, knows_links=False),
+    "a plain network disk": Manners(knows_exchange=False, knows_no_replace=False),
+}
+FOLDING = [name for name, manners in DISKS.items() if manners.folds_case]
+BACKING = Backing()  # the kernel has the last word, and refuses what the disk lacks
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Callable[[str, Callable[[Path], Any]], Any]:
+    def run(name: str, action: Callable[[Path], Any]) -> Any:
+        place = tmp_path / "disk"
+        place.mkdir()
+        return on_disk(place, DISKS[name], lambda: action(place))
+
+    return run
+
+
+Run = Callable[[str, Callable[[Path], Any]], Any]
+
+
+@pytest.mark.parametrize("name", DISKS)
+def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str) -> None:
+    def act(place: Path) -> None:
+        for number, case in enumerate(CASES.values()):
+            make(place / str(number), case, BACKING)
+            before = notes(place / str(number))
+            vault = Vault(place / str(number))
+            case.act(vault)
+            assert notes(vault.root) == case.new
+            assert vault.recover() == []
+            vault.undo(vault.history.versions()[0].id, CHANGE)
+            assert notes(vault.root) == before
+
+    disk(name, act)
+
+
+@pytest.mark.parametrize("name", FOLDING)
+def test_a_name_is_taken_however_it_is_written(disk: Run, name: str) -> None:
+    def act(place: Path) -> None:
+        vault = Vault(place)
+        vault.create("Straße/Café.md", b"one", CHANGE)
+        for twin in ("Straße/café.md", "straße/CAFÉ.md", unicodedata.normalize("NFD", "Straße/Café.md")):
+            with pytest.raises(AlreadyExists):
+                vault.create(twin, b"two", CHANGE)
+        assert [unicodedata.normalize("NFC", entry.path) for entry in vault.scan()] == ["Straße/Café.md"]
+        assert vault.read(vault.scan()[0].path).data == b"one"
+
+    disk(name, act)
+
+
+@pytest.mark.parametrize("name", FOLDING)
+def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
+    def act(place: Path) -> None:
+        vault = Vault(place)
+        vault.create("a/note.md", b"one", CHANGE)
+        vault.move("a/note.md", "a/Note.md", CHANGE)
+        assert os.listdir(place / "a") == ["Note.md"]
+        vault.move("a/Note.md", "a/NOTE.md", CHANGE, data=b"two")
+        assert os.listdir(place / "a") == ["NOTE.md"] and vault.read("a/NOTE.md").data == b"two"
+        assert [version.op for version in vault.history.versions("a/NOTE.md")] == ["move", "move", "create"]
+        vault.undo(vault.history.versions()[0].id, CHANGE)
+        assert os.listdir(place / "a") == ["Note.md"] and vault.read("a/Note.md").data == b"one"
+
+    disk(name, act)
+
+
+@pytest.mark.parametrize("name", DISKS)
+@pytest.mark.parametrize("operation", ["replace", "move to another case", "move with rewrites", "trash"])
+def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> None:
+    case: Case = CASES[operation]
+
+    def act(place: Path) -> None:
+        make(place / "first", case, BACKING)
+        old = notes(place / "first")
+        shutil.copytree(place / "first", place / "work")
+        whole = harness.run(lambda: case.act(Vault(place / "work")))
+        assert whole.error is None and notes(place / "work") == case.new
+        outcomes = []
+        for at in range(1, len(whole.calls) + 1):
+            shutil.rmtree(place / "work")
+            shutil.copytree(place / "first", place / "work")
+            assert harness.run(lambda: case.act(Vault(place / "work")), at=at).died
+            outcomes.append(check_recovered(place / "work", old, case.new, BACKING))
+        assert outcomes[0] == old and case.new in outcomes
+
+    disk(name, act)
+
+
+@pytest.mark.parametrize("name", DISKS)
+def test_an_editor_that_saves_between_our_look_and_our_move_loses_nothing(disk: Run, name: str) -> None:
+    def act(place: Path) -> None:
+        vault = Vault(place)
+        first = vault.create("n.md", b"one", CHANGE)
+        (place / "n.md").write_bytes(b"theirs")
+        with pytest.raises(Exception, match="has changed since"):
+            vault.replace("n.md", b"ours", first.sha256 or "", CHANGE)
+        assert (place / "n.md").read_bytes() == b"theirs"
+        assert vault.replace("n.md", b"ours", sha256(b"theirs"), CHANGE).changed
+
+    disk(name, act)
