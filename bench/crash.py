@@ -200,6 +200,8 @@ def main() -> int:
     parser.add_argument("--notes", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
+    if not hasattr(os, "fork"):
+        parser.error("this needs a system that forks")
     chance = random.Random(args.seed)
     counted: Counter[str] = Counter()
     began = time.monotonic()

@@ -122,18 +122,19 @@ class Journal:
     def _revert(self, here: Beneath, step: Step) -> None:
         version, temp = step.version, step.temp or ""
         if step.kind == "trash":
-            self._carry_back(here, version.trash or "", version.path)
+            self._carry_on(here, version.trash or "", version.path)
         elif step.kind == "put":
             if _hash_at(here, version.path) == version.after:
-                self._carry_back(here, version.path, temp)
+                self._carry_on(here, version.path, temp)
         else:
             if temp and _hash_at(here, step.target) == version.after:
                 expected, ours = version.after or "", version.before or ""
                 atomic.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
             if step.kind == "move":
-                self._carry_back(here, _via(step) if _hash_at(here, _via(step)) else step.target, version.path)
+                self._carry_on(here, _via(step) if _hash_at(here, _via(step)) else step.target, version.path)
 
-    def _carry_back(self, here: Beneath, source: str, target: str) -> None:
+    def _carry_on(self, here: Beneath, source: str, target: str) -> None:
+        """Bring a carry to its end that may have stopped halfway."""
         if self._listed(here, target) is not None and atomic.same_file(here, source, target):
             atomic.remove(here, source)  # the disk knows no rename that spares: linked, but not yet unlinked
         else:
@@ -319,7 +320,10 @@ class Journal:
     def _complete_carry(self, here: Beneath, step: Step, target: str) -> bool:
         version = step.version
         if _hash_at(here, _via(step)) is not None:
-            atomic.carry(here, self._backing, _via(step), target)
+            if self._is_twice(here, step, _via(step)):  # not yet gone from under its old name
+                atomic.remove(here, _via(step))
+            else:
+                self._carry_on(here, _via(step), target)
         old, new = self._listed(here, version.path), self._listed(here, target)
         if new is None:
             if old != version.before:
