@@ -230,6 +230,8 @@ def main() -> int:
             counted["under way, and stood"] += bool(flying) and found == allowed[-1] != state
             counted["under way, and did not"] += bool(flying) and found == state
             state = found
+            if (kill + 1) % 200 == 0:
+                print(f"{kill + 1} kills, {time.monotonic() - began:.0f} s, {counted['wrong']} did harm", flush=True)
     answered = sum(counted[kind] for kind in ("create", "append", "replace", "tag", "move", "delete", "undo"))
     print(f"{args.kills} kills, {answered} answered changes, {time.monotonic() - began:.0f} s: {dict(counted)}")
     print("nothing was lost, torn or left behind" if not counted["wrong"] else f"{counted['wrong']} kills did harm")

@@ -95,7 +95,7 @@ def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
 def forget_all(db: apsw.Connection) -> None:
     """Another embedder came: no vector of the old one may meet one of the new."""
     db.execute("DELETE FROM vectors").fetchall()
-    db.execute("UPDATE notes SET embedded = 0").fetchall()
+    db.execute("UPDATE notes SET embedded = 0 WHERE hidden IS NULL").fetchall()
 
 
 # -- asking in SQL
