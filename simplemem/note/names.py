@@ -33,7 +33,8 @@ def check_name(name: str) -> str:
     otherwise.
     """
     wanted = unicodedata.normalize("NFC", name)
-    wanted = _without_extension(wanted)
+    while (shorter := _without_extension(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
+        wanted = shorter
     if (fault := _fault_of_name(wanted)) is not None:
         raise Invalid(f"{_shown(name)} cannot be the name of a note: {fault}.", hint=_proposal(name), name=_shown(name))
     longest = max(len(segment.encode()) for segment in wanted.split("/"))
