@@ -52,4 +52,6 @@ def explain(error: OSError, doing: str, path: str, *, writing: bool) -> Simpleme
         return Unreadable(f"{what}: it is not a regular file.")
     if code == errno.ENOENT:
         return NotFound(f"{what}: there is no such file.")
-    return Unavailable(f"{what}: {error.strerror or error}.", hint="The disk may be failing: check it.")
+    # A file that the disk cannot give is one bad file, and hurts no other; a write that failed may have failed anywhere.
+    kind = Unavailable if writing else Unreadable
+    return kind(f"{what}: {error.strerror or error}.", hint="The disk may be failing: check it.")

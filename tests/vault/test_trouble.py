@@ -27,6 +27,7 @@ from simplemem.vault.trouble import explain, telling
         (errno.ENXIO, False, Unreadable, "not a regular file"),
         (errno.ENOENT, False, NotFound, "no such file"),
         (errno.EIO, True, Unavailable, os.strerror(errno.EIO)),
+        (errno.EIO, False, Unreadable, os.strerror(errno.EIO)),
     ],
 )
 def test_every_refusal_has_a_kind_and_a_sentence(
