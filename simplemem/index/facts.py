@@ -74,12 +74,17 @@ def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
         description=description,
         type=note.string("type") or "",
         created=instant(note.string("created")) or "",
-        modified=max(instant(note.string("modified")) or "", local_time(mtime_ns)),
+        modified=modified_of(note, mtime_ns),
         words=len(note.content.split()),
         summary="\n".join([description, *note.aliases]).strip(),
         passages=passages,
         blocks=blocks,
     )
+
+
+def modified_of(note: Note, mtime_ns: int) -> str:
+    """When the note last changed: what its header says, or its file where that is newer."""
+    return max(instant(note.string("modified")) or "", local_time(mtime_ns))
 
 
 def _heading_paths(body: Body) -> list[tuple[str, ...]]:

@@ -75,20 +75,17 @@ class _Texts:
 
 
 def _texts(vault: Vault, database: Database, note_id: int, path: str, ready: Waiting | None) -> _Texts:
+    with database.reading() as db:
+        wanted = vectors.places_without_vectors(db, note_id)
     kept = ready.take(note_id) if ready is not None else None
-    if kept is not None:
-        with database.reading() as db:
-            wanted = vectors.places_without_vectors(db, note_id)
-        if {id_: hash_of(words) for id_, words in kept[1]} == wanted:  # else another process has changed it since
-            return _Texts(note_id, *kept)
+    if kept is not None and {id_: hash_of(words) for id_, words in kept[1]} == wanted:
+        return _Texts(note_id, *kept)  # else another process has changed it since
     try:
         file = vault.read(path)
     except (SimplememError, OSError):
         return _Texts(note_id, "", [])
     facts = facts_of(path, read_note(file.data), file.entry.mtime_ns)
-    with database.reading() as db:
-        there = vectors.places_with_vectors(db, note_id)
-    rows = [(id_, wanted) for id_, wanted in text.to_embed(note_id, facts) if id_ not in there]
+    rows = [(id_, words) for id_, words in text.to_embed(note_id, facts) if id_ in wanted]
     return _Texts(note_id, file.sha256, rows)
 
 

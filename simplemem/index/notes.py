@@ -115,14 +115,13 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
 
 def newest_rev(db: apsw.Connection) -> int:
     """The number of the last change of any note."""
-    return int(db.execute("SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = 'rev'").get)
+    return int(db.execute("SELECT value FROM meta WHERE key = 'rev'").get)
 
 
 def next_rev(db: apsw.Connection) -> int:
     """The number of the change that is being made."""
-    sql = """INSERT INTO meta (key, value) VALUES ('rev', '1')
-             ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1 RETURNING CAST(value AS INTEGER)"""
-    return int(db.execute(sql).get)
+    db.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev'").fetchall()
+    return newest_rev(db)
 
 
 def _clear(db: apsw.Connection, note_id: int) -> None:

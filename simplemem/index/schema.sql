@@ -6,6 +6,7 @@ CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) WITHOUT ROWID;
+INSERT INTO meta (key, value) VALUES ('rev', '0');
 
 -- Every file a link can mean: notes and attachments. `name_key` is the last segment, compared without case or Unicode form.
 CREATE TABLE files (

@@ -14,10 +14,10 @@ from typing import Any
 
 import apsw
 
-from simplemem.errors import NotFound, SimplememError, Unreadable
+from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import links, notes, text
 from simplemem.index.database import Database
-from simplemem.index.facts import facts_of, instant, local_time
+from simplemem.index.facts import facts_of, modified_of
 from simplemem.index.notes import Known, Stat
 from simplemem.index.waiting import Waiting
 from simplemem.note.note import Note, read_note
@@ -248,16 +248,14 @@ class Sync:
             read = self._read(path)
         except NotFound:
             return  # it went while we looked; its own event or the next scan tells
-        except (Unreadable, OSError) as error:
+        except Unavailable:
+            raise
+        except (SimplememError, OSError) as error:  # what was known of it stays: unreadable is not deleted (F10)
             report.skipped.append((path, str(error)))
             self.skipped[path] = str(error)
-            if known is not None:
-                self._remove(db, known)
-                report.removed.append(path)
             return
         if known is not None and known.sha256 == read.note.sha256 and known.hidden == self.hidden_reason(path):
-            modified = max(instant(read.note.string("modified")) or "", local_time(read.stat.mtime_ns))
-            notes.refresh_stat(db, known.id, read.stat, modified)
+            notes.refresh_stat(db, known.id, read.stat, modified_of(read.note, read.stat.mtime_ns))
             return
         origins = gone_by_hash.get(read.note.sha256) if known is None else None
         if origins:

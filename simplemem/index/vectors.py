@@ -71,12 +71,6 @@ def count_missing(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes WHERE embedded = 0").get)
 
 
-def places_with_vectors(db: apsw.Connection, note_id: int) -> set[int]:
-    """The places of a note that have a vector already."""
-    return {row[0] for row in db.execute("SELECT id FROM vectors WHERE id >= ? AND id < ?",
-                                         (note_id << SHIFT, (note_id + 1) << SHIFT))}  # fmt: skip
-
-
 def places_without_vectors(db: apsw.Connection, note_id: int) -> dict[int, bytes]:
     """The places of a note that wait for a vector, with the hash of what it is to be made of."""
     sql = """SELECT id, hash FROM (SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks)

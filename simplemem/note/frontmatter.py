@@ -47,7 +47,6 @@ __all__ = [
     "Header",
     "Problem",
     "Scalar",
-    "add_item",
     "find_key",
     "is_plain_safe",
     "read_header",
@@ -148,19 +147,6 @@ def remove_entry(text: str, key: str, entry: str) -> str:
     else:
         edit = (*lines_of_entry(text, find_place(text, node, present)), "")
     return _checked(text, reading, apply(text, [edit]), {**properties, spelled: entries})
-
-
-def add_item(text: str, key: str, item: Any) -> str:
-    """The note with this item at the end of a list, in the list's own notation; one value becomes a list."""
-    reading = _read_to_edit(text)
-    current = reading.header.get(key)
-    if isinstance(current, Mapping):
-        raise Invalid(f"{key} is a map and takes no items.", hint="Set an entry of it instead.")
-    if isinstance(current, list):
-        (wanted,) = clean_value([item])
-        there = any(same(wanted, one) for one in current)
-        return text if there else set_property(text, key, [*current, wanted])
-    return set_property(text, key, [item] if current is None else [current, item])
 
 
 def remove_item(text: str, key: str, item: Any) -> str:

@@ -67,7 +67,7 @@ class Changes:
                 held = self._vault.read(path)
                 stamped = read_note(held.data).string("modified")
                 if stamped and _encoded(new_text(clean, content, metadata, stamped)) == held.data:
-                    return self._saved_as_is(held)  # this very call, whose answer was lost
+                    return _saved_as_is(held)  # this very call, whose answer was lost
                 raise AlreadyExists(
                     f"there is already a memory called {clean}",
                     hint="Use update_memory to change it, or pass overwrite=true; the old text stays in the history.",
@@ -151,7 +151,7 @@ class Changes:
         repetition whose answer was lost, and succeeds (durability.md F66); else a conflict."""
         base = self._vault.history.content(if_sha256) or self._step.read_lately.get(if_sha256)
         if base is not None and self._would_give(base, changed, file.data):
-            return self._saved_as_is(file)
+            return _saved_as_is(file)
         raise Conflict(
             f"{name_of(file.path)} has changed since it was read",
             current_sha256=file.sha256,
@@ -286,22 +286,8 @@ class Changes:
         if written.changed:
             self._step.tell({name_of(written.path), *(name_of(r.path) for r, _ in rewrites)})
             self._step.fill_soon()
-        return Saved(
-            name=name_of(written.path),
-            path=written.path,
-            sha256=written.sha256 or note.sha256,
-            previous_sha256=written.previous_sha256,
-            changed=written.changed,
-            version=written.version,
-            tags=tuple(tag_names(note.tags)),
-            tag_map=tag_map(note.tags, note.header.properties),
-            warnings=tuple(told + [f"links in {r.path} were qualified: {why}" for r, why in rewrites]),
-        )
-
-    def _saved_as_is(self, file: File) -> Saved:
-        note = read_note(file.data)
-        tags, mapped = tuple(tag_names(note.tags)), tag_map(note.tags, note.header.properties)
-        return Saved(name_of(file.path), file.path, file.sha256, file.sha256, False, "", tags, mapped)
+        told += [f"links in {r.path} were qualified: {why}" for r, why in rewrites]
+        return _outcome(note, written, told)
 
     def _index_rewrites(self, rewrites: Iterable[tuple[Rewrite, str]]) -> None:
         rows = self._step.rows
@@ -310,6 +296,26 @@ class Changes:
             if entry is not None:
                 put = partial(rows.put_written, changed.path, changed.data, entry)
                 self._step.indexed(changed.path, put)
+
+
+def _saved_as_is(file: File) -> Saved:
+    """Nothing was to be done: the note is what was wanted."""
+    as_is = Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
+    return _outcome(read_note(file.data), as_is, ())
+
+
+def _outcome(note: Note, written: Written, warnings: Iterable[str]) -> Saved:
+    return Saved(
+        name=name_of(written.path),
+        path=written.path,
+        sha256=written.sha256 or note.sha256,
+        previous_sha256=written.previous_sha256,
+        changed=written.changed,
+        version=written.version,
+        tags=tuple(tag_names(note.tags)),
+        tag_map=tag_map(note.tags, note.header.properties),
+        warnings=tuple(warnings),
+    )
 
 
 def _named_after(before: Named, moved: rewrite.Moved) -> Named:

@@ -2,8 +2,8 @@
 
 Read only, and forgiving: a file that is missing, broken or of the wrong shape means Obsidian's defaults,
 never an error. Nothing here can widen what may be read, or run anything. It only says how this vault
-likes its notes written, which ones are left out of search (they still take part in link resolution,
-obsidian.md §5), and which are daily notes.
+likes its notes written, and which ones are left out of search (they still take part in link resolution,
+obsidian.md §5).
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ import os
 import stat
 import unicodedata
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from simplemem.errors import Invalid
-from simplemem.vault.daily import read_date
 from simplemem.vault.patterns import Pattern, compile_pattern
 
 CONVENTION_FILES = (".obsidian/app.json", ".obsidian/templates.json", ".obsidian/daily-notes.json")
 MAX_SETTINGS_BYTES = 1_000_000
 MAX_FILTERS = 200
-DAILY_FORMAT = "YYYY-MM-DD"
 
 # obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
 MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
@@ -34,21 +31,12 @@ MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """What `.obsidian/` says. Folders are vault paths without slashes at the ends; "" is the vault's root.
-
-    `attachment_folder` and `new_note_folder` may also be `./` or `./sub`: beside the note being written.
-    """
+    """What `.obsidian/` says. Folders are vault paths without slashes at the ends; "" is the vault's root."""
 
     link_format: Literal["shortest", "relative", "absolute"] = "shortest"
-    markdown_links: bool = False
-    update_links: bool = False
     trash: Literal["own", "obsidian"] = "own"
-    attachment_folder: str = ""
-    new_note_folder: str = ""
     ignore_filters: tuple[str, ...] = ()
     templates_folder: str = ""  # "" when the vault has none: the root itself is never taken for templates
-    daily_folder: str = ""
-    daily_format: str = DAILY_FORMAT
     daily_template: str = ""
 
     def hidden_reason(self, path: str) -> str | None:
@@ -72,34 +60,18 @@ class Conventions:
                 refused[entry] = pattern
         return refused
 
-    def daily_date(self, path: str) -> date | None:
-        """The day a note is the daily note of, when its path has the form this vault gives to daily notes."""
-        key = _key(path)
-        folder = _key(self.daily_folder) + "/" if self.daily_folder else ""
-        if not key.endswith(".md") or not key.startswith(folder):
-            return None
-        return read_date(self.daily_format, key[len(folder) : -len(".md")])
-
 
 def read_conventions(root: Path) -> Conventions:
     """The conventions of the vault at `root`; defaults for whatever its files don't say."""
     app, templates, daily = (_settings(root / name) for name in CONVENTION_FILES)
     written = app.get("newLinkFormat")
     filters = app.get("userIgnoreFilters")
-    location = app.get("newFileLocation")
-    new_folder = {"folder": _folder(app.get("newFileFolderPath")), "current": "./"}
     template = _folder(daily.get("template"))
     return Conventions(
         link_format=written if written in ("relative", "absolute") else "shortest",
-        markdown_links=app.get("useMarkdownLinks") is True,
-        update_links=app.get("alwaysUpdateLinks") is True,
         trash="obsidian" if app.get("trashOption") == "local" else "own",
-        attachment_folder=_attachment_folder(app.get("attachmentFolderPath")),
-        new_note_folder=new_folder.get(location, "") if isinstance(location, str) else "",
         ignore_filters=_filters(filters),
         templates_folder=_folder(templates.get("folder")),
-        daily_folder=_folder(daily.get("folder")),
-        daily_format=_text(daily.get("format")) or DAILY_FORMAT,
         daily_template=template.removesuffix(".md"),
     )
 
@@ -137,12 +109,6 @@ def _folder(value: object) -> str:
     """A folder as a vault path; "" for the root, and for what would lead out of the vault."""
     parts = [part for part in _text(value).replace("\\", "/").split("/") if part not in ("", ".")]
     return "" if ".." in parts or any(":" in part for part in parts) else "/".join(parts)
-
-
-def _attachment_folder(value: object) -> str:
-    """As `_folder`, but `.` and `./sub` mean beside the note and stay so."""
-    text = _text(value)
-    return ("./" if text == "." or text.startswith("./") else "") + _folder(text)
 
 
 def _filters(value: object) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from simplemem.config import Settings
 from simplemem.index.counts import dump
 from simplemem.store import EnhancedStore
@@ -149,6 +151,29 @@ def test_one_bad_file_never_hurts_the_others(plain_store: EnhancedStore, write: 
     assert {"good", "latin", "deep"} <= set(names(plain_store, "pear"))
     assert [path for path, _ in report.skipped] == ["huge.md"]
     assert "huge.md" in [row["path"] for row in plain_store.stats()["skipped"]]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("b.md", "plum")
+    plain_store.sync()
+    write("a.md", "cherry")
+    write("b.md", "plum and quince")
+    hidden_reason = plain_store.step.rows.hidden_reason
+
+    def a_pipe_takes_the_place_of_the_next(path: str) -> str | None:
+        if path == "a.md" and (vault / "b.md").is_file():
+            (vault / "b.md").unlink()
+            os.mkfifo(vault / "b.md")
+        return hidden_reason(path)
+
+    plain_store.step.rows.hidden_reason = a_pipe_takes_the_place_of_the_next
+    report = plain_store.sync()
+    assert [path for path, _ in report.skipped] == ["b.md"]
+    assert (report.added, report.removed) == (["a.md"], [])
+    assert plain_store.sync().removed == ["b.md"]
 
 
 def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, write: Write) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import unicodedata
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,6 @@ def test_a_folder_without_settings_has_obsidians_defaults(tmp_path: Path) -> Non
     assert read_conventions(tmp_path / "nowhere") == Conventions()
     assert Conventions().link_format == "shortest"
     assert Conventions().trash == "own"
-    assert Conventions().daily_format == "YYYY-MM-DD"
 
 
 def test_every_setting_is_read(vault: Path) -> None:
@@ -43,12 +40,7 @@ def test_every_setting_is_read(vault: Path) -> None:
         "app",
         {
             "newLinkFormat": "relative",
-            "useMarkdownLinks": True,
-            "alwaysUpdateLinks": True,
             "trashOption": "local",
-            "attachmentFolderPath": "files/images",
-            "newFileLocation": "folder",
-            "newFileFolderPath": "inbox/",
             "userIgnoreFilters": ["Archive/", "/\\.excalidraw\\.md$/"],
             "someOtherKey": {"kept": "out"},
         },
@@ -57,15 +49,9 @@ def test_every_setting_is_read(vault: Path) -> None:
     write(vault, "daily-notes", {"folder": "days", "format": "YYYY/MM/DD", "template": "Templates/Day"})
     assert read_conventions(vault) == Conventions(
         link_format="relative",
-        markdown_links=True,
-        update_links=True,
         trash="obsidian",
-        attachment_folder="files/images",
-        new_note_folder="inbox",
         ignore_filters=("Archive/", "/\\.excalidraw\\.md$/"),
         templates_folder="Templates",
-        daily_folder="days",
-        daily_format="YYYY/MM/DD",
         daily_template="Templates/Day",
     )
 
@@ -86,19 +72,11 @@ def test_only_the_vaults_own_trash_is_obsidians(vault: Path, option: str, trash:
 
 
 @pytest.mark.parametrize(
-    ("location", "folder"), [("root", ""), ("current", "./"), ("folder", "inbox"), ("elsewhere", "")]
-)
-def test_where_new_notes_go(vault: Path, location: str, folder: str) -> None:
-    write(vault, "app", {"newFileLocation": location, "newFileFolderPath": "inbox"})
-    assert read_conventions(vault).new_note_folder == folder
-
-
-@pytest.mark.parametrize(
     ("written", "folder"),
     [
         ("/", ""),
-        ("./", "./"),
-        ("./files", "./files"),
+        ("./", ""),
+        ("./files", "files"),
         ("files\\images", "files/images"),
         ("a\u00a0b/", "a b"),
         ("../outside", ""),
@@ -109,11 +87,8 @@ def test_where_new_notes_go(vault: Path, location: str, folder: str) -> None:
     ],
 )
 def test_a_folder_setting_never_leads_out_of_the_vault(vault: Path, written: str, folder: str) -> None:
-    write(vault, "app", {"attachmentFolderPath": written})
     write(vault, "templates", {"folder": written})
-    conventions = read_conventions(vault)
-    assert conventions.attachment_folder == folder
-    assert conventions.templates_folder == folder.removeprefix("./")
+    assert read_conventions(vault).templates_folder == folder
 
 
 @pytest.mark.parametrize(
@@ -127,9 +102,9 @@ def test_a_folder_setting_never_leads_out_of_the_vault(vault: Path, written: str
         b"\xff\xfe{}",
         b"[" * 100_000,
         b'{"a":' * 100_000,
-        b'{"attachmentFolderPath": ' + b"9" * 5_000 + b"}",
-        b'{"userIgnoreFilters": "not a list", "newLinkFormat": ["relative"], "newFileLocation": {}}',
-        b'{"useMarkdownLinks": "yes", "alwaysUpdateLinks": 1, "attachmentFolderPath": 3, "trashOption": 0}',
+        b'{"trashOption": ' + b"9" * 5_000 + b"}",
+        b'{"userIgnoreFilters": "not a list", "newLinkFormat": ["relative"]}',
+        b'{"trashOption": 0, "newLinkFormat": 1}',
         b'{"userIgnoreFilters": [1, null, "", " ", {"a": 1}]}',
         b'{"folder": 1, "format": ["YYYY"], "template": true}',
     ],
@@ -142,15 +117,15 @@ def test_settings_that_make_no_sense_are_the_defaults(vault: Path, data: bytes) 
 
 def test_a_file_beyond_any_reason_is_not_taken_in(vault: Path) -> None:
     filler = " " * 1_000_001
-    (vault / ".obsidian" / "app.json").write_text('{"useMarkdownLinks": true}' + filler)
-    assert read_conventions(vault).markdown_links is True  # what was read is whole JSON followed by blanks
-    (vault / ".obsidian" / "app.json").write_text(filler + '{"useMarkdownLinks": true}')
+    (vault / ".obsidian" / "app.json").write_text('{"newLinkFormat": "relative"}' + filler)
+    assert read_conventions(vault).link_format == "relative"  # what was read is whole JSON followed by blanks
+    (vault / ".obsidian" / "app.json").write_text(filler + '{"newLinkFormat": "relative"}')
     assert read_conventions(vault) == Conventions()
 
 
 def test_a_byte_order_mark_is_read_over(vault: Path) -> None:
-    (vault / ".obsidian" / "app.json").write_bytes(b'\xef\xbb\xbf{"useMarkdownLinks": true}')
-    assert read_conventions(vault).markdown_links is True
+    (vault / ".obsidian" / "app.json").write_bytes(b'\xef\xbb\xbf{"newLinkFormat": "relative"}')
+    assert read_conventions(vault).link_format == "relative"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -166,8 +141,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-KEYS = ["newLinkFormat", "useMarkdownLinks", "trashOption", "attachmentFolderPath", "newFileLocation"]
-KEYS += ["newFileFolderPath", "userIgnoreFilters", "folder", "format", "template"]
+KEYS = ["newLinkFormat", "trashOption", "userIgnoreFilters", "folder", "template"]
 
 
 @given(settings=st.dictionaries(st.sampled_from(KEYS), json_values), path=st.text(max_size=30))
@@ -178,7 +152,6 @@ def test_no_settings_and_no_path_raise(tmp_path_factory: pytest.TempPathFactory,
         write(vault, name, settings)
     conventions = read_conventions(vault)
     conventions.hidden_reason(path)
-    conventions.daily_date(path + ".md")
     assert hash(conventions) == hash(read_conventions(vault))
 
 
@@ -269,69 +242,3 @@ def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str)
     assert conventions.hidden_reason("Archive/a.md") is not None
     assert list(conventions.unread_filters()) == [entry]
     assert conventions.unread_filters()[entry].endswith(".")
-
-
-# --- daily notes ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("moment_format", "name"),
-    [
-        ("YYYY-MM-DD", "2026-01-24"),
-        ("YYYYMMDD", "20260124"),
-        ("YYYY/MM/YYYY-MM-DD", "2026/01/2026-01-24"),
-        ("DD.MM.YY", "24.01.26"),
-        ("D-M-YYYY", "24-1-2026"),
-        ("MMMM Do, YYYY", "January 24th, 2026"),
-        ("MMM D YYYY", "Jan 24 2026"),
-        ("YYYY-MM-DD dddd", "2026-01-24 samedi"),
-        ("YYYY/MM MMMM/DD ddd", "2026/01 Januar/24 Sa."),
-        ("[Day] YYYY-DDDD", "Day 2026-024"),
-        ("GGGG-[W]WW-E", "2026-W04-6"),
-        ("YYYY-MM-DD [log (MM)]", "2026-01-24 log (MM)"),
-        ("YYYY年M月D日", "2026年1月24日"),
-        ("YYYY-MM-DD HHmm", "2026-01-24 0915"),
-    ],
-)
-def test_a_daily_note_is_known_by_the_vaults_format(moment_format: str, name: str) -> None:
-    conventions = Conventions(daily_folder="Days", daily_format=moment_format)
-    assert conventions.daily_date(f"Days/{name}.md") == date(2026, 1, 24)
-    assert conventions.daily_date(f"days/{unicodedata.normalize('NFD', name)}.md") == date(2026, 1, 24)
-    assert conventions.daily_date(f"{name}.md") is None
-    assert conventions.daily_date(f"Days/{name} too.md") is None
-    assert conventions.daily_date(f"Days/{name}.txt") is None
-
-
-@pytest.mark.parametrize(
-    ("moment_format", "name"),
-    [
-        ("YYYY-MM-DD", "2026-02-30"),
-        ("YYYY-MM-DD", "0000-01-01"),
-        ("YYYY-DDDD", "2026-366"),
-        ("YYYY-DDDD", "2026-000"),
-        ("GGGG-[W]WW-E", "2026-W54-1"),
-        ("YYYY/MM/YYYY-MM-DD", "2025/01/2026-01-24"),
-        ("MMMM D YYYY", "janvier 24 2026"),
-        ("YYYY-MM", "2026-01"),
-        ("gggg-[W]ww", "2026-W04"),
-        ("[daily]", "daily"),
-        ("", ""),
-        ("YYYY" * 100, "2026" * 100),
-        ("MMMM" * 8 + "-YYYY-MM-DD", "a" * 200),
-    ],
-)
-def test_what_is_no_day_is_no_daily_note(moment_format: str, name: str) -> None:
-    assert Conventions(daily_format=moment_format).daily_date(f"{name}.md") is None
-
-
-@given(day=st.dates(min_value=date(1000, 1, 1)))
-def test_every_day_is_read_back(day: date) -> None:
-    year, week, weekday = day.isocalendar()
-    shown = {
-        "YYYY-MM-DD": day.isoformat(),
-        "YYYY/DDD": f"{day.year}/{day.timetuple().tm_yday}",
-        "Do MMMM YYYY": f"{day.day}th {day.strftime('%B')} {day.year}",
-        "GGGG.WW.E": f"{year:04}.{week:02}.{weekday}",
-    }
-    for moment_format, name in shown.items():
-        assert Conventions(daily_format=moment_format).daily_date(f"{name}.md") == day
