@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from simplemem.embed import Embedder
-from simplemem.index import counts, filters, links, notes, text, vectors
+from simplemem.index import counts, filters, legs, links, notes, text, vectors
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.filters import Narrow
+from simplemem.index.legs import Match
 from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known, Row
-from simplemem.index.text import Match, Place
-from simplemem.index.vectors import Nearness, Resident
+from simplemem.index.resident import Resident
+from simplemem.index.text import Place
+from simplemem.index.vectors import Nearness
 from simplemem.vault.links import Named
 
 
@@ -106,7 +108,7 @@ class Index:
 
     def leg(self, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
         with self.database.reading() as db:
-            return text.leg(db, name, expression, limit, ids)
+            return legs.leg(db, name, expression, limit, ids)
 
     def places(self, ids: Iterable[int]) -> dict[int, Place]:
         with self.database.reading() as db:

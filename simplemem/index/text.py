@@ -1,9 +1,9 @@
-"""The words of notes: two lexical legs (whole note, block) and where in a note a hit stands."""
+"""The words of notes as rows, whole and block by block, and where in a note a passage or block stands."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,16 +15,6 @@ from simplemem.note.words import searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-_TITLE_WEIGHT, _BODY_WEIGHT = 10.0, 1.0  # docs/search.md
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A row of a leg: the note, the place in it (0 for the note itself) and its BM25 score, higher is better."""
-
-    note: int
-    place: int
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +113,6 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     db.execute(f"DELETE FROM block_text WHERE rowid IN ({blocks})", _range(note_id)).fetchall()
     for table in ("passages", "blocks", "vectors"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
-
-
-LEGS = {"note": "note_text", "block": "block_text"}
-
-
-def leg(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
-    """The best rows of one leg for an FTS5 expression made of quoted words, among `ids` when given.
-
-    `ORDER BY bm25()` with a limit keeps only the best rows; `ORDER BY rank` would sort all of them (limits.md C.2).
-    """
-    table = LEGS[name]
-    shift = 0 if name == "note" else SHIFT
-    narrowed = "" if ids is None else f"AND (rowid >> {shift}) IN (SELECT value FROM json_each(:ids))"
-    sql = f"""SELECT rowid, -bm25({table}, {_TITLE_WEIGHT}, {_BODY_WEIGHT}) AS score FROM {table}
-              WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
-    values = {"expression": expression, "limit": limit}
-    if ids is not None:
-        values["ids"] = json.dumps(list(ids))
-    if name == "note":
-        return [Match(rowid, 0, score) for rowid, score in db.execute(sql, values)]
-    return [Match(rowid >> SHIFT, rowid, score) for rowid, score in db.execute(sql, values)]
 
 
 def places_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Place]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from simplemem.index.text import Match
+from simplemem.index.legs import Match
 from simplemem.index.vectors import Nearness
 from simplemem.search.query import Query
 

@@ -1,4 +1,4 @@
-"""What the store finds: searches, lists, backlinks, context packs. Reads the index and the notes, writes nothing."""
+"""What the store finds: searches and lists. Reads the index and the notes, writes nothing."""
 
 from __future__ import annotations
 
@@ -13,23 +13,18 @@ from simplemem.errors import Invalid, SimplememError
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
-from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Pack, Page
+from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed, without_stop_words
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
-from simplemem.search.pack import Piece, pack
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 
 MAX_LIMIT = 200
-_SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
-_PACK_NOTES = 20
-_NO_WORD = "The question has no word that could be looked for."
-_PACK_PASSAGES = 3  # of one note
-_PACK_BLOCKS = 300
+NO_WORD = "The question has no word that could be looked for."
 
 
 class Recall:
@@ -45,15 +40,15 @@ class Recall:
 
     def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool) -> Found:
         """Ranked hits. Without words, the newest of what the filter leaves."""
-        limit = _within(limit, 1, MAX_LIMIT, "limit")
+        limit = within(limit, 1, MAX_LIMIT, "limit")
         chosen = _mode(mode)
         query = read_query(text)
-        narrow = self._narrow(filter_, query)
+        narrow = self.narrow(filter_, query)
         if query.asks_nothing():
-            return Found(text, chosen, (), self._step.state(), None, _NO_WORD)
-        relaxed = self._relaxed(narrow)
+            return Found(text, chosen, (), self._step.state(), None, NO_WORD)
+        relaxed = self.relaxed(narrow)
         for _ in range(2):
-            ranked, rows, vector, degraded, ids = self._ranked(query, relaxed, limit, chosen)
+            ranked, rows, vector, degraded, ids = self.ranked(query, relaxed, limit, chosen)
             if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
                 break
         hits = self._hits(ranked, rows, vector, explain)
@@ -63,17 +58,17 @@ class Recall:
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
         return Found(text, chosen, hits, self._step.state(), told, degraded)
 
-    def _relaxed(self, narrow: Narrow) -> Narrow:
+    def relaxed(self, narrow: Narrow) -> Narrow:
         """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question
         are not meant to hide every answer."""
         if narrow.phrases and not self._index.ids(narrow):
             return replace(narrow, phrases=())
         return narrow
 
-    def _ranked(
+    def ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
     ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
-        vector, degraded = self._vector(query, mode) if query.words else (None, "")
+        vector, degraded = self.vector(query, mode) if query.words else (None, "")
         if mode == "semantic" and vector is None:
             mode = "text"
             degraded = degraded or "Searched by words only: the setting embed.provider is none."
@@ -90,7 +85,7 @@ class Recall:
         kept.sort(key=lambda r: (-round(r.score, 6), rows[r.note].path))
         return kept[:limit], rows, vector, degraded, ids
 
-    def _vector(self, query: Query, mode: Mode) -> tuple[bytes | None, str]:
+    def vector(self, query: Query, mode: Mode) -> tuple[bytes | None, str]:
         if mode == "text":
             return None, ""
         embedder, why_not = self._step.embedder()
@@ -107,10 +102,10 @@ class Recall:
         places = self._index.places({r.place for r in ranked if r.place})
         for found in ranked:
             row = rows[found.note]
-            text = self._text(row.path)
+            text = self.text(row.path)
             if text is None:
                 continue
-            place = places.get(found.place) or self._nearest_place(found.note, vector)
+            place = places.get(found.place) or self.nearest_place(found.note, vector)
             around = passage_around(self._index.passages(found.note), place)
             shown, line, heading = "", 1, ""
             if around is not None:
@@ -136,13 +131,13 @@ class Recall:
             )
         return tuple(hits)
 
-    def _nearest_place(self, note_id: int, vector: bytes | None) -> Place | None:
+    def nearest_place(self, note_id: int, vector: bytes | None) -> Place | None:
         if vector is None:
             return None
         place = self._index.nearest_place(note_id, vector)
         return None if place is None else self._index.places([place]).get(place)
 
-    def _text(self, path: str) -> str | None:
+    def text(self, path: str) -> str | None:
         """The note's text as it is now; None when it went in this moment."""
         try:
             return self._vault.read(path).data.decode("utf-8", "replace")
@@ -173,7 +168,7 @@ class Recall:
 
     # -- filters
 
-    def _narrow(self, given: Filter, query: Query | None = None) -> Narrow:
+    def narrow(self, given: Filter, query: Query | None = None) -> Narrow:
         now = datetime.now()  # noqa: DTZ005  (local, as notes are)
         return Narrow(
             tags={well_formed(key): well_formed(value) for key, value in given.tags.items()},
@@ -193,13 +188,13 @@ class Recall:
 
     def page(self, filter_: Filter, sort: str, limit: int, cursor: str | None) -> Page:
         """Memories that pass a filter, a page at a time."""
-        limit = _within(limit, 1, 1000, "limit")
+        limit = within(limit, 1, 1000, "limit")
         if sort not in SORTS:
             raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of: {', '.join(SORTS)}.")
         offset = _offset(cursor, sort)
-        narrow = self._narrow(filter_)
+        narrow = self.narrow(filter_)
         if self._step.recheck(row.path for row in self._index.page(narrow, sort, limit, offset)[0]):
-            narrow = self._narrow(filter_)
+            narrow = self.narrow(filter_)
         with self._index.snapshot():
             rows, total = self._index.page(narrow, sort, limit, offset)
             items = tuple(
@@ -210,121 +205,6 @@ class Recall:
         after = offset + len(items)
         return Page(items, _cursor(after, sort) if after < total else None, total, self._step.state())
 
-    # -- backlinks
-
-    def backlinks(self, path: str, query: str | None, limit: int, kinds: Sequence[str]) -> tuple[Backlink, ...]:
-        """Memories that lead to this one: links first, then those nearest in meaning; by a query when one is given."""
-        limit = _within(limit, 1, MAX_LIMIT, "limit")
-        unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
-        if unknown:
-            raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
-        self._step.recheck({path, *(link.source for link in self._index.links_to(path))})
-        found = self._explicit(path) if "link" in kinds else []
-        if "semantic" in kinds and (query or len(found) < limit):
-            linking = {item.name for item in self._explicit(path)}
-            found += [item for item in self._semantic(path, 3 * limit) if item.name not in linking]
-        if query:
-            found = self._by_query(found, query)
-        return tuple(found[:limit])
-
-    def _explicit(self, path: str) -> list[Backlink]:
-        found: list[Backlink] = []
-        texts: dict[str, list[str]] = {}
-        for link in self._index.links_to(path):
-            if link.source not in texts:
-                texts[link.source] = (self._text(link.source) or "").replace("\r\n", "\n").split("\n")
-            lines = texts[link.source]
-            shown = squeezed(lines[link.line - 1])[:300] if 0 < link.line <= len(lines) else ""
-            row = self._index.row(link.source)
-            title = row.title if row else name_of(link.source)
-            found.append(Backlink(name_of(link.source), title, "link", link.form, shown, link.line, 1.0))
-        return found
-
-    def _semantic(self, path: str, limit: int) -> list[Backlink]:
-        row = self._index.row(path)
-        if row is None:
-            return []
-        vector = _mean(self._index.vectors_of(row.id))
-        if vector is None:
-            return []
-        near = self._index.nearest(vector, None, limit * 4)
-        scored = ((max(n.passage, n.score), note) for note, n in near.items() if note != row.id)
-        best = sorted((pair for pair in scored if pair[0] >= _SEMANTIC_FLOOR), key=lambda p: (-round(p[0], 6), p[1]))
-        rows = self._index.rows(note for _, note in best[: limit * 2])
-        found = []
-        for score, note_id in best[: limit * 2]:
-            other = rows.get(note_id)
-            text = self._text(other.path) if other is not None else None
-            if other is None or text is None:
-                continue
-            place = self._nearest_place(note_id, vector)
-            shown = snippet(text, place, None, 200) if place is not None else other.description
-            line = place.line if place is not None else 1
-            found.append(Backlink(name_of(other.path), other.title, "semantic", "", shown, line, round(score, 4)))
-        return found[:limit]
-
-    def _by_query(self, items: list[Backlink], text: str) -> list[Backlink]:
-        """Candidates in the order in which a search for the query would give them."""
-        query = read_query(text)
-        paths = [f"{item.name}.md" for item in items]
-        vector, _ = self._vector(query, "hybrid")
-        with self._index.snapshot():
-            ids = self._index.ids(Narrow(only=tuple(paths), hidden=True))
-            ranked = rank(self._index, query, vector, ids) if query.words else []
-            rows = self._index.rows(r.note for r in ranked)
-        scores = {name_of(rows[r.note].path): r.score for r in ranked if r.note in rows}
-        ordered = sorted(enumerate(items), key=lambda pair: (-scores.get(pair[1].name, 0.0), pair[0]))
-        return [
-            Backlink(i.name, i.title, i.kind, i.form, i.snippet, i.line, round(scores.get(i.name, 0.0), 4))
-            for _, i in ordered
-        ]
-
-    # -- context
-
-    def context(self, text: str, budget: int, filter_: Filter) -> Pack:
-        """The best passages for a question within a budget of tokens, cited."""
-        budget = _within(budget, 50, 100_000, "budget_tokens")
-        query = read_query(text)
-        if query.asks_nothing():
-            return Pack(text, "", 0, (), 0, self._step.state(), _NO_WORD)
-        narrow = self._relaxed(self._narrow(filter_, query))
-        for _ in range(2):
-            ranked, rows, vector, degraded, _ = self._ranked(query, narrow, _PACK_NOTES, "hybrid")
-            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
-                break
-        packed = pack(self._pieces(ranked, rows, query, vector), budget)
-        return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), degraded)
-
-    def _pieces(
-        self, ranked: Sequence[Ranked], rows: dict[int, Row], query: Query, vector: bytes | None
-    ) -> list[Piece]:
-        """The best passage of every note in order, then the next best ones."""
-        found_blocks: dict[int, list[int]] = {}
-        if query.words and ranked:
-            for match in self._index.leg("block", query.expression(), _PACK_BLOCKS, [r.note for r in ranked]):
-                found_blocks.setdefault(match.note, []).append(match.place)
-        rounds: list[list[Piece]] = [[] for _ in range(_PACK_PASSAGES)]
-        for found in ranked:
-            row = rows[found.note]
-            text = self._text(row.path)
-            if text is None:
-                continue
-            blocks = found_blocks.get(found.note, [])
-            for k, place in enumerate(self._passages_of(found.note, blocks, vector)):
-                heading = " > ".join(place.headings)
-                body = text[place.start : place.stop].replace("\r\n", "\n")
-                score = found.score / (k + 1)
-                rounds[k].append(Piece(name_of(row.path), row.title, heading, place.line, row.modified, body, score))
-        return [piece for one in rounds for piece in one]
-
-    def _passages_of(self, note_id: int, blocks: Sequence[int], vector: bytes | None) -> list[Place]:
-        """The passages that the best blocks stand in; else the one nearest in meaning; else the first."""
-        passages = self._index.passages(note_id)
-        places = self._index.places(blocks)
-        around = [passage_around(passages, places[block]) for block in blocks if block in places]
-        around = around or [passage_around(passages, self._nearest_place(note_id, vector))]
-        return [place for place in dict.fromkeys(around) if place is not None][:_PACK_PASSAGES]
-
 
 def _mode(mode: str) -> Mode:
     for known in MODES:
@@ -333,7 +213,7 @@ def _mode(mode: str) -> Mode:
     raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(MODES)}.")
 
 
-def _within(value: int, least: int, most: int, what: str) -> int:
+def within(value: int, least: int, most: int, what: str) -> int:
     if value < least:
         raise Invalid(f"{what} must be at least {least}, not {value}")
     return min(value, most)
@@ -357,13 +237,3 @@ def _offset(cursor: str | None, sort: str) -> int:
     except (ValueError, TypeError):
         pass
     raise Invalid("this cursor does not belong to this list", hint="Begin again without a cursor.")
-
-
-def _mean(vectors: Sequence[bytes]) -> bytes | None:
-    """The middle of a note's passages, as a vector of the same kind."""
-    rows = [memoryview(vector).cast("b") for vector in vectors[:64]]
-    if not rows:
-        return None
-    sums = [sum(column) for column in zip(*rows, strict=True)]
-    largest = max(map(abs, sums)) or 1
-    return bytes((round(value * 127 / largest)) & 0xFF for value in sums)

@@ -32,10 +32,12 @@ from simplemem.memory import (
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.store import doctor, past
+from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
 from simplemem.store.editing import Edit
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.packs import Packs
 from simplemem.store.reading import read_memory
 from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
@@ -68,6 +70,8 @@ class EnhancedStore:
         self.read_only = self.step.read_only
         self.vault = self.step.vault
         self._recall = Recall(self.step)
+        self._backlinks = Backlinks(self.step, self._recall)
+        self._packs = Packs(self.step, self._recall)
         self._changes = Changes(self.step)
 
     def __enter__(self) -> Self:
@@ -150,7 +154,7 @@ class EnhancedStore:
         filter: Filter | None = None,
     ) -> Pack:
         """The best passages for a question within a budget of tokens."""
-        return self.step.healing(lambda: self._recall.context(query, budget_tokens, filter or Filter()))
+        return self.step.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
 
     def backlinks(
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
@@ -158,7 +162,7 @@ class EnhancedStore:
         """Memories that lead to this one, by a link or by meaning."""
         path = path_meant(self.step, name)
         self.step.embedder()
-        return self.step.healing(lambda: self._recall.backlinks(path, query, limit, kinds))
+        return self.step.healing(lambda: self._backlinks.find(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
         """Memories near in meaning."""

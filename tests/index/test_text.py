@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from simplemem.index import text
+from simplemem.index import legs, text
 from simplemem.index.database import Database, open_database
 from simplemem.index.facts import facts_of
 from simplemem.note.note import read_note
@@ -51,10 +51,10 @@ def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> 
 
 
 def found(db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None) -> list[int]:
-    return [match.note for match in text.leg(db, leg, read_query(question).expression(), 50, ids)]
+    return [match.note for match in legs.leg(db, leg, read_query(question).expression(), 50, ids)]
 
 
-@pytest.mark.parametrize("leg", text.LEGS)
+@pytest.mark.parametrize("leg", legs.LEGS)
 @pytest.mark.parametrize(
     ("body", "question"),
     [
@@ -147,7 +147,7 @@ def test_a_leg_asked_about_some_notes_answers_about_those_alone(database: Databa
         for k in range(1, 80):
             put(db, k, "crane crane crane")
         put(db, 80, "One crane among a great many other words, said rather late in a text that goes on and on.")
-        for leg in text.LEGS:
+        for leg in legs.LEGS:
             assert found(db, "crane", leg, [80]) == [80]
             assert found(db, "crane", leg, []) == []
 
@@ -157,7 +157,7 @@ def test_a_place_says_where_in_the_file_it_stands(database: Database) -> None:
     body = f"{above}## Crane\n\nIt was repaired in spring.\n"
     with database.writing() as db:
         put(db, 1, body)
-        best = text.leg(db, "block", read_query("repaired").expression(), 5, None)[0]
+        best = legs.leg(db, "block", read_query("repaired").expression(), 5, None)[0]
         place = text.places_of(db, [best.place])[best.place]
         passages = text.passages_of(db, 1)
     note = read_note(body.encode())
@@ -170,11 +170,11 @@ def test_what_is_put_again_leaves_nothing_of_what_it_was(database: Database) -> 
     with database.writing() as db:
         put(db, 1, "# One\n\nalpha\n\nbeta\n\ngamma\n")
         put(db, 1, "delta\n")
-        for leg in text.LEGS:
+        for leg in legs.LEGS:
             assert found(db, "alpha beta gamma", leg) == []
             assert found(db, "delta", leg) == [1]
         text.remove(db, 1)
-        for table in (*text.LEGS.values(), "passages", "blocks", "vectors"):
+        for table in (*legs.LEGS.values(), "passages", "blocks", "vectors"):
             assert db.execute(f"SELECT count(*) FROM {table}").get == 0, table
 
 

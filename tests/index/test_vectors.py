@@ -19,8 +19,9 @@ from simplemem.index import fill, notes, vectors
 from simplemem.index.database import Database, open_database
 from simplemem.index.facts import facts_of
 from simplemem.index.notes import Stat
+from simplemem.index.resident import Resident
 from simplemem.index.text import BLOCK, SHIFT
-from simplemem.index.vectors import Nearness, Resident
+from simplemem.index.vectors import Nearness
 from simplemem.memory import Filter
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
