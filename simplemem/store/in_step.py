@@ -346,7 +346,7 @@ class InStep:
 
     def _loaded_embedder(self) -> Embedder | None:
         try:
-            found = embedder_of(self.settings)
+            found = embedder_of(self.settings, self.index.database.path)
         except SimplememError as error:
             self._embedder_missing = f"Searching by words only: {error.message}."
             _LOG.warning("no embedder: %s", error)
