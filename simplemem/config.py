@@ -19,7 +19,16 @@ from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
 _NOT_FROM_A_VAULT = frozenset(
-    {"vault", "db", "voyage_ai.api_key", "embed.model", "embed.url", "embed.api_key", "embed.download"}
+    {
+        "vault",
+        "db",
+        "embed.model",
+        "embed.url",
+        "embed.api_key",
+        "embed.download",
+        "voyage_ai.api_key",
+        "voyage_ai.model",
+    }
 )
 _PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes sent anywhere
 
