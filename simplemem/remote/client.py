@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import logging
 import threading
 import time
 import weakref
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 * 1024 * 1024  # of an answer: a thousand long vectors, written out
 _MOST_BYTES_OF_A_REFUSAL = 20_000
 _MAY_PASS = frozenset({408, 425, 429})
@@ -50,6 +52,7 @@ class Remote:
         self._patience = patience or Patience(name, timeout=timeout, attempts=attempts)
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
+        self._warned = False
 
     def post(
         self,
@@ -94,6 +97,7 @@ class Remote:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
+            self._warn_of_open_keys()
         ends = time.monotonic() + seconds
         url = self.address.url + path
         try:
@@ -109,6 +113,11 @@ class Remote:
         if not good:
             self._fail(answer.status_code, answer.headers, said(data, payload, key))
         return self._json(data)
+
+    def _warn_of_open_keys(self) -> None:
+        if not (self.address.encrypted or self.address.local or self._warned):
+            self._warned = True
+            _LOG.warning("the key for %s travels unencrypted, as its url is not https", self.name)
 
     def _read(self, answer: httpx2.Response, ends: float, most: int, good: bool) -> bytes:
         chunks: list[bytes] = []
