@@ -14,6 +14,14 @@ _TOKENS_OF_A_HEADING = 8  # every text begins with where it stands
 _ASKED_AT_ONCE = 1000
 
 
+MadeBefore = Callable[[Sequence[bytes]], Collection[bytes]]
+"""Of which texts, by their hashes, there are vectors elsewhere."""
+
+
+def nothing_made_before(_: Sequence[bytes]) -> Collection[bytes]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What an embedder has still to be given: texts of so many notes, each once, and about so many tokens. `kept` texts
@@ -31,19 +39,19 @@ def estimate(
     *,
     remote: bool,
     anew: bool = False,
-    known: Callable[[Sequence[bytes]], Collection[bytes]] = lambda hashes: (),
+    known: MadeBefore = nothing_made_before,
 ) -> Estimate:
     """What waits for this embedder. `anew` counts as if no note had its vectors yet; `known` says of which texts, by
     their hashes, there are vectors elsewhere."""
     found = None if anew else generation_of(db, embedder)
-    sent = "NOT (:remote AND n.private IS NOT NULL)"
-    waits = f"n.hidden IS NULL AND {sent}"
+    waits = "n.hidden IS NULL AND NOT (:remote AND n.private IS NOT NULL)"
     if found is not None:
-        waits = f"n.{found.shelf.flag} = 0 AND {sent} AND p.id NOT IN (SELECT id FROM {found.shelf.table})"
-    part = "SELECT p.hash, n.id, p.stop - p.start, n.size * 1.0 / max(p.stop, 1) FROM {} p JOIN notes n ON n.id = p.id >> 20"
-    sql = " UNION ALL ".join(
-        f"{part.format(table)} WHERE p.hash IS NOT NULL AND {waits}" for table in ("passages", "blocks")
-    )
+        there = f"SELECT 1 FROM {found.shelf.table} v WHERE v.id = p.id"
+        waits = f"n.{found.shelf.flag} = 0 AND {waits} AND NOT EXISTS ({there})"
+    of_one_kind = f"""SELECT p.hash, n.id, p.stop - p.start, n.size * 1.0 / max(p.stop, 1)
+                      FROM notes n CROSS JOIN {{}} p ON p.id >= (n.id << 20) AND p.id < ((n.id + 1) << 20)
+                      WHERE p.hash IS NOT NULL AND {waits}"""
+    sql = " UNION ALL ".join(of_one_kind.format(table) for table in ("passages", "blocks"))
     characters: dict[bytes, tuple[int, int]] = {}
     width: dict[int, float] = {}  # bytes a character, by note: its last text ends where its file does
     for hash_, note, size, bytes_per_character in db.execute(sql, {"remote": remote}):

@@ -114,3 +114,35 @@ def switch_if_complete(db: apsw.Connection) -> bool:
 
 def _clear(db: apsw.Connection, shelf: Shelf) -> None:
     db.execute(f"DELETE FROM {shelf.table}").fetchall()
+
+
+# -- counting
+
+
+def waiting_for(db: apsw.Connection, embedder: str, *, remote: bool) -> int:
+    """Notes that wait for a vector of this embedder, which may not have a generation yet."""
+    found = generation_of(db, embedder)
+    if found is None:
+        return _wanted_by(db, remote=remote)
+    return int(db.execute(f"SELECT count(*) FROM notes WHERE {found.shelf.flag} = 0").get)
+
+
+def progress(db: apsw.Connection, generation: Generation) -> tuple[int, int]:
+    """How many notes have their vectors, of how many that are to have them."""
+    total = _wanted_by(db, remote=generation.remote)
+    return max(0, total - waiting_for(db, generation.embedder, remote=generation.remote)), total
+
+
+def _wanted_by(db: apsw.Connection, *, remote: bool) -> int:
+    sql = "SELECT count(*) FROM notes WHERE hidden IS NULL AND NOT (:remote AND private IS NOT NULL)"
+    return int(db.execute(sql, {"remote": remote}).get)
+
+
+def private_count(db: apsw.Connection) -> int:
+    """Notes that are kept private, and take part in search."""
+    return int(db.execute("SELECT count(*) FROM notes WHERE private IS NOT NULL AND hidden IS NULL").get)
+
+
+def refused(db: apsw.Connection) -> list[tuple[str, str]]:
+    """The paths of notes of which the embedder refused some text, and what it said."""
+    return list(db.execute("SELECT n.path, r.why FROM refused r JOIN notes n ON n.id = r.note_id ORDER BY n.path"))

@@ -16,7 +16,7 @@ import apsw
 from simplemem.embed import Embedder
 from simplemem.index import counts, filters, generations, legs, links, notes, text, vectors
 from simplemem.index.database import Database, build_beside, open_database
-from simplemem.index.estimate import Estimate, estimate
+from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
 from simplemem.index.filters import Narrow
 from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
@@ -150,6 +150,12 @@ class Index:
         with self.database.reading() as db:
             return vectors.vectors_of(db, note_id)
 
+    def holds_vectors_of(self, embedder: str) -> bool:
+        """Whether the vectors in use are this embedder's. A question never waits for the index to be written."""
+        with self.database.reading() as db:
+            found = generations.in_use(db)
+        return found is not None and found.embedder == embedder
+
     def generations(self) -> list[Generation]:
         """The generations of vectors, the one in use first."""
         with self.database.reading() as db:
@@ -165,8 +171,32 @@ class Index:
         with self.database.reading() as db:
             return vectors.count_missing(db, generation.shelf)
 
+    def waiting_for(self, embedder: str, remote: bool) -> int:
+        """Notes that wait for a vector of this embedder, which may not have a generation yet."""
+        with self.database.reading() as db:
+            return generations.waiting_for(db, embedder, remote=remote)
+
+    def progress(self, generation: Generation) -> tuple[int, int]:
+        """How many notes have their vectors, of how many that are to have them."""
+        with self.database.reading() as db:
+            return generations.progress(db, generation)
+
+    def private_count(self) -> int:
+        """Notes that are kept private, and take part in search."""
+        with self.database.reading() as db:
+            return generations.private_count(db)
+
+    def refused(self) -> list[tuple[str, str]]:
+        """Notes of which the embedder refused some text, and what it said."""
+        with self.database.reading() as db:
+            return generations.refused(db)
+
     def estimate(
-        self, embedder: Embedder, known: Callable[[Sequence[bytes]], Collection[bytes]], *, anew: bool = False
+        self,
+        embedder: Embedder,
+        *,
+        anew: bool = False,
+        known: MadeBefore = nothing_made_before,
     ) -> Estimate:
         """What it takes to give every note its vectors."""
         with self.database.reading() as db:

@@ -64,8 +64,8 @@ class Row:
     private: str | None  # why no text of it may leave this machine
 
 
-_ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden, n.problem,
-          n.private"""
+_ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden,
+          n.problem, n.private"""
 
 
 def put(

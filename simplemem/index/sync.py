@@ -42,6 +42,7 @@ class SyncReport:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     doubted: int = 0  # notes that seem to have vanished all at once, and were kept
     embedded: int = 0
+    trouble: str = ""  # why vectors are missing that could not be made
     seconds: float = 0.0
 
     def changed(self) -> set[str]:
@@ -57,6 +58,7 @@ class SyncReport:
             "embedded": self.embedded,
             "skipped": [{"path": path, "why": why} for path, why in self.skipped],
             "doubted": self.doubted,
+            "trouble": self.trouble,
             "seconds": round(self.seconds, 3),
         }
 
