@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.errors import Unavailable
 from simplemem.remote.address import Address
@@ -19,6 +19,7 @@ from simplemem.remote.said import said
 if TYPE_CHECKING:
     import httpx2
 
+T = TypeVar("T")
 _MOST_BYTES = 64 * 1024 * 1024  # of an answer: a thousand long vectors, written out
 _MOST_BYTES_OF_A_REFUSAL = 20_000
 _MAY_PASS = frozenset({408, 425, 429})
@@ -56,11 +57,15 @@ class Remote:
         *,
         deadline: float | None = None,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Any:
-        """The answer's JSON. With a `deadline` (a `time.monotonic()`) nobody waits longer than that."""
+        read: Callable[[Any], T] = lambda answer: answer,
+    ) -> T:
+        """What `read` makes of the answer's JSON. With a `deadline` (a `time.monotonic()`) nobody waits longer than that.
+
+        What `read` raises counts as a failure of the service, as `Unavailable`, or of this request, as `Refused`.
+        """
         body = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
         return self._patience.call(
-            lambda seconds: self._attempt(path, body, payload, seconds), deadline=deadline, stopped=stopped
+            lambda seconds: read(self._attempt(path, body, payload, seconds)), deadline=deadline, stopped=stopped
         )
 
     def close(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
@@ -24,6 +25,7 @@ from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 
 MAX_LIMIT = 200
+_QUERY_SECONDS = 2.0  # that a search waits for a vector of its question
 NO_WORD = "The question has no word that could be looked for."
 
 
@@ -93,7 +95,11 @@ class Recall:
             return None, why_not
         if not self._index.holds_vectors_of(embedder):
             return None, "Searched by words only: no vectors have been made yet."
-        return embedder.query(without_stop_words(query.text)), ""
+        asked = query.text if embedder.reads_sentences else without_stop_words(query.text)
+        try:
+            return embedder.query(asked, deadline=time.monotonic() + _QUERY_SECONDS), ""
+        except Unavailable as error:
+            return None, f"Searched by words only: {error.message}."
 
     def _hits(
         self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool
