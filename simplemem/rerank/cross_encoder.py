@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from simplemem.errors import Unavailable
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.remote.breaker import Breaker
 from simplemem.rerank.answer import in_order
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
-_BATCH = 4  # texts between two looks at the clock
+_BATCH = 2  # texts between two looks at the clock
 
 
 class CrossEncoderReranker:
@@ -26,20 +27,42 @@ class CrossEncoderReranker:
         self.name = model if model.startswith("cross-encoder/") else f"cross-encoder/{Path(model).name}"
         self._model = _loaded(model, download=download)
         self._lock = threading.Lock()
+        self._breaker = Breaker()
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        found: list[float] = []
         if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise Unavailable(f"{self.name} is still at work for another search")
         try:
-            while len(found) < len(texts):
-                if time.monotonic() >= deadline:
-                    raise Unavailable(f"{self.name} had time for {len(found)} of {len(texts)} texts")
-                pairs = [(query, text) for text in texts[len(found) : len(found) + _BATCH]]
-                found += self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False).tolist()
+            if not self._breaker.allows():
+                rests = max(1, round(self._breaker.rests_for()))
+                raise Unavailable(f"{self.name} failed or was too slow several times (it is tried again in {rests} s)")
+            return self._counted(query, texts, deadline)
         finally:
             self._lock.release()
-        return in_order(self.name, enumerate(found), len(texts))
+
+    def _counted(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        try:
+            found = in_order(self.name, enumerate(self._predicted(query, texts, deadline)), len(texts))
+        except SimplememError:
+            self._breaker.failed()
+            raise
+        except BaseException:
+            self._breaker.gave_up()
+            raise
+        self._breaker.succeeded()
+        return found
+
+    def _predicted(self, query: str, texts: Sequence[str], deadline: float) -> list[Any]:
+        found: list[Any] = []
+        while len(found) < len(texts):
+            if time.monotonic() >= deadline:
+                raise Unavailable(f"{self.name} had time for {len(found)} of {len(texts)} texts")
+            pairs = [(query, text) for text in texts[len(found) : len(found) + _BATCH]]
+            try:
+                found += self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False).tolist()
+            except (RuntimeError, ValueError, IndexError) as error:  # out of memory, or not a model for pairs
+                raise Unavailable(f"{self.name} failed: {type(error).__name__}") from error
+        return found
 
     def close(self) -> None:
         pass

@@ -26,7 +26,7 @@ class HttpReranker:
             )
         address = address_of(_endpoint(url), "rerank.url")
         self._model = model.strip()
-        self.name = f"{self._model} at {address.host}" if self._model else f"at {address.host}"
+        self.name = f"{self._model} at {address.host}" if self._model else address.host
         self.remote = not address.local
         self._service = Remote(
             self.name,
@@ -37,8 +37,12 @@ class HttpReranker:
         )
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        answer = self._service.post("", self._request(query, texts), deadline=deadline)
-        return scores_in(self.name, answer, len(texts))
+        return self._service.post(
+            "",
+            self._request(query, texts),
+            deadline=deadline,
+            read=lambda answer: scores_in(self.name, answer, len(texts)),
+        )
 
     def close(self) -> None:
         self._service.close()

@@ -6,7 +6,6 @@ than `rerank.seconds`, and leaves one that keeps failing alone for a while. A pr
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -14,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplemem.config import Settings
-from simplemem.errors import SimplememError, Unavailable
+from simplemem.errors import SimplememError
 from simplemem.index.notes import Row
 from simplemem.note.note import read_note
 from simplemem.note.private import private_reason
-from simplemem.remote.breaker import Breaker
 from simplemem.rerank import Reranker, reranker_named
 from simplemem.search.excerpt import passage_around
 from simplemem.search.query import Query
@@ -42,7 +40,6 @@ class Reranking:
         self._loader: threading.Thread | None = None
         self._reranker: Reranker | None = None
         self._missing = ""
-        self._breaker = Breaker()
         self._last_failure = ""
 
     @property
@@ -66,10 +63,12 @@ class Reranking:
         if len(texts) < 2:
             return list(ranked), ""
         try:
-            scores = self._scores(reranker, query.text, list(texts.values()))
+            scores = reranker.scores(query.text, list(texts.values()), time.monotonic() + self._settings.seconds)
         except SimplememError as error:
             said = error.message.removeprefix(f"{reranker.name} does not answer: ").removeprefix(f"{reranker.name} ")
-            return list(ranked), f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
+            self._last_failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
+            return list(ranked), self._last_failure
+        self._last_failure = ""
         return reordered(ranked, dict(zip(texts, scores, strict=True))), ""
 
     def told(self, ranked: Sequence[Ranked]) -> dict[str, Any]:
@@ -121,24 +120,7 @@ class Reranking:
             if self._reranker is None:
                 self._missing = self._missing or missing.format("it failed while it was loaded")
 
-    # -- asking
-
-    def _scores(self, reranker: Reranker, query: str, texts: Sequence[str]) -> list[float]:
-        if not self._breaker.allows():
-            rests = max(1, round(self._breaker.rests_for()))
-            raise Unavailable(f"{self._last_failure}, and is tried again in {rests} s")
-        try:
-            scores = reranker.scores(query, texts, time.monotonic() + self._settings.seconds)
-        except SimplememError as error:
-            self._last_failure = error.message
-            self._breaker.failed(error.details.get("retry_after"))
-            raise
-        except BaseException:
-            self._breaker.gave_up()
-            raise
-        self._last_failure = ""
-        self._breaker.succeeded()
-        return scores
+    # -- what is scored
 
     def _texts(
         self, ranked: Sequence[Ranked], rows: Mapping[int, Row], vector: bytes | None, *, remote: bool
@@ -163,12 +145,12 @@ class Reranking:
     def _text(self, row: Row, *, remote: bool) -> str | None:
         """A note's text, if it may be scored: it must be what the index read, and not private where it would be sent."""
         try:
-            data = self._step.vault.read(row.path).data
+            file = self._step.vault.read(row.path)
         except SimplememError:
             return None
-        if hashlib.sha256(data).hexdigest() != row.sha256 or (remote and not may_leave(row, data)):
+        if file.sha256 != row.sha256 or (remote and not may_leave(row, file.data)):
             return None
-        return data.decode("utf-8", "replace")
+        return file.data.decode("utf-8", "replace")
 
 
 def may_leave(row: Row, data: bytes) -> bool:
