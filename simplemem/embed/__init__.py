@@ -54,6 +54,10 @@ class Embedder(Protocol):
         """`deadline` is a `time.monotonic()`: nobody waits longer for an answer than until then."""
         ...
 
+    def close(self) -> None:
+        """Let go of connections; what is asked after it opens them anew."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

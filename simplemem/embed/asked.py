@@ -78,6 +78,9 @@ class Asked:
     ) -> list[bytes]:
         raise NotImplementedError
 
+    def close(self) -> None:
+        """Nothing is held, unless a provider says otherwise."""
+
     def _checked(self, rows: Any, count: int) -> list[bytes]:
         return int8_vectors(rows, count, self.dimension, self.name)
 

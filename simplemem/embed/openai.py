@@ -59,6 +59,9 @@ class OpenAI(Asked):
             read=lambda answer: self._checked(_in_order(answer, len(texts), self.name), len(texts)),
         )
 
+    def close(self) -> None:
+        self._remote.close()
+
 
 def _in_order(answer: Any, count: int, name: str) -> list[Any]:
     """The vectors in the order of the texts. Each says in `index` which text it belongs to, and some servers mix them."""

@@ -74,6 +74,9 @@ class WordLlama:
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002 - no wait is that short
         return self.documents([text])[0]
 
+    def close(self) -> None:
+        """The mapped weights go with the last who uses them."""
+
     def count_tokens(self, text: str) -> int:
         """How many tokens of this tokenizer a text is."""
         return len(self._tokenizer.encode(_clean(text), add_special_tokens=False).ids)

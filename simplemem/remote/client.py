@@ -6,6 +6,7 @@ import email.utils
 import json
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -83,6 +84,7 @@ class Remote:
                 self._client = httpx2.Client(
                     trust_env=not self.address.local, follow_redirects=False, headers={"User-Agent": "simplemem"}
                 )
+                weakref.finalize(self, self._client.close)  # for whoever lets go of it without closing
             return self._client
 
     def _attempt(self, path: str, body: bytes, payload: Mapping[str, Any], seconds: float) -> Any:

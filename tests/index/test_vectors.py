@@ -169,6 +169,9 @@ def test_another_embedder_never_meets_the_vectors_of_the_old_one(store: Enhanced
         def query(self, text: str, *, deadline: float | None = None) -> bytes:
             return bytes([1] * 8)
 
+        def close(self) -> None:
+            """Nothing is held."""
+
     fill.fill(store.vault, database, Narrower())
     assert {len(row[0]) for row in database.rows("SELECT vector FROM vectors")} == {8}
     embedder = embedder_named("wordllama")
