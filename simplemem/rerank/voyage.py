@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -80,6 +81,8 @@ def _client_package() -> Any:
             "the reranker voyage needs the package voyageai",
             hint="Install it: `pip install 'simplemem-vault[voyage]'`.",
         ) from error
+    # It logs what was sent (debug) and what a refusal says, which may repeat it (info).
+    logging.getLogger("voyage").setLevel(logging.WARNING)
     return voyageai
 
 
