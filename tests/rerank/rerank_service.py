@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from embedding_service import Answer, Asked, EmbeddingService
 
@@ -43,17 +44,17 @@ class RerankService(EmbeddingService):
 
     def answer(self, asked: Asked) -> tuple[int, Any]:
         """What a service in good health says: the best first, each with the number of its text."""
-        wanted = asked.json
-        if asked.path == "/v1/rerank" and "top_n" in wanted:
+        wanted, path = asked.json, urlsplit(asked.path).path  # a proxy is asked for whole addresses
+        if path == "/v1/rerank" and "top_n" in wanted:
             return 400, {"detail": "Argument 'top_n' is not supported by our API"}
-        if asked.path in ("/v1/rerank", "/v2/rerank"):
+        if path in ("/v1/rerank", "/v2/rerank"):
             if not isinstance(wanted.get("model"), str):
                 return 400, {"message": "invalid request: model is required"}
             rows = self._rows(wanted["query"], wanted["documents"], "relevance_score")
-            if asked.path == "/v1/rerank":
+            if path == "/v1/rerank":
                 return 200, {"object": "list", "data": rows, "model": wanted["model"], "usage": {"total_tokens": 9}}
             return 200, {"id": "07734bd2", "results": rows, "meta": {"api_version": {"version": "2"}}}
-        if asked.path == "/rerank":
+        if path == "/rerank":
             if "texts" not in wanted:
                 return 422, {"error": "missing field `texts`", "error_type": "validation"}
             return 200, self._rows(wanted["query"], wanted["texts"], "score")
