@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,7 +66,7 @@ def test_nothing_is_lost_scores_fall_and_stay_shares_and_only_scored_notes_move(
     after = reordered(before, known)
     assert sorted(found.note for found in after) == [found.note for found in before]
     assert all(0 <= found.score <= 1 for found in after)
-    assert all(one.score >= two.score for one, two in zip(after, after[1:], strict=False))
+    assert all(one.score >= two.score for one, two in pairwise(after))
     assert all(old.note == new.note for old, new in zip(before, after, strict=True) if old.note not in known)
     moved = [known[found.note] for found in after if isinstance(found, Reranked)]
     assert moved == sorted(moved, reverse=True)
