@@ -13,15 +13,24 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
 _NOT_FROM_A_VAULT = frozenset(
     {"vault", "db", "voyage_ai.api_key", "embed.model", "embed.url", "embed.api_key", "embed.download"}
+    | {"embed.max_tokens_unasked"}
 )
+_ADDS_UP = frozenset({"embed.private"})  # what one place keeps private, no other gives away
 _PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes sent anywhere
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """A list, or one text with commas, as an environment variable has it."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
 class _Section(BaseModel):
@@ -50,6 +59,14 @@ class EmbedSettings(_Section):
     document_prefix: str | None = None
     keep_alive: str = ""
     download: bool = False
+    private: tuple[str, ...] = ()
+    query_seconds: float = Field(default=2.0, gt=0, le=60)
+    max_tokens_unasked: int = Field(default=100_000, ge=0)
+
+    @field_validator("private", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return listed(value)
 
 
 class HistorySettings(_Section):
@@ -155,8 +172,12 @@ def _merged(
 
     def take(found: Mapping[str, Any], source: str) -> None:
         for key, value in found.items():
-            values[key] = value
-            sources[key] = source
+            if key in _ADDS_UP and key in values:
+                values[key] = [*listed(values[key]), *listed(value)]
+                sources[key] = f"{sources[key]}, {source}"
+            else:
+                values[key] = value
+                sources[key] = source
 
     user_file = user_config_path(env)
     take(_from_file(user_file), str(user_file))
@@ -310,6 +331,11 @@ EXAMPLE_CONFIG = """\
 # document_prefix = "passage: "   # ...before a passage; known models have theirs
 # keep_alive = ""              # how long ollama keeps the model loaded, for example 30m
 # download = false             # whether a local transformer may be fetched when it is not there
+# private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine, besides notes
+#                              # with `private: true` or the tag `private`; what several files say adds up
+# query_seconds = 2.0          # a search waits no longer for its vector; then it goes by words only
+# max_tokens_unasked = 100000  # a server sends no more than about this many tokens by itself; the rest waits for
+#                              # `simplemem index` (not in a vault's own file)
 
 [history]
 # keep_days = 30               # days that the text of an earlier version is sure to be kept...

@@ -66,6 +66,20 @@ def test_a_vault_cannot_say_where_to_read_or_write(tmp_path: Path, line: str) ->
         load_settings(vault=vault_file(tmp_path, line), env={"XDG_CONFIG_HOME": str(tmp_path)})
 
 
+@pytest.mark.parametrize(
+    "line",
+    ['provider = "http"', 'provider = "cross-encoder"', 'url = "http://elsewhere/rerank"', 'model = "m"',
+     'api_key = { path = "/etc/passwd" }', "candidates = 100", "seconds = 60", "download = true"],
+)  # fmt: skip
+def test_a_vault_cannot_have_its_notes_reranked_but_may_say_that_they_are_not(tmp_path: Path, line: str) -> None:
+    env = user_file(tmp_path, '[rerank]\nprovider = "http"\nurl = "http://localhost:8000/rerank"')
+    vault = vault_file(tmp_path, f"[rerank]\n{line}")
+    with pytest.raises(Invalid, match=r"rerank\..*, which a vault may not say of itself"):
+        load_settings(vault=vault, env=env)
+    (vault / ".simplemem" / "config.toml").write_text('[rerank]\nprovider = "none"')
+    assert load_settings(vault=vault, env=env).rerank.provider == "none"
+
+
 def test_broken_toml_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="not valid TOML"):
         load_settings(env=user_file(tmp_path, "limit = = 3"))
@@ -84,8 +98,9 @@ def test_the_example_shows_every_setting_with_its_default() -> None:
     for key in ("vault", "db", "max_memory_length"):
         shown.pop(key)
     shown["voyage_ai"].pop("api_key")
-    for key in ("api_key", "dimensions", "batch", "query_prefix", "document_prefix"):
+    for key in ("api_key", "dimensions", "batch", "query_prefix", "document_prefix", "private"):
         shown["embed"].pop(key)
+    shown["rerank"].pop("api_key")
     assert Settings.model_validate(shown) == Settings()
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.errors import Invalid, SimplememError
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
+from simplemem.index.vectors import QueryVector
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
-from simplemem.note.words import well_formed, without_stop_words
+from simplemem.note.words import well_formed
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.query import Query, read_query
@@ -26,7 +26,6 @@ from simplemem.store.names import path_meant
 from simplemem.store.reranking import Reranking
 
 MAX_LIMIT = 200
-_QUERY_SECONDS = 2.0  # that a search waits for a vector of its question
 NO_WORD = "The question has no word that could be looked for."
 
 
@@ -91,12 +90,14 @@ class Recall:
 
     def ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
-    ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
+    ) -> tuple[list[Ranked], dict[int, Row], QueryVector | None, str, list[int] | None]:
         vector, degraded = self.vector(query, mode) if query.words else (None, "")
         if mode == "semantic" and vector is None:
             mode = "text"
-            degraded = degraded or "Searched by words only: the setting embed.provider is none."
+            degraded = degraded or self._no_meaning()
         with self._index.snapshot():
+            if vector is not None and not self._index.holds_vectors_of(vector.embedder):
+                return self.ranked(query, narrow, limit, mode)  # another generation came into use in this moment
             ids = None if narrow.is_open() else self._index.ids(narrow)
             if not query.words:
                 newest, _ = self._index.page(narrow, "modified", limit, 0)
@@ -109,19 +110,15 @@ class Recall:
         kept.sort(key=lambda r: (-round(r.score, 6), rows[r.note].path))
         return kept[:limit], rows, vector, degraded, ids
 
-    def vector(self, query: Query, mode: Mode) -> tuple[bytes | None, str]:
-        if mode == "text":
-            return None, ""
-        embedder, why_not = self._step.embedder()
-        if embedder is None:
-            return None, why_not
-        if not self._index.holds_vectors_of(embedder):
-            return None, "Searched by words only: no vectors have been made yet."
-        asked = query.text if embedder.reads_sentences else without_stop_words(query.text)
-        try:
-            return embedder.query(asked, deadline=time.monotonic() + _QUERY_SECONDS), ""
-        except Unavailable as error:
-            return None, f"Searched by words only: {error.message}."
+    def vector(self, query: Query, mode: Mode) -> tuple[QueryVector | None, str]:
+        """The question as a vector, and what lessens the search for its meaning."""
+        return (None, "") if mode == "text" else self._step.embedding.question(query.text)
+
+    def _no_meaning(self) -> str:
+        why = (
+            "the setting embed.provider is none" if self._settings.embed.provider == "none" else "there are no vectors"
+        )
+        return f"Searched by words only: {why}."
 
     def _hits(
         self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool

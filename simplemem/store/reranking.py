@@ -15,8 +15,7 @@ from typing import Any
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.notes import Row
-from simplemem.note.note import read_note
-from simplemem.note.private import private_reason
+from simplemem.note.private import private_by_rule
 from simplemem.rerank import Reranker, reranker_named
 from simplemem.search.excerpt import passage_around
 from simplemem.search.query import Query
@@ -36,6 +35,7 @@ class Reranking:
         self._step = step
         self._index = step.index
         self._settings = step.settings.rerank
+        self._rules = step.settings.embed.private
         self._guard = threading.Lock()
         self._loader: threading.Thread | None = None
         self._reranker: Reranker | None = None
@@ -148,14 +148,15 @@ class Reranking:
             file = self._step.vault.read(row.path)
         except SimplememError:
             return None
-        if file.sha256 != row.sha256 or (remote and not may_leave(row, file.data)):
+        if file.sha256 != row.sha256 or (remote and not may_leave(row, self._rules)):
             return None
         return file.data.decode("utf-8", "replace")
 
 
-def may_leave(row: Row, data: bytes) -> bool:
-    """Whether a note's text may be sent to another machine."""
-    return private_reason(row.path, read_note(data), ()) is None
+def may_leave(row: Row, rules: Sequence[str]) -> bool:
+    """Whether a note's text may be sent to another machine: not if it says so itself, nor if a rule does that is newer
+    than the index."""
+    return row.private is None and not private_by_rule(row.path, rules)
 
 
 def reranker_of(settings: Settings) -> Reranker | None:

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from simplemem.config import Settings, find_vault, load_settings
-from simplemem.index.sync import Progress, Sync, SyncReport
+from simplemem.index.estimate import Estimate
+from simplemem.index.sync import Progress, SyncReport
 from simplemem.memory import (
     Backlink,
     Deleted,
@@ -90,11 +91,22 @@ class EnhancedStore:
     # -- in step with the disk
 
     def sync(
-        self, *, progress: Progress | None = None, embed: bool = True, rebuild: bool = False, believe: bool = False
+        self,
+        *,
+        progress: Progress | None = None,
+        embed: bool = True,
+        rebuild: bool = False,
+        believe: bool = False,
+        begin: bool = True,
     ) -> SyncReport:
         """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
-        and swaps it in; `believe` accepts that many notes are gone at once."""
-        return self.step.sync(progress, embed=embed, rebuild=rebuild, believe=believe)
+        and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
+        embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
+        return self.step.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
+
+    def estimate(self, *, rebuild: bool = False) -> Estimate:
+        """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
+        return self.step.healing(lambda: self.step.embedding.estimate(anew=rebuild))
 
     def start(self, *, embed: bool = True) -> None:
         """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
@@ -165,7 +177,6 @@ class EnhancedStore:
     ) -> tuple[Backlink, ...]:
         """Memories that lead to this one, by a link or by meaning."""
         path = path_meant(self.step, name)
-        self.step.embedder()
         return self.step.healing(lambda: self._backlinks.find(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
@@ -255,6 +266,7 @@ class EnhancedStore:
         step = self.step
         counted = step.healing(step.index.counts)
         database = step.index.database
+        embedding = step.healing(step.embedding.facts)
         unread = step.conventions.unread_filters().items()
         reranker, wrong = self._recall.reranker()
         return {
@@ -262,7 +274,9 @@ class EnhancedStore:
             **counted,
             "skipped": [{"path": path, "why": why} for path, why in step.not_indexed()],
             "state": self.state().as_dict(),
-            "embedder": database.meta("embedder") or self.settings.embed.provider,
+            "pending_vectors": embedding["waiting"],
+            "embedder": embedding["in_use"],
+            "embedding": embedding,
             "reranker": reranker,
             "index_path": str(step.index.path),
             "index_bytes": sum(p.stat().st_size for p in step.index.path.parent.glob(f"{step.index.path.name}*")),
@@ -285,8 +299,8 @@ class EnhancedStore:
         step = self.step
         rebuilt = step.index.build_beside()
         try:
-            fresh = Sync(step.vault, rebuilt, step.hidden_reason, self.settings.max_note_bytes)
-            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedder()[0], progress))
+            fresh = step.sync_of(rebuilt)
+            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedding, progress))
         finally:
             rebuilt.close()
             for suffix in ("", "-wal", "-shm"):
