@@ -57,6 +57,14 @@ class Embedding:
         self.answers_again: Callable[[], None] = lambda: None  # whom to tell when it does
         self.too_much: Estimate | None = None  # what would have to be sent, and is not without being asked for
 
+    def close(self) -> None:
+        """Let go of every connection."""
+        with self._guard:
+            for embedder in self._loaded.values():
+                if embedder is not None:
+                    embedder.close()
+            self._loaded.clear()
+
     # -- which embedder
 
     @property

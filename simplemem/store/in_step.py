@@ -79,8 +79,7 @@ class InStep:
         if self._keeper is not None:
             self._keeper.stop()
             self._keeper = None
-        if self._embedder is not None:
-            self._embedder.close()
+        self.embedding.close()
         self.index.close()
         self.vault.close()
 
