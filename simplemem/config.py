@@ -48,7 +48,7 @@ class SearchSettings(_Section):
 class EmbedSettings(_Section):
     """What makes vectors. `none` searches by words alone; what is empty, the provider knows best."""
 
-    provider: Literal["wordllama", "openai", "none"] = "wordllama"
+    provider: Literal["wordllama", "voyage", "openai", "ollama", "transformer", "none"] = "wordllama"
     model: str = ""
     url: str = ""
     api_key: SecretStr | dict[str, str] | None = None

@@ -13,7 +13,7 @@ from typing import Protocol
 from simplemem.errors import Invalid
 from simplemem.remote.keys import Secret
 
-PROVIDERS = ("wordllama", "openai", "none")
+PROVIDERS = ("wordllama", "voyage", "openai", "ollama", "transformer", "none")
 
 
 class Embedder(Protocol):
@@ -88,4 +88,16 @@ def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
         from simplemem.embed.openai import openai
 
         return openai(chosen)
+    if name == "voyage":
+        from simplemem.embed.voyage import voyage
+
+        return voyage(chosen)
+    if name == "ollama":
+        from simplemem.embed.ollama import ollama
+
+        return ollama(chosen)
+    if name == "transformer":
+        from simplemem.embed.transformer import transformer
+
+        return transformer(chosen)
     raise Invalid(f"there is no embedder called {name!r}", hint=f"Known are: {', '.join(PROVIDERS)}.")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from simplemem.embed.checked import int8_vectors
 from simplemem.embed.prefixes import Prefixes
+from simplemem.errors import Unavailable
 
 Purpose = Literal["document", "query"]
 _QUESTIONS_KEPT = 100
@@ -88,3 +89,16 @@ class Asked:
 def _batches(texts: Iterator[str], size: int) -> Iterator[list[str]]:
     while some := list(islice(texts, size)):
         yield some
+
+
+def in_order(answer: Any, count: int, name: str) -> list[Any]:
+    """The vectors in the order of the texts. Each says in `index` which text it belongs to, and some servers mix them."""
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
+        raise Unavailable(f"{name} gave an answer without vectors", hint="embed.url must end where /embeddings begins.")
+    indexes = [row.get("index") for row in data]
+    if len(data) == count and any(index is not None for index in indexes):
+        if sorted(index for index in indexes if isinstance(index, int)) != list(range(count)):
+            raise Unavailable(f"{name} does not say which vector belongs to which text")
+        data = sorted(data, key=lambda row: int(row["index"]))
+    return [row.get("embedding") for row in data]

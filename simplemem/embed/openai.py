@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from simplemem.embed import Choice
-from simplemem.embed.asked import Asked, Purpose, name_of_space
+from simplemem.embed.asked import Asked, Purpose, in_order, name_of_space
 from simplemem.embed.prefixes import Prefixes, prefixes_of
-from simplemem.errors import Invalid, Unavailable
+from simplemem.errors import Invalid
 from simplemem.remote.address import address_of
 from simplemem.remote.client import Remote
 from simplemem.remote.keys import Key
@@ -56,21 +56,8 @@ class OpenAI(Asked):
             {**self._request, "input": texts},
             deadline=deadline,
             stopped=stopped,
-            read=lambda answer: self._checked(_in_order(answer, len(texts), self.name), len(texts)),
+            read=lambda answer: self._checked(in_order(answer, len(texts), self.name), len(texts)),
         )
 
     def close(self) -> None:
         self._remote.close()
-
-
-def _in_order(answer: Any, count: int, name: str) -> list[Any]:
-    """The vectors in the order of the texts. Each says in `index` which text it belongs to, and some servers mix them."""
-    data = answer.get("data") if isinstance(answer, dict) else None
-    if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
-        raise Unavailable(f"{name} gave an answer without vectors", hint="embed.url must end where /embeddings begins.")
-    indexes = [row.get("index") for row in data]
-    if len(data) == count and any(index is not None for index in indexes):
-        if sorted(index for index in indexes if isinstance(index, int)) != list(range(count)):
-            raise Unavailable(f"{name} does not say which vector belongs to which text")
-        data = sorted(data, key=lambda row: int(row["index"]))
-    return [row.get("embedding") for row in data]

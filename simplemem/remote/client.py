@@ -139,7 +139,7 @@ class Remote:
         spoken = f"{status}, {sentence}" if sentence else str(status)
         if status in _MAY_PASS or status >= 500:
             hint = self._hint("limit") if status == 429 else ""
-            raise Passing(spoken, hint=hint, retry_after=_retry_after(headers), status=status)
+            raise Passing(spoken, hint=hint, retry_after=retry_after(headers), status=status)
         if status in _ABOUT_THE_REQUEST:
             raise Refused(f"{self.name} refused the request: {spoken}", hint=self._hint("model"), status=status)
         if status in (401, 403):
@@ -160,7 +160,7 @@ class Remote:
         }[about]
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds, or a date; None when the header is missing or makes no sense."""
     value = headers.get("retry-after", "").strip()
     if not value:

@@ -7,6 +7,7 @@ not resolved, or an answer that comes a byte a minute, costs a search no more th
 from __future__ import annotations
 
 import logging
+import queue
 import random
 import threading
 import time
@@ -20,6 +21,7 @@ from simplemem.remote.failures import Passing, Refused
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1  # how soon a wish to stop is heard
+_IDLE_SECONDS = 30.0
 _LONGEST_WAIT = 60.0  # between two attempts; a service that wants more is asked again by a later call
 
 
@@ -47,6 +49,7 @@ class Patience:
         self._first_wait = first_wait
         self._calm = calm or Breaker()
         self._hurried = hurried or Breaker()
+        self._workers = _Workers()
         self._last = ""
 
     def call(
@@ -97,7 +100,9 @@ class Patience:
             if left <= 0:
                 raise self._failure(Passing("no answer within the time there was for it"))
             try:
-                return _Attempt(attempt, min(self.timeout, left)).answer(stopped)
+                made = _Attempt(attempt, min(self.timeout, left))
+                self._workers.make(made)
+                return made.answer(stopped)
             except Passing as failure:
                 wait = self._wait(count, failure)
                 if count == attempts or wait > _LONGEST_WAIT or wait >= _seconds_left(deadline):
@@ -127,7 +132,7 @@ class _Stopped(Exception):
 
 
 class _Attempt(Generic[T]):
-    """One attempt, in a thread that can be left behind. It ends by itself when its own time is over."""
+    """One attempt, made by a worker that can be left behind. It ends by itself when its own time is over."""
 
     def __init__(self, ask: Callable[[float], T], seconds: float) -> None:
         self._ask = ask
@@ -137,8 +142,8 @@ class _Attempt(Generic[T]):
         self._error: BaseException | None = None
 
     def answer(self, stopped: Callable[[], bool]) -> T:
+        """The answer, waited for until its time is over or it is not wanted any more."""
         ends = time.monotonic() + self._seconds
-        threading.Thread(target=self._run, name="simplemem-remote", daemon=True).start()
         while not self._done.wait(min(_LOOK_SECONDS, max(0.001, ends - time.monotonic()))):
             if stopped():
                 raise _Stopped
@@ -148,13 +153,46 @@ class _Attempt(Generic[T]):
             raise self._error
         return self._answer[0]
 
-    def _run(self) -> None:
+    def run(self) -> None:
         try:
             self._answer.append(self._ask(self._seconds))
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that asked
             self._error = error
-        finally:
-            self._done.set()
+
+    def done(self) -> None:
+        self._done.set()
+
+
+class _Workers:
+    """Threads that make attempts, one after the other: clients keep their connections by thread. An idle one ends soon."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[queue.SimpleQueue[_Attempt[Any]]] = []
+
+    def make(self, attempt: _Attempt[Any]) -> None:
+        with self._lock:
+            jobs = self._idle.pop() if self._idle else None
+        if jobs is None:
+            jobs = queue.SimpleQueue()
+            threading.Thread(target=self._work, args=(jobs,), name="simplemem-remote", daemon=True).start()
+        jobs.put(attempt)
+
+    def _work(self, jobs: queue.SimpleQueue[_Attempt[Any]]) -> None:
+        while True:
+            try:
+                attempt = jobs.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                with self._lock:
+                    if jobs in self._idle:
+                        self._idle.remove(jobs)
+                        return
+                continue  # taken at this moment: the attempt is on its way
+            attempt.run()
+            with self._lock:
+                self._idle.append(jobs)
+            attempt.done()
+            del attempt  # an idle thread holds on to no request
 
 
 def _seconds_left(deadline: float | None) -> float:
