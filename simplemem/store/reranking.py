@@ -72,11 +72,11 @@ class Reranking:
         return reordered(ranked, dict(zip(texts, scores, strict=True))), ""
 
     def told(self, ranked: Sequence[Ranked]) -> dict[str, Any]:
-        """What an explanation says of the reranker; nothing when there is none."""
-        if self._reranker is None:
+        """What an explanation says of the reranker; nothing when the order is not its work."""
+        if self._reranker is None or not any(isinstance(found, Reranked) for found in ranked):
             return {}
-        scored = sum(isinstance(found, Reranked) for found in ranked)
-        return {"reranker": {"name": self._reranker.name, "remote": self._reranker.remote, "scored": scored}}
+        about = {"name": self._reranker.name, "remote": self._reranker.remote, "candidates": self._settings.candidates}
+        return {"reranker": about}
 
     def name(self) -> tuple[str, str]:
         """What `stats` says: the reranker, and what is wrong with it. It is not asked anything."""

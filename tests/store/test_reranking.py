@@ -112,7 +112,7 @@ def test_why_shows_the_rerankers_score_and_the_rank_before(vault: Path, service:
     why = dict(found.hits[0].why or {})
     assert (why["reranker"], why["rank_before"]) == (0.9, 3)
     assert "words" in why
-    assert (found.explain or {})["reranker"] == {"name": f"m at {service.host}", "remote": False, "scored": 5}
+    assert (found.explain or {})["reranker"] == {"name": f"m at {service.host}", "remote": False, "candidates": 20}
 
 
 def test_who_wants_the_plain_order_gets_it_and_nothing_is_asked(
