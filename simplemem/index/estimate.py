@@ -25,8 +25,10 @@ def nothing_made_before(_: Sequence[bytes]) -> Collection[bytes]:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What an embedder has still to be given: texts of so many notes, each once, and about so many tokens. `kept` texts
-    need not be sent, because their vectors were made before."""
+    need not be, because their vectors were made before. To a `remote` one they are sent over the network."""
 
+    embedder: str
+    remote: bool
     notes: int
     texts: int
     tokens: int
@@ -63,4 +65,4 @@ def estimate(
             characters.pop(hash_, None)
     tokens = sum(size * width[note] / _BYTES_PER_TOKEN + _TOKENS_OF_A_HEADING for note, size in characters.values())
     notes = len({note for note, _ in characters.values()})
-    return Estimate(notes, len(characters), round(tokens), len(hashes) - len(characters))
+    return Estimate(embedder, remote, notes, len(characters), round(tokens), len(hashes) - len(characters))

@@ -93,6 +93,7 @@ class _Fill:
     cache: Cache | None
     passed: set[int] = field(default_factory=set)
     took_any: bool = False  # whether the embedder has taken a text yet
+    lost: bool = False  # whether another process makes vectors of another embedder now
 
     def run(self, progress: Progress | None) -> int:
         done, total = 0, -1
@@ -100,7 +101,7 @@ class _Fill:
             with self.database.reading() as db:
                 found = generations.generation_of(db, self.embedder.name)
                 if found is None:
-                    break  # another process makes vectors of another embedder now
+                    break
                 total = vectors.count_missing(db, found.shelf) if total < 0 else total
                 waiting = vectors.missing(db, _NOTES_AT_ONCE + len(self.passed), found.shelf)
             waiting = [row for row in waiting if row[0] not in self.passed][:_NOTES_AT_ONCE]
@@ -108,6 +109,8 @@ class _Fill:
                 break
             for batch in self._batches(waiting, found):
                 done += self._embed(batch)
+                if self.lost:
+                    return done
                 self.passed |= {texts.note for texts in batch}
                 if progress is not None:
                     progress("vectors", min(len(self.passed), total), max(total, len(self.passed)))
@@ -156,6 +159,7 @@ class _Fill:
         with self.database.writing() as db:
             found = generations.generation_of(db, self.embedder.name)
             if found is None:
+                self.lost = True
                 return 0
             self._must_fit(found, made)
             if made and not found.dimension:

@@ -71,6 +71,12 @@ class Embedding:
     def provider(self) -> str:
         return self._settings.embed.provider
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether texts leave this machine."""
+        called = self._called_for()
+        return called is not None and called[1]
+
     def _called_for(self) -> tuple[str, bool] | None:
         """The name of the embedder that the settings ask for, and whether it is remote. Loads no model."""
         if self.provider == "wordllama":
@@ -279,7 +285,9 @@ class Embedding:
     def estimate(self, *, anew: bool = False) -> Estimate:
         """What the embedder would have to be given. `anew` counts every note."""
         embedder, _ = self.wanted()
-        return self._index.estimate(embedder, anew=anew) if embedder is not None else Estimate(0, 0, 0, 0)
+        return (
+            self._index.estimate(embedder, anew=anew) if embedder is not None else Estimate("none", False, 0, 0, 0, 0)
+        )
 
     # -- telling
 
@@ -301,8 +309,7 @@ class Embedding:
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""
-        called = self._called_for()
-        return self._index.private_count() if called is not None and called[1] else 0
+        return self._index.private_count() if self.is_remote else 0
 
     def facts(self) -> dict[str, Any]:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
@@ -313,7 +320,7 @@ class Embedding:
             "wanted": wanted.name if wanted is not None else "none",
             "in_use": now.embedder if now is not None else "none",
             "dimension": now.dimension if now is not None else 0,
-            "remote": bool(wanted is not None and wanted.remote),
+            "remote": self.is_remote,
             "notes_with_vectors": self._index.progress(now)[0] if now is not None else 0,
             "waiting": self.pending(),
             "private": self.kept_private(),

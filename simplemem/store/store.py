@@ -104,6 +104,11 @@ class EnhancedStore:
         embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
         return self.step.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
 
+    @property
+    def embeds_remotely(self) -> bool:
+        """Whether the embedder that is set is not on this machine, so that texts of notes are sent to it."""
+        return self.step.embedding.is_remote
+
     def estimate(self, *, rebuild: bool = False) -> Estimate:
         """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
         return self.step.healing(lambda: self.step.embedding.estimate(anew=rebuild))
