@@ -195,7 +195,7 @@ def _merged(
                 f"{vault_file} sets embed.provider = {found['embed.provider']!r}, which a vault may not say of itself",
                 hint=f"Set it in {user_file}, in the environment or as a flag: it may send notes to another machine.",
             )
-        reranking = {key for key in found if key.startswith("rerank.")}
+        reranking = {key for key in found if key.startswith("rerank.") or key == "voyage_ai.rerank_model"}
         if found.get("rerank.provider") == "none":
             reranking.discard("rerank.provider")
         if reranking:
