@@ -17,8 +17,12 @@ class Reranked(Ranked):
     reranker: float  # as the provider gave it
     rank_before: int
 
-    def why(self) -> dict[str, Any]:
-        return Ranked.why(self) | {"reranker": round(self.reranker, 4), "rank_before": self.rank_before}
+
+def by_reranker(found: Ranked) -> dict[str, Any]:
+    """What the reranker has to do with a note's rank; nothing where it had no say."""
+    if not isinstance(found, Reranked):
+        return {}
+    return {"reranker": round(found.reranker, 4), "rank_before": found.rank_before}
 
 
 def reordered(ranked: Sequence[Ranked], scores: Mapping[int, float]) -> list[Ranked]:

@@ -21,6 +21,7 @@ from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank
+from simplemem.search.reorder import by_reranker
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.reranking import Reranking
@@ -151,7 +152,7 @@ class Recall:
                     created=row.created or None,
                     modified=row.modified,
                     sha256=row.sha256,
-                    why=found.why() if explain else None,
+                    why=found.why() | by_reranker(found) if explain else None,
                 )
             )
         return tuple(hits)

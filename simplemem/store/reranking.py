@@ -66,8 +66,11 @@ class Reranking:
             scores = reranker.scores(query.text, list(texts.values()), time.monotonic() + self._settings.seconds)
         except SimplememError as error:
             said = error.message.removeprefix(f"{reranker.name} does not answer: ").removeprefix(f"{reranker.name} ")
-            self._last_failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
-            return list(ranked), self._last_failure
+            failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
+            if not self._last_failure:  # the first of several; each answer tells of its own
+                _LOG.warning("%s %s", failure, error.hint)
+            self._last_failure = failure
+            return list(ranked), failure
         self._last_failure = ""
         return reordered(ranked, dict(zip(texts, scores, strict=True))), ""
 

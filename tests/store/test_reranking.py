@@ -173,6 +173,16 @@ def test_the_order_of_words_stands_and_the_answer_says_so(
     assert plain.degraded == ""
 
 
+def test_a_log_hears_of_the_first_failure_and_not_of_every_one(
+    vault: Path, service: RerankService, notes: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.always = WRONG["NaN"]
+    with opened(vault, service) as store:
+        for _ in range(5):
+            store.search(QUERY)
+    assert caplog.text.count("The reranker") == 1
+
+
 def test_one_too_slow_is_left_out(vault: Path, service: RerankService, notes: None) -> None:
     answered: list[bool] = []
 
@@ -249,6 +259,23 @@ def test_a_private_note_is_never_sent_and_keeps_its_place(
     assert len(service.sent()) == 10
     assert b"secret" not in service.received
     assert b"diary" not in service.received
+
+
+def test_a_folder_that_a_rule_keeps_private_is_never_sent_even_before_the_index_knows_the_rule(
+    vault: Path, service: RerankService, notes: None, write: Write, far_away: str
+) -> None:
+    write("journal/monday.md", "The harbour crane, worth 0.99, is my secret.")
+    opened(vault, service).close()
+    rule = Settings.model_validate({
+        "embed": {"provider": "none", "private": ["journal/"]},
+        "rerank": {"provider": "http", "url": far_away, "model": "m", "seconds": 20},
+    })  # fmt: skip
+    with EnhancedStore(vault, rule) as store:
+        assert "journal/monday" in names(store.search(QUERY, limit=10))
+        store.sync()
+        assert "journal/monday" in names(store.search(QUERY, limit=10))
+    assert len(service.sent()) == 10
+    assert b"secret" not in service.received
 
 
 def test_on_this_machine_a_private_note_is_scored_like_any_other(
