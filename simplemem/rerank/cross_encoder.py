@@ -23,9 +23,8 @@ class CrossEncoderReranker:
     remote = False
 
     def __init__(self, model: str, *, download: bool) -> None:
-        model = model.strip() or DEFAULT_MODEL
-        self.name = model if model.startswith("cross-encoder/") else f"cross-encoder/{Path(model).name}"
-        self._model = _loaded(model, download=download)
+        self.name = called(model)
+        self._model = _loaded(model.strip() or DEFAULT_MODEL, download=download)
         self._lock = threading.Lock()
         self._breaker = Breaker()
 
@@ -66,6 +65,12 @@ class CrossEncoderReranker:
 
     def close(self) -> None:
         pass
+
+
+def called(model: str) -> str:
+    """The name of the reranker with this model, which need not be loaded for it."""
+    chosen = model.strip() or DEFAULT_MODEL
+    return chosen if chosen.startswith("cross-encoder/") else f"cross-encoder/{Path(chosen).name}"
 
 
 def _loaded(model: str, *, download: bool) -> Any:

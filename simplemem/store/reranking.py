@@ -86,7 +86,9 @@ class Reranking:
         if not self.wanted:
             return "none", ""
         if self._settings.provider == "cross-encoder" and self._reranker is None:
-            return f"cross-encoder {self._settings.model}".strip(), ""  # loading it takes seconds
+            from simplemem.rerank.cross_encoder import called
+
+            return called(self._settings.model), self._missing  # loading it takes seconds
         reranker, why_not = self._loaded()
         return (reranker.name if reranker is not None else self._settings.provider), why_not or self._last_failure
 

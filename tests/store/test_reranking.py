@@ -223,6 +223,18 @@ def test_one_that_cannot_be_made_is_told_of_with_what_is_wrong(vault: Path, note
     assert any("rerank.url" in warning for warning in warnings)
 
 
+def test_stats_name_a_cross_encoder_without_loading_it(vault: Path, notes: None) -> None:
+    program = (
+        "import sys; from pathlib import Path; from simplemem.config import Settings\n"
+        "from simplemem.store import EnhancedStore\n"
+        "chosen = Settings.model_validate({'rerank': {'provider': 'cross-encoder', 'model': '/models/tiny'}})\n"
+        "with EnhancedStore(Path(sys.argv[1]), chosen) as store: print(store.stats()['reranker'])\n"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(vault)], capture_output=True, text=True, check=True)
+    assert done.stdout == "cross-encoder/tiny\nFalse False\n"
+
+
 # -- private notes
 
 
