@@ -57,6 +57,7 @@ class EmbedSettings(_Section):
     timeout_seconds: float = Field(default=60.0, gt=0, le=3600)
     query_prefix: str | None = None
     document_prefix: str | None = None
+    cache_mb: int = Field(default=512, ge=0)
     keep_alive: str = ""
     download: bool = False
     private: tuple[str, ...] = ()
@@ -329,6 +330,7 @@ EXAMPLE_CONFIG = """\
 # timeout_seconds = 60.0       # for one request
 # query_prefix = "query: "     # what goes before a question and...
 # document_prefix = "passage: "   # ...before a passage; known models have theirs
+# cache_mb = 512               # megabytes of vectors that are kept beside the index, so that none is paid for twice
 # keep_alive = ""              # how long ollama keeps the model loaded, for example 30m
 # download = false             # whether a local transformer may be fetched when it is not there
 # private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine, besides notes

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from simplemem.embed import Embedder
 from simplemem.errors import SimplememError, Unavailable
@@ -25,14 +24,6 @@ from simplemem.remote.failures import Refused
 from simplemem.vault.vault import Vault
 
 _NOTES_AT_ONCE = 500
-
-
-class Cache(Protocol):
-    """Vectors that were made before, by the embedder's name and the hash of the text (`hash_of`)."""
-
-    def get(self, name: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]: ...
-
-    def put(self, name: str, vectors: Mapping[bytes, bytes]) -> None: ...
 
 
 def adopt(database: Database, embedder: Embedder) -> None:
@@ -60,7 +51,6 @@ def fill(
     ready: Waiting | None = None,
     *,
     private: Sequence[str] = (),
-    cache: Cache | None = None,
 ) -> int:
     """Embed what is missing and return how many notes got their vectors; put the generation in use when it is complete.
 
@@ -68,7 +58,7 @@ def fill(
     fails ends it with `Unavailable`; what was made until then is kept.
     """
     adopt(database, embedder)
-    return _Fill(vault, database, embedder, stopped, None if embedder.remote else ready, private, cache).run(progress)
+    return _Fill(vault, database, embedder, stopped, None if embedder.remote else ready, private).run(progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +80,6 @@ class _Fill:
     stopped: Callable[[], bool]
     ready: Waiting | None
     private: Sequence[str]
-    cache: Cache | None
     passed: set[int] = field(default_factory=set)
     took_any: bool = False  # whether the embedder has taken a text yet
     lost: bool = False  # whether another process makes vectors of another embedder now
@@ -155,7 +144,7 @@ class _Fill:
         """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
         meanwhile is left for later."""
         distinct = list(dict.fromkeys(words for texts in batch if texts.sha256 for _, words in texts.rows))
-        made, refused = self._made(distinct)
+        made, refused = self._asked(distinct)
         with self.database.writing() as db:
             found = generations.generation_of(db, self.embedder.name)
             if found is None:
@@ -180,19 +169,6 @@ class _Fill:
                 "it is not the model it was",
                 hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
             )
-
-    def _made(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
-        """The vectors of some texts, from the cache where it has them, and what was said of those that were refused."""
-        if self.cache is None:
-            return self._asked(texts)
-        name = self.embedder.name
-        hashes = {words: hash_of(words) for words in texts}
-        known = self.cache.get(name, list(hashes.values()))
-        fresh, refused = self._asked([words for words in texts if hashes[words] not in known])
-        if fresh:
-            self.cache.put(name, {hashes[words]: vector for words, vector in fresh.items()})
-        made = {words: known[hash_] for words, hash_ in hashes.items() if hash_ in known}
-        return made | fresh, refused
 
     def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
         """Ask the embedder. When it refuses a batch, the halves are asked until the text is found that it refuses."""

@@ -16,11 +16,12 @@ from typing import Any
 
 from simplemem.config import Settings
 from simplemem.embed import Embedder, embedder_named
+from simplemem.embed.cache import Cached
 from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import fill
 from simplemem.index.database import Database
-from simplemem.index.estimate import Estimate
+from simplemem.index.estimate import Estimate, nothing_made_before
 from simplemem.index.generations import NOW, Generation
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress
@@ -89,7 +90,7 @@ class Embedding:
         with self._guard:
             if "" not in self._loaded:
                 try:
-                    self._loaded[""] = embedder_of(self._settings)
+                    self._loaded[""] = embedder_of(self._settings, self._index.path)
                 except SimplememError as error:
                     self._loaded[""] = None
                     self._missing = f"Searching by words only: {error.message}."
@@ -285,9 +286,10 @@ class Embedding:
     def estimate(self, *, anew: bool = False) -> Estimate:
         """What the embedder would have to be given. `anew` counts every note."""
         embedder, _ = self.wanted()
-        return (
-            self._index.estimate(embedder, anew=anew) if embedder is not None else Estimate("none", False, 0, 0, 0, 0)
-        )
+        if embedder is None:
+            return Estimate("none", False, 0, 0, 0, 0)
+        known = embedder.known if isinstance(embedder, Cached) else nothing_made_before
+        return self._index.estimate(embedder, anew=anew, known=known)
 
     # -- telling
 
