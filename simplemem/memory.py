@@ -156,7 +156,8 @@ class Hit(Value):
 
 @dataclass(frozen=True, slots=True)
 class Found(Value):
-    """The answer to a search. `degraded` says in a sentence what was missing, and is empty when nothing was."""
+    """The answer to a search. `degraded` says in a sentence what was missing, and is empty when nothing was; `why`
+    accounts for a note that was asked for by name."""
 
     query: str
     mode: str
@@ -164,6 +165,7 @@ class Found(Value):
     index: IndexState
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
+    why: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

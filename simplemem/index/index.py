@@ -190,6 +190,10 @@ class Index:
         with self.database.reading() as db:
             return counts.counts(db)
 
+    def hidden_counts(self) -> dict[str, int]:
+        with self.database.reading() as db:
+            return counts.hidden_notes(db)
+
     def note_count(self) -> int:
         return int(self.database.value("SELECT count(*) FROM notes"))
 

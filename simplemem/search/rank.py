@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from simplemem.index.legs import Match
 from simplemem.index.vectors import Nearness
@@ -22,6 +22,12 @@ MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 _NOTES, _BLOCKS, _NEAREST = 300, 1500, 200  # so many rows of a leg are looked at
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
+
+PARTS = {  # what a score is made of, for `explain`
+    "words": f"BM25 of the whole note, and {_BLOCK_WEIGHT} of its best block",
+    "phrases": "BM25 of neighbouring words of the question",
+    "meaning": "the mean cosine of the best passage and the best block",
+}
 
 
 class Legs(Protocol):
@@ -52,22 +58,6 @@ class Ranked:
         best = self.matches.get("block")
         return best.place if best is not None else 0
 
-    def why(self) -> dict[str, Any]:
-        """The numbers behind the score."""
-        told: dict[str, Any] = {
-            "words": round(self.words, 4),
-            "phrases": round(self.phrases, 4),
-            "meaning": round(self.meaning, 4),
-        }
-        if self.matches:
-            told["bm25"] = {name: round(match.score, 4) for name, match in self.matches.items()}
-        if self.nearness is not None:
-            told["cosine"] = {
-                "passage": round(self.nearness.passage, 4),
-                "block": round(self.nearness.block, 4),
-            }
-        return told
-
 
 def rank(
     legs: Legs,
@@ -86,8 +76,7 @@ def rank(
         words = {note: _score(found) for note, found in matches.items()}
         phrases = {note: found["phrase"].score for note, found in matches.items() if "phrase" in found}
     near = legs.nearest(vector, ids, _NEAREST, words.keys()) if vector is not None and mode != "text" else {}
-    share = {"hybrid": lexical_weight if near else 1.0, "text": 1.0, "semantic": 0.0}[mode]
-    of_phrases = _PHRASES if phrases else 0.0
+    weigh = weights(mode, lexical_weight, meaning=bool(near), phrases=bool(phrases))
     best_words, best_phrases = max(words.values(), default=0.0) or 1.0, max(phrases.values(), default=0.0) or 1.0
     best_near = max((nearness.score for nearness in near.values()), default=0.0) or 1.0
     ranked = []
@@ -95,11 +84,18 @@ def rank(
         nearness = near.get(note)
         by_words, by_phrases = words.get(note, 0.0) / best_words, phrases.get(note, 0.0) / best_phrases
         by_meaning = nearness.score / best_near if nearness is not None else 0.0
-        score = (1 - of_phrases) * (share * by_words + (1 - share) * by_meaning) + of_phrases * by_phrases
+        score = weigh["words"] * by_words + weigh["phrases"] * by_phrases + weigh["meaning"] * by_meaning
         if score > 0:
             ranked.append(Ranked(note, score, by_words, by_phrases, by_meaning, matches.get(note, {}), nearness))
     ranked.sort(key=lambda row: (-round(row.score, 6), row.note))
     return ranked
+
+
+def weights(mode: Mode, lexical_weight: float, *, meaning: bool, phrases: bool) -> dict[str, float]:
+    """What each part counts in a score: of meaning and of phrases, whether any note had them."""
+    share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
+    of_phrases = _PHRASES if phrases else 0.0
+    return {"words": (1 - of_phrases) * share, "phrases": of_phrases, "meaning": (1 - of_phrases) * (1 - share)}
 
 
 def _matches(legs: Legs, query: Query, ids: Sequence[int] | None) -> dict[int, dict[str, Match]]:

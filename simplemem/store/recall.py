@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -20,8 +20,10 @@ from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank
+from simplemem.store.explaining import Asked, Explaining
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.why import why_note
 
 MAX_LIMIT = 200
 NO_WORD = "The question has no word that could be looked for."
@@ -38,25 +40,30 @@ class Recall:
 
     # -- search
 
-    def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool) -> Found:
-        """Ranked hits. Without words, the newest of what the filter leaves."""
+    def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool, why: str = "") -> Found:
+        """Ranked hits. Without words, the newest of what the filter leaves. `why` names a note to account for."""
         limit = within(limit, 1, MAX_LIMIT, "limit")
         chosen = _mode(mode)
         query = read_query(text)
         narrow = self.narrow(filter_, query)
         if query.asks_nothing():
-            return Found(text, chosen, (), self._step.state(), None, NO_WORD)
+            nothing = Explaining(self._step, Asked(query, narrow, chosen, limit, None, (), NO_WORD))
+            told = nothing.search() if explain else None
+            of_note = why_note(self._step, nothing, why, ()) if why else None
+            return Found(text, chosen, (), self._step.state(), told, NO_WORD, of_note)
         relaxed = self.relaxed(narrow)
         for _ in range(2):
-            ranked, rows, vector, degraded, ids = self.ranked(query, relaxed, limit, chosen)
+            ranked, rows, vector, degraded, every = self.ranked(query, relaxed, limit, chosen)
             if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
                 break
-        hits = self._hits(ranked, rows, vector, explain)
-        told = self._explanation(query, relaxed, ids, chosen, degraded) if explain else None
+        explained = Explaining(self._step, Asked(query, relaxed, chosen, limit, vector, every, degraded))
+        hits = self._hits(ranked, rows, vector, explained.hits(ranked) if explain else {})
+        told = explained.search() if explain else None
+        of_note = why_note(self._step, explained, why, hits) if why else None
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
-        return Found(text, chosen, hits, self._step.state(), told, degraded)
+        return Found(text, chosen, hits, self._step.state(), told, degraded, of_note)
 
     def relaxed(self, narrow: Narrow) -> Narrow:
         """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question
@@ -67,23 +74,24 @@ class Recall:
 
     def ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
-    ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
+    ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[Ranked]]:
+        """The best notes with their rows, the question's vector, what was missing, and the whole ranking."""
         vector, degraded = self.vector(query, mode) if query.words else (None, "")
         if mode == "semantic" and vector is None:
             mode = "text"
             degraded = degraded or "Searched by words only: the setting embed.provider is none."
         with self._index.snapshot():
-            ids = None if narrow.is_open() else self._index.ids(narrow)
             if not query.words:
                 newest, _ = self._index.page(narrow, "modified", limit, 0)
                 found = [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
-                return found, {row.id: row for row in newest}, None, "", ids
+                return found, {row.id: row for row in newest}, None, "", found
+            ids = None if narrow.is_open() else self._index.ids(narrow)
             ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
             near_the_cut = ranked[: limit * 2 + 20]
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
         kept.sort(key=lambda r: (-round(r.score, 6), rows[r.note].path))
-        return kept[:limit], rows, vector, degraded, ids
+        return kept[:limit], rows, vector, degraded, ranked
 
     def vector(self, query: Query, mode: Mode) -> tuple[bytes | None, str]:
         if mode == "text":
@@ -96,7 +104,7 @@ class Recall:
         return embedder.query(without_stop_words(query.text)), ""
 
     def _hits(
-        self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool
+        self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, whys: Mapping[int, dict[str, Any]]
     ) -> tuple[Hit, ...]:
         hits = []
         places = self._index.places({r.place for r in ranked if r.place})
@@ -126,7 +134,7 @@ class Recall:
                     created=row.created or None,
                     modified=row.modified,
                     sha256=row.sha256,
-                    why=found.why() if explain else None,
+                    why=whys.get(found.note),
                 )
             )
         return tuple(hits)
@@ -143,28 +151,6 @@ class Recall:
             return self._vault.read(path).data.decode("utf-8", "replace")
         except SimplememError:
             return None
-
-    def _explanation(
-        self, query: Query, narrow: Narrow, ids: list[int] | None, mode: Mode, degraded: str
-    ) -> dict[str, Any]:
-        return {
-            "words": list(query.words),
-            "phrases": list(query.phrases),
-            "without": list(query.without),
-            "filter": {
-                key: value
-                for key, value in {
-                    "tags": dict(narrow.tags) | dict(narrow.all_tags), "type": narrow.type, "prefix": narrow.prefix,
-                    "since": narrow.since, "until": narrow.until, "link_to": narrow.link_to,
-                    "linked_by": narrow.linked_by,
-                }.items() if value
-            },
-            "notes_after_filter": self._index.note_count() if ids is None else len(ids),
-            "mode": mode,
-            "weights": {"words": self._settings.search.lexical_weight,
-                        "meaning": round(1 - self._settings.search.lexical_weight, 4)},
-            "embedder": self._settings.embed.provider if not degraded else "none",
-        }  # fmt: skip
 
     # -- filters
 

@@ -141,10 +141,12 @@ class EnhancedStore:
         limit: int | None = None,
         mode: str = "hybrid",
         explain: bool = False,
+        why: str = "",
     ) -> Found:
-        """Memories that answer a question, best first. An empty query lists the newest that pass the filter."""
+        """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
+        gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there."""
         wanted = limit if limit is not None else self.settings.search.limit
-        return self.step.healing(lambda: self._recall.search(query, filter or Filter(), wanted, mode, explain))
+        return self.step.healing(lambda: self._recall.search(query, filter or Filter(), wanted, mode, explain, why))
 
     def context(
         self,
