@@ -183,7 +183,8 @@ class Backlink(Value):
 
 @dataclass(frozen=True, slots=True)
 class Pack(Value):
-    """A context pack. `left_out` pieces found no room in the budget."""
+    """A context pack. `left_out` passages found no room in the budget, `duplicates` said what another says; `omitted`
+    names them all. `tokens` were counted by `tokenizer`, which is `estimate` when none is at hand."""
 
     query: str
     text: str
@@ -192,6 +193,9 @@ class Pack(Value):
     left_out: int
     index: IndexState
     degraded: str = ""
+    duplicates: int = 0
+    omitted: tuple[Mapping[str, Any], ...] = ()
+    tokenizer: str = "estimate"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,10 @@ class Index:
         with self.database.reading() as db:
             return notes.all_names(db)
 
+    def paths_in(self, folder: str) -> list[str]:
+        with self.database.reading() as db:
+            return notes.paths_in(db, folder)
+
     def changed_since(self, rev: int) -> tuple[int, list[str]]:
         """The newest revision, and the paths of notes put after `rev`."""
         with self.database.reading() as db:

@@ -87,7 +87,7 @@ class Recall:
                 return found, {row.id: row for row in newest}, None, "", found
             ids = None if narrow.is_open() else self._index.ids(narrow)
             ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
-            near_the_cut = ranked[: limit * 2 + 20]
+            near_the_cut = _with_equals(ranked, limit * 2 + 20)
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
         kept.sort(key=lambda r: (-round(r.score, 6), rows[r.note].path))
@@ -190,6 +190,15 @@ class Recall:
             )  # fmt: skip
         after = offset + len(items)
         return Page(items, _cursor(after, sort) if after < total else None, total, self._step.state())
+
+
+def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:
+    """The first of a ranking and what scores as the last of them: which of equals come first is for their names to say,
+    not for the order in which they were indexed."""
+    if len(ranked) <= count:
+        return list(ranked)
+    last = round(ranked[count - 1].score, 6)
+    return [found for k, found in enumerate(ranked) if k < count or round(found.score, 6) == last]
 
 
 def _mode(mode: str) -> Mode:
