@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 
 from simplemem.note.words import STOP_WORDS, words_in_order
 
-NEARLY = 0.7  # so much of two passages' neighbouring words is the same in near-duplicates
+_NEARLY = 0.7  # so much of two passages' neighbouring words is the same in near-duplicates
 _LEAST_WORDS = 3  # beside numbers and the words that only hold it together: fewer say too little to compare
 _GAP = "#"
 
@@ -51,12 +51,8 @@ class Sentence:
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a passage without its headings; every list item and row of a table is one at least."""
-    return [
-        _sentence(text, start, stop)
-        for first, last in _paragraphs(text)
-        for start, stop in _cut(text, first, last)
-        if words_in_order(text[start:stop])
-    ]
+    found = (_sentence(text, *cut) for first, last in _paragraphs(text) for cut in _cut(text, first, last))
+    return [sentence for sentence in found if sentence.words]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
@@ -135,11 +131,15 @@ def _names(value: str, about: str) -> bool:
 
 
 def neighbours(text: str) -> frozenset[tuple[str, ...]]:
-    """The words of a text, each with the next: what `likeness` compares."""
+    """The words of a text, each with the next: what `nearly_same` compares."""
     words = words_in_order(text)
     return frozenset(pairwise(words)) or frozenset([tuple(words)])
 
 
-def likeness(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
-    """How much of two texts' neighbouring words is the same: 1 for all of them, 0 for none."""
-    return len(one & other) / (len(one | other) or 1)
+def nearly_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    """Whether two texts, given by their `neighbours`, are made of the same words but for a few."""
+    few, many = sorted((len(one), len(other)))
+    if few < _NEARLY * many:
+        return False
+    shared = len(one & other)
+    return shared >= _NEARLY * (few + many - shared)

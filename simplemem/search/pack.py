@@ -12,6 +12,8 @@ from simplemem.search.alike import sentences
 from simplemem.search.voices import Piece, Voice, voices
 
 _MOST_CITED = 6  # places named beside one
+_MOST_CHARACTERS = 10  # of the passages that are looked at, to a token of the budget
+_LEAST_PIECES = 12  # looked at, however small the budget
 _BETWEEN = "\n\n"
 
 Count = Callable[[str], int]
@@ -32,12 +34,13 @@ class Packed:
 def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
     """Take passages in order while they fit, each saying what no other has said. One that does not fit is left out, and a
     smaller one after it may still go; where not even one fits whole, the first is cut after a sentence."""
-    speaking, taken_up = voices(pieces)
+    considered, beyond = _enough(pieces, budget)
+    speaking, taken_up = voices(considered)
     duplicates = [
         {"name": piece.name, "line": piece.line, "why": "duplicate", "of": of.cited} for piece, of in taken_up
     ]
     taken: list[tuple[Voice, str]] = []
-    no_room: list[dict[str, Any]] = []
+    no_room = [_omitted(piece, "budget") for piece in beyond]
     used = 0
     for voice in speaking:
         piece = _without_overlap(voice.piece, [each.piece for each, _ in taken])
@@ -53,12 +56,26 @@ def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> P
         used += cost
         taken.append((voice, section))
     if not taken and speaking and (short := _shortened(speaking[0], budget, count)) is not None:
-        taken, no_room = [short], no_room[1:]
+        taken = [short]
+        no_room.remove(_omitted(speaking[0].piece, "budget"))
     while taken and count(_joined(taken)) > budget:  # a tokenizer may count a whole otherwise than its parts
         no_room.append(_omitted(taken.pop()[0].piece, "budget"))
     text = _joined(taken)
     items = tuple(_item(voice, count(section)) for voice, section in taken)
     return Packed(text, count(text), items, len(no_room), len(duplicates), (*no_room, *duplicates))
+
+
+def _enough(pieces: Iterable[Piece], budget: int) -> tuple[list[Piece], list[Piece]]:
+    """The passages that are looked at, several times what could go in, and the others."""
+    considered: list[Piece] = []
+    beyond: list[Piece] = []
+    characters = 0
+    for piece in pieces:
+        if piece.text.strip():
+            is_near = len(considered) < _LEAST_PIECES or characters <= _MOST_CHARACTERS * budget
+            (considered if is_near else beyond).append(piece)
+            characters += len(piece.text)
+    return considered, beyond
 
 
 def _joined(taken: Sequence[tuple[Voice, str]]) -> str:
@@ -91,7 +108,10 @@ def _item(voice: Voice, tokens: int) -> dict[str, Any]:
 
 def _section(voice: Voice) -> str:
     piece = voice.piece
-    where = f" › {piece.heading}" if piece.heading else ""
+    heading = (
+        piece.heading.removeprefix(piece.title).removeprefix(" > ") if _begins_with_title(piece) else piece.heading
+    )
+    where = f" › {heading}" if heading else ""
     beside = [
         piece.via,
         _cited("also in", voice.also),
@@ -102,6 +122,11 @@ def _section(voice: Voice) -> str:
     lines += [f"({voice.more} more that differ)"] if voice.more else []
     beneath = "\n\n" + "\n".join(lines) if lines else ""
     return f"### {piece.title}{where}\n{head}\n\n{_shown(piece.text)}{beneath}"
+
+
+def _begins_with_title(piece: Piece) -> bool:
+    """Whether the outermost heading is the title again."""
+    return piece.heading == piece.title or piece.heading.startswith(f"{piece.title} > ")
 
 
 def _cited(how: str, places: Sequence[str]) -> str:

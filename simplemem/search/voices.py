@@ -13,7 +13,7 @@ from datetime import date
 from itertools import combinations
 
 from simplemem.note.body import count_lines
-from simplemem.search.alike import NEARLY, Sentence, disagree, likeness, neighbours, sentences
+from simplemem.search.alike import Sentence, disagree, nearly_same, neighbours, sentences
 
 MOST_SAID = 4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
 _FEW = 2  # sentences in which near-duplicates may differ
@@ -95,17 +95,17 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
     pieces = [piece for piece in given if piece.text.strip()]
     spoken = [sentences(piece.text) for piece in pieces]
     words = [neighbours(piece.text) for piece in pieces]
+    when = [piece.when for piece in pieces]
     speaking = [Voice(piece) for piece in pieces]
     place = [float(number) for number in range(len(pieces))]
     quoted: set[tuple[int, int, int]] = set()  # of a voice, from a piece, the sentence that begins there
-    for newest, older in _disagreements(pieces, spoken):
+    for newest, older in _disagreements(pieces, spoken, when):
         if _quote(speaking[newest.number], pieces[older.number], older.sentence):
             quoted.add((newest.number, older.number, older.sentence.start))
-        if pieces[older.number].when < pieces[newest.number].when:
+        if when[older.number] < when[newest.number]:
             place[newest.number] = min(place[newest.number], place[older.number] - 0.5)
     for one, other in combinations(range(len(pieces)), 2):
-        newer = pieces[other].when > pieces[one].when
-        if newer and words[one] != words[other] and likeness(words[one], words[other]) >= NEARLY:
+        if when[other] > when[one] and words[one] != words[other] and nearly_same(words[one], words[other]):
             place[other] = min(place[other], place[one] - 0.5)
     kept: list[int] = []
     taken_up: list[tuple[Piece, Piece]] = []
@@ -119,7 +119,9 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
     return [speaking[number] for number in kept], taken_up
 
 
-def _disagreements(pieces: Sequence[Piece], spoken: Sequence[Sequence[Sentence]]) -> list[tuple[_Spoken, _Spoken]]:
+def _disagreements(
+    pieces: Sequence[Piece], spoken: Sequence[Sequence[Sentence]], when: Sequence[str]
+) -> list[tuple[_Spoken, _Spoken]]:
     """Pairs of sentences of different notes that disagree, the newest of its kind first."""
     groups: dict[tuple[str, ...], list[_Spoken]] = {}
     for number, found in enumerate(spoken):
@@ -128,7 +130,7 @@ def _disagreements(pieces: Sequence[Piece], spoken: Sequence[Sequence[Sentence]]
                 groups.setdefault(sentence.frame, []).append(_Spoken(number, sentence))
     pairs = []
     for group in groups.values():
-        group.sort(key=lambda each: pieces[each.number].when, reverse=True)  # stable: of one day, the best first
+        group.sort(key=lambda each: when[each.number], reverse=True)  # stable: of one day, the best first
         newest = pieces[group[0].number]
         pairs += [
             (group[0], other)
@@ -150,6 +152,7 @@ def _take_up(
 ) -> bool:
     """Let a voice speak for a piece, if what the piece says stands in it or nearly so."""
     piece = pieces[number]
+    the_same = words[earlier] == words[number]
     there = {sentence.words for sentence in spoken[earlier]}
     rest = [
         sentence
@@ -157,13 +160,16 @@ def _take_up(
         if sentence.words not in there and (earlier, number, sentence.start) not in quoted
     ]
     contained = all(sentence.words in there for sentence in spoken[number])
-    if words[earlier] != words[number] and (rest or not spoken[number]):
+    if not the_same and (rest or not spoken[number]):
         few = len(rest) <= min(_FEW, MOST_SAID - len(voice.said))
-        if not few or likeness(words[earlier], words[number]) < NEARLY:
+        if not (few and nearly_same(words[earlier], words[number])):
             return False
     for sentence in rest:
         _quote(voice, piece, sentence)
-    (voice.also if contained else voice.nearly).append(piece.cited)
+    if contained:
+        voice.also.append(piece.cited)
+    elif any(sentence.words in there for sentence in spoken[number]):  # else its place stands with the quotation
+        voice.nearly.append(piece.cited)
     return True
 
 

@@ -245,8 +245,15 @@ def build_context(call: Call, asked: ContextArguments) -> Reply:
     said = render.index_line(pack.index, pack.degraded)
     subject = render.line(asked.query, 80)
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
-    left = f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out" if pack.left_out else ""
-    return Reply(render.answer(head, pack.text, f"About {pack.tokens} tokens{left}.", said), pack.as_dict())
+    counted = (
+        f"{pack.tokens} tokens by {pack.tokenizer}" if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"
+    )
+    left = (
+        f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out for room" if pack.left_out else ""
+    )
+    same = f", {pack.duplicates} for saying the same" if pack.duplicates else ""
+    data = {key: value for key, value in pack.as_dict().items() if key != "omitted"}
+    return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", said), data)
 
 
 CONTEXT = Tool(
@@ -261,8 +268,10 @@ CONTEXT = Tool(
         query=TEXT,
         text=TEXT,
         tokens=COUNT,
+        tokenizer=TEXT,
         items=several(MAP),
         left_out=COUNT,
+        duplicates=COUNT,
         index=INDEX,
         degraded=TEXT,
     ),
