@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +65,7 @@ def init(
     """
     from simplemem.cli import output
     from simplemem.cli.opening import progress_bar
-    from simplemem.evaluate.pairs import FILE, write_questions
+    from simplemem.evaluate.pairs import FILE, in_order, write_questions
     from simplemem.evaluate.sampling import sample
     from simplemem.evaluate.scratch import make_sidecar
 
@@ -78,7 +79,8 @@ def init(
         )
     file = out or make_sidecar(read.root) / FILE
     write_questions(file, questions)
-    counts = {kind: sum(pair.kind == kind for pair in questions.pairs) for kind in questions.kinds()}
+    counted = Counter(pair.kind for pair in questions.pairs)
+    counts = {kind: counted[kind] for kind in in_order(counted)}
     if as_json:
         output.print_json({"file": str(file), "questions": len(questions.pairs), "notes": questions.notes, **counts})
         return

@@ -21,21 +21,30 @@ def print_report(shown: Mapping[str, Any]) -> None:
             "`simplemem eval init` makes new ones"
         )
     for row in rows:
-        if "degraded" in row:
-            output.warn(f"{row['name']}: {row['degraded']}")
+        for told in row.get("degraded", ()):
+            if told["questions"] > 1:  # of a single one it is the question's own: a phrase that no note holds
+                output.warn(f"{row['name']}, {told['questions']} of {row['questions']} questions: {told['why']}")
     output.say()
     _table("what is found", _QUALITY, [_cells(row["name"], row, _QUALITY) for row in rows])
     differences = [row for row in rows if "difference" in row]
     if differences:
         name = rows[0]["name"]
         cells = [_cells(row["name"], row["difference"], _QUALITY, signed=True) for row in differences]
-        _table(f"less or more than {name}", _QUALITY, cells)
+        _table(f"beside {name}", _QUALITY, cells)
     costs = (("ms_median", "CPU ms, median"), ("ms_p95", "CPU ms, p95"), ("tokens", "tokens of five"))
     _table("what it takes", costs, [_cells(row["name"], row, costs) for row in rows])
     if len(rows[0]["kinds"]) > 1:
-        for row in rows:
-            cells = [_cells(f"{kind['kind']} ({kind['questions']})", kind, _QUALITY) for kind in row["kinds"]]
-            _table(f"{row['name']}, by kind", _QUALITY, cells)
+        for key, name in (_QUALITY[0], _QUALITY[2]):
+            _by_kind(key, name, rows)
+
+
+def _by_kind(key: str, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One figure of every row, a line for each kind of questions. The intervals are wide: `--json` has them."""
+    cells = [
+        [f"{kinds[0]['kind']} ({kinds[0]['questions']})", *(f"{kind[key]['value']:.3f}" for kind in kinds)]
+        for kinds in zip(*(row["kinds"] for row in rows), strict=True)
+    ]
+    _table(f"{name} by kind", [(row["name"], row["name"]) for row in rows], cells)
 
 
 def _table(title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> None:
@@ -43,8 +52,7 @@ def _table(title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequen
         [
             [output.styled((title, "bold")), *(output.styled((name, "bold")) for _, name in columns)],
             *([output.styled((row[0], "cyan")), *map(output.styled, row[1:])] for row in rows),
-        ],
-        gives_way=0,
+        ]
     )
     output.say()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,7 +41,7 @@ class Measured:
 
     rows: dict[str, list[Outcome]]
     skipped: int = 0  # pairs whose notes are gone, or cannot be held out any more
-    degraded: dict[str, str] = field(default_factory=dict)  # why a row searched with less than it should
+    degraded: dict[str, Counter[str]] = field(default_factory=dict)  # by row, why it searched with less than it should
 
 
 def measure(
@@ -68,7 +69,9 @@ def measure(
             renamed = {name_of(path): name_of(now) for path, (now, _) in changed.items()}
             gold = frozenset(renamed.get(name, name) for name in pair.gold)
             for label, store in zip(variants, copy.stores, strict=True):
-                measured.rows[label].append(_asked(store, pair, gold, shown, limit, label, measured.degraded))
+                measured.rows[label].append(
+                    _asked(store, pair, gold, shown, limit, measured.degraded.setdefault(label, Counter()))
+                )
             if lines is not None:
                 now_there = {name_of(path): text for path, (_, text) in changed.items()}
                 found = lines.ranked(pair.question, now_there, limit)
@@ -108,15 +111,14 @@ def _asked(
     gold: frozenset[str],
     shown: Shown,
     limit: int,
-    label: str,
-    degraded: dict[str, str],
+    degraded: Counter[str],
 ) -> Outcome:
     tokens = count_tokens(shown(store, pair.question))  # and whatever is read anew after a change, is read by now
     began = time.process_time()
     found = store.search(pair.question, limit=limit)
     ms = 1000 * (time.process_time() - began)
     if found.degraded:
-        degraded.setdefault(label, found.degraded)
+        degraded[found.degraded] += 1
     return _outcome(pair.kind, [hit.name for hit in found.hits], gold, ms, tokens)
 
 

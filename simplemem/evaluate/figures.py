@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 from simplemem.evaluate.asking import Measured, Outcome
+from simplemem.evaluate.pairs import in_order
 
 _TIMES = 2_000
 _AT_ONCE = 2_000_000  # numbers
@@ -29,10 +30,11 @@ class Figure:
         return {"value": round(self.value, 4), "low": round(self.low, 4), "high": round(self.high, 4)}
 
 
+_SEED = 1
 QUALITY = ("recall5", "recall10", "mrr")
 
 
-def interval(values: Sequence[float], statistic: str = "mean", seed: int = 1) -> Figure:
+def interval(values: Sequence[float], statistic: str = "mean", seed: int = _SEED) -> Figure:
     """The mean, median or 95th percentile (`p95`) of these values, with its interval."""
     import numpy as np
 
@@ -83,7 +85,7 @@ def report(measured: Measured, base: str) -> dict[str, Any]:
     """All figures as plain values: rows, rows by kind, and how the others differ from `base`."""
     rows = []
     for label, outcomes in measured.rows.items():
-        kinds = dict.fromkeys(outcome.kind for outcome in outcomes)
+        kinds = in_order({outcome.kind for outcome in outcomes})
         by_kind = {kind: [outcome for outcome in outcomes if outcome.kind == kind] for kind in kinds}
         row: dict[str, Any] = {"name": label, "questions": len(outcomes), **_plain(figures_of(outcomes))}
         row["kinds"] = [
@@ -91,8 +93,8 @@ def report(measured: Measured, base: str) -> dict[str, Any]:
         ]
         if label != base:
             row["difference"] = _plain(difference(outcomes, measured.rows[base]))
-        if label in measured.degraded:
-            row["degraded"] = measured.degraded[label]
+        if told := measured.degraded.get(label):
+            row["degraded"] = [{"questions": count, "why": why} for why, count in told.most_common(5)]
         rows.append(row)
     return {"rows": rows, "skipped": measured.skipped}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,10 @@ class Questions:
     notes: int
     seed: int | None = None
 
-    def kinds(self) -> list[str]:
-        """The kinds there are: ours in their order, others by name."""
-        there = {pair.kind for pair in self.pairs}
-        return [kind for kind in KINDS if kind in there] + sorted(there - WHATS)
+
+def in_order(kinds: Collection[str]) -> list[str]:
+    """Kinds of questions as they are shown: ours first, then others by name."""
+    return [kind for kind in KINDS if kind in kinds] + sorted(set(kinds) - WHATS)
 
 
 FILE = "eval.json"

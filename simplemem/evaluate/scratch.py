@@ -149,8 +149,8 @@ def scratch(read: Read, variants: Mapping[str, Settings], progress: Progress | N
 
 
 def _index_of(settings: Settings) -> str:
-    """A name that settings share which make the same index: all but those of the search itself are in it."""
+    """A name that settings share which make the same index: all but those of the search alone are in it."""
     import hashlib
 
-    made_with = settings.model_dump_json(exclude={"vault", "db", "search"})
+    made_with = settings.model_dump_json(exclude={"vault", "db", "search", "rerank"})
     return hashlib.sha256(made_with.encode()).hexdigest()[:16]
