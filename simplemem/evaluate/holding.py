@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simplemem.errors import SimplememError
 from simplemem.evaluate.pairs import Held
 from simplemem.evaluate.sentences import key_of, overlaps, plain, sentences, stems_of
 from simplemem.note.frontmatter import remove_item, remove_property
@@ -55,12 +54,3 @@ def _cut(text: str, spans: list[tuple[int, int]]) -> str:
         kept.append(text[at : max(at, start)])
         at = max(at, end)
     return "".join([*kept, text[at:]])
-
-
-def can_be_held_out(note: Note, held: Iterable[Held]) -> bool:
-    """Whether all of this can be taken out of a note: not from a header that nobody may rewrite."""
-    try:
-        without(note.text, held, "", answers=False)
-    except SimplememError:
-        return False
-    return True
