@@ -17,7 +17,7 @@ _WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
 _MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*(?:\s+[^)]*)?\)")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|==|~~|\^[A-Za-z0-9-]+\s*$")
 _SHARE = 0.6
-_LONG = 5  # stems from which on part of a question is enough to give it away
+_LONG = 5  # stems that are more than a name
 
 
 def sentences(note: Note) -> Iterator[tuple[str, int, int]]:
@@ -55,13 +55,13 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def overlaps(sentence: frozenset[str], question: frozenset[str]) -> bool:
-    """Whether a sentence gives a question away: six in ten of its words stand there, or, of a question that is a sentence
-    itself, six in ten of the question's. One shared word of a longer question gives nothing away."""
+    """Whether a sentence gives a question away: they share six in ten of the words of either. Where one of them is only a
+    few words, of both: a sentence that has both words of a title is no repetition of the title, nor a short item that has
+    two words of a long description."""
     shared = len(sentence & question)
-    if shared == 0:
-        return False
-    if sentence == question:
+    if shared < 2:
+        return bool(shared) and sentence == question
+    of_question, of_sentence = shared >= _SHARE * len(question), shared >= _SHARE * len(sentence)
+    if of_question and of_sentence:
         return True
-    return shared >= 2 and (
-        shared >= _SHARE * len(sentence) or (len(question) >= _LONG and shared >= _SHARE * len(question))
-    )
+    return (of_question and len(question) >= _LONG) or (of_sentence and min(len(sentence), len(question)) >= _LONG)

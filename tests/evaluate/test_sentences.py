@@ -78,6 +78,13 @@ def test_the_same_question_is_known_whatever_its_marks_and_case() -> None:
             "Descaling citric acid mornings daily",
             True,  # six in ten of a question that is a sentence itself
         ),
+        (
+            "To open your settings folder",
+            "Learn how to open the settings folder on desktops, phones and tablets",
+            False,
+        ),
+        ("The kettle needs a repair before the fair", "Kettle repair", False),  # it has both words, and says more
+        ("Repairing kettles", "Kettle repair", True),
         ("Something else", "Kettle repair", False),
         ("", "Kettle repair", False),
     ],
