@@ -1,9 +1,12 @@
-"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR`, the tables of docs/search.md.
+"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]`, the tables of
+docs/search.md.
 
 LoCoMo-shaped JSON holds `docs` (id, date, turns of who and what) and `queries` (query, gold ids, category). Of a vault of
 one's own, the description and the first sentence of every note are asked for, each kind taken out of all notes before it
-is asked. Figures are means with 95 % intervals by resampling the questions; the rows leave out one part at a time.
-`simplemem eval` asks more kinds of questions, and of any settings; here are the constants of the ranking itself.
+is asked; and the questions of a file, one a line: the question, a tab, the notes that answer it with `;` between them
+(help_questions.tsv, beside this, has some for Obsidian's English help). Figures are means with 95 % intervals by
+resampling the questions; the rows leave out one part at a time, or give a constant another value. `simplemem eval` asks
+more kinds of questions, and of any settings; here are the constants of the ranking itself.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -25,7 +29,7 @@ from simplemem.evaluate.pairs import Held, Pair
 from simplemem.evaluate.scratch import Read, read_vault, scratch, temporary_folder
 from simplemem.evaluate.sentences import plain, sentences
 from simplemem.note.note import Note
-from simplemem.search import rank
+from simplemem.search import coverage, rank
 from simplemem.store import EnhancedStore
 
 
@@ -52,13 +56,13 @@ def corpus(name: str, read: Read, pairs: Sequence[Pair]) -> Iterator[Corpus]:
         yield Corpus(name, copy.stores[0], [(pair.question, frozenset(pair.gold)) for pair in pairs])
 
 
-def corpora(locomo: Path | None, vault: Path | None) -> Iterator[Corpus]:
+def corpora(locomo: Path | None, vault: Path | None, questions: Path | None) -> Iterator[Corpus]:
     """One after the other what is asked."""
     if locomo:
         with temporary_folder() as folder:
             room = Path(folder) / "locomo"
-            questions = write_locomo(locomo, room)
-            with corpus("LoCoMo", read_vault(room, Settings()), questions.pairs) as made:
+            asked_of = write_locomo(locomo, room)
+            with corpus("LoCoMo", read_vault(room, Settings()), asked_of.pairs) as made:
                 yield made
     if vault:
         read = read_vault(vault, Settings())
@@ -72,6 +76,22 @@ def corpora(locomo: Path | None, vault: Path | None) -> Iterator[Corpus]:
             ]
             with corpus(kind, read, pairs) as made:
                 yield made
+        if questions:
+            names = [source.name for source in read.sources]
+            with corpus("questions by hand", read, list(by_hand(names, questions))) as made:
+                yield made
+
+
+def by_hand(names: Sequence[str], file: Path) -> Iterator[Pair]:
+    """The questions of a file. Notes may be named from any folder above them on."""
+    for line in file.read_text(encoding="utf-8").split("\n"):
+        if line.strip() and not line.startswith("#"):
+            asked, _, answers = line.partition("\t")
+            wanted = tuple(f"/{answer.strip()}" for answer in answers.split(";"))
+            gold = tuple(name for name in names if f"/{name}".endswith(wanted))
+            if not gold:
+                raise SystemExit(f"{file}: no note is called {answers!r}")
+            yield Pair("by hand", asked, gold)
 
 
 def _first(note: Note) -> str:
@@ -93,19 +113,19 @@ def ask(corpus: Corpus, mode: str = "hybrid") -> Scores:
 
 
 @contextmanager
-def part(name: str, value: float) -> Iterator[None]:
+def part(module: ModuleType, name: str, value: float) -> Iterator[None]:
     """A constant of the ranking set to another value."""
-    before = getattr(rank, name)
-    setattr(rank, name, value)
+    before = getattr(module, name)
+    setattr(module, name, value)
     try:
         yield
     finally:
-        setattr(rank, name, before)
+        setattr(module, name, before)
 
 
-def _with(name: str, value: float) -> Callable[[Corpus], Scores]:
+def _with(module: ModuleType, name: str, value: float) -> Callable[[Corpus], Scores]:
     def asked(corpus: Corpus) -> Scores:
-        with part(name, value):
+        with part(module, name, value):
             return ask(corpus)
 
     return asked
@@ -115,12 +135,16 @@ ROWS: dict[str, Callable[[Corpus], Scores]] = {
     "as it is": ask,
     "words only": lambda corpus: ask(corpus, "text"),
     "meaning only": lambda corpus: ask(corpus, "semantic"),
-    "without neighbouring words": _with("_PHRASES", 0.0),
-    "neighbouring words 0.07": _with("_PHRASES", 0.07),
-    "neighbouring words 0.14": _with("_PHRASES", 0.14),
-    "without blocks": _with("_BLOCK_WEIGHT", 0.0),
-    "blocks 0.35": _with("_BLOCK_WEIGHT", 0.35),
-    "blocks 0.75": _with("_BLOCK_WEIGHT", 0.75),
+    "without neighbouring words": _with(rank, "_PHRASES", 0.0),
+    "neighbouring words 0.07": _with(rank, "_PHRASES", 0.07),
+    "neighbouring words 0.14": _with(rank, "_PHRASES", 0.14),
+    "without blocks": _with(rank, "_BLOCK_WEIGHT", 0.0),
+    "blocks 0.35": _with(rank, "_BLOCK_WEIGHT", 0.35),
+    "blocks 0.75": _with(rank, "_BLOCK_WEIGHT", 0.75),
+    "without covered questions": _with(coverage, "WEIGHT", 0.0),
+    "covered 0.25": _with(coverage, "WEIGHT", 0.25),
+    "covered 0.5": _with(coverage, "WEIGHT", 0.5),
+    "covered, 60 notes": _with(coverage, "NOTES", 60),
 }
 
 
@@ -128,8 +152,9 @@ def main() -> None:
     args = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     args.add_argument("--locomo", type=Path, help="LoCoMo-shaped JSON, gzipped or not")
     args.add_argument("--vault", type=Path, help="a vault to take questions from")
+    args.add_argument("--questions", type=Path, help="questions to that vault, a line each")
     given = args.parse_args()
-    for asked_of in corpora(given.locomo, given.vault):
+    for asked_of in corpora(given.locomo, given.vault, given.questions):
         print(f"\n{asked_of.name}: {len(asked_of.questions)} questions")
         print(f"{'':28} recall@5               recall@10  MRR")
         for name, asked in ROWS.items():

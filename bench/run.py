@@ -145,7 +145,7 @@ def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
 
 def _keep_vectors(store: EnhancedStore) -> None:
     embedder, _ = store.step.embedder()
-    if embedder is not None:
+    if embedder is not None and embedder.dimension is not None:
         store.step.index.keep_vectors_in_memory(embedder.dimension)
 
 

@@ -18,7 +18,19 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
-_NOT_FROM_A_VAULT = frozenset({"vault", "db", "voyage_ai.api_key"})
+_NOT_FROM_A_VAULT = frozenset(
+    {
+        "vault",
+        "db",
+        "embed.model",
+        "embed.url",
+        "embed.api_key",
+        "embed.download",
+        "voyage_ai.api_key",
+        "voyage_ai.model",
+    }
+)
+_PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes sent anywhere
 
 
 class _Section(BaseModel):
@@ -34,9 +46,20 @@ class SearchSettings(_Section):
 
 
 class EmbedSettings(_Section):
-    """What makes vectors. `none` searches by words alone."""
+    """What makes vectors. `none` searches by words alone; what is empty, the provider knows best."""
 
-    provider: Literal["wordllama", "none"] = "wordllama"
+    provider: Literal["wordllama", "voyage", "openai", "ollama", "transformer", "none"] = "wordllama"
+    model: str = ""
+    url: str = ""
+    api_key: SecretStr | dict[str, str] | None = None
+    dimensions: int | None = Field(default=None, ge=8, le=16_384)
+    batch: int | None = Field(default=None, ge=1, le=2048)
+    timeout_seconds: float = Field(default=60.0, gt=0, le=3600)
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    cache_mb: int = Field(default=512, ge=0)
+    keep_alive: str = ""
+    download: bool = False
 
 
 class HistorySettings(_Section):
@@ -143,6 +166,11 @@ def _merged(
                 f"{vault_file} sets {', '.join(forbidden)}, which a vault may not say of itself",
                 hint=f"Set it in {user_file}, in the environment or as a flag.",
             )
+        if found.get("embed.provider", "none") not in _PROVIDERS_FROM_A_VAULT:
+            raise Invalid(
+                f"{vault_file} sets embed.provider = {found['embed.provider']!r}, which a vault may not say of itself",
+                hint=f"Set it in {user_file}, in the environment or as a flag: it may send notes to another machine.",
+            )
         take(found, str(vault_file))
     for key in known_keys():
         name = ENV_PREFIX + key.replace(".", "_").upper()
@@ -201,6 +229,11 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
+        if "api_key" in first["loc"]:  # what is wrong with a key is said without showing it
+            key = key[: key.index("api_key") + len("api_key")]
+            raise Invalid(
+                f"the setting {key} ({sources.get(key, '')}) must be a text, {{ env = NAME }} or {{ path = FILE }}"
+            ) from None
         where = sources.get(key, "")
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
@@ -252,7 +285,20 @@ EXAMPLE_CONFIG = """\
 # snippet_characters = 300     # length of the passage shown with a hit
 
 [embed]
-# provider = "wordllama"       # what makes vectors: wordllama (offline, in the package), or none for words alone
+# provider = "wordllama"       # what makes vectors: wordllama (offline, in the package), openai (any service that
+#                              # speaks its language), or none for words alone. A vault's own file may say wordllama
+#                              # or none, and nothing of model, url, api_key and download: see docs/embedders.md
+# model = ""                   # the model, by the name the service has for it
+# url = ""                     # where the service is, for example http://localhost:1234/v1
+# api_key = { path = "~/.config/embed.key" }   # the key, or where it lies: { env = "NAME" }, { path = "FILE" }
+# dimensions = 512             # fewer numbers a vector than the model has of itself, if it can
+# batch = 64                   # texts in one request
+# timeout_seconds = 60.0       # for one request
+# query_prefix = "query: "     # what goes before a question and...
+# document_prefix = "passage: "   # ...before a passage; known models have theirs
+# cache_mb = 512               # megabytes of vectors that are kept beside the index, so that none is paid for twice
+# keep_alive = ""              # how long ollama keeps the model loaded, for example 30m
+# download = false             # whether a local transformer may be fetched when it is not there
 
 [history]
 # keep_days = 30               # days that the text of an earlier version is sure to be kept...

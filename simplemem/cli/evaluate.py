@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ _eval = typer.Typer(
 )
 _PANEL = "Measure"
 _BASE = "simplemem"
+_SECTIONS = ("search.", "embed.", "index.", "rerank.")
+_NEXT_SETTING = re.compile(r",(?=[a-z_]+\.[a-z_]+=)")
 
 FileOption = Annotated[
     Path | None,
@@ -102,7 +105,11 @@ def init(
 def run(
     compare: Annotated[
         list[str] | None,
-        typer.Option("--compare", metavar="SETTING=VALUE", help="Ask with this setting as well. Again for more."),
+        typer.Option(
+            "--compare",
+            metavar="SETTING=VALUE",
+            help="Ask with this setting as well; with several, by commas. Again for more.",
+        ),
     ] = None,
     file: FileOption = None,
     locomo: LocomoOption = None,
@@ -261,19 +268,22 @@ def _variants(vault: Path | None, compare: Sequence[str]) -> dict[str, Settings]
     from simplemem.config import known_keys
 
     variants = {_BASE: _settings(vault, {})}
-    sections = ("search.", "embed.", "index.", "rerank.")
-    can_be = [key for key in known_keys() if key.startswith(sections)]
+    # A key must not stand in what is printed; the environment or a file has it.
+    can_be = [key for key in known_keys() if key.startswith(_SECTIONS) and not key.endswith("api_key")]
     for each in compare:
-        key, equals, value = (part.strip() for part in each.partition("="))
-        if not equals:
-            raise typer.BadParameter(f"{each!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
-        if key not in can_be:
-            near = get_close_matches(key, can_be, 1, 0.5)
-            raise Invalid(
-                f"{key} is no setting that changes what is found",
-                hint=f"Did you mean {near[0]}?" if near else f"Such are: {', '.join(can_be)}.",
-            )
-        variants[f"{key}={value}"] = _settings(vault, {key: value})
+        changed = {}
+        for one in _NEXT_SETTING.split(each):
+            key, equals, value = (part.strip() for part in one.partition("="))
+            if not equals:
+                raise typer.BadParameter(f"{one!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
+            if key not in can_be:
+                near = get_close_matches(key, can_be, 1, 0.5)
+                raise Invalid(
+                    f"{key} is no setting that can be compared",
+                    hint=f"Did you mean {near[0]}?" if near else f"Such are: {', '.join(can_be)}.",
+                )
+            changed[key] = value
+        variants[",".join(f"{key}={value}" for key, value in changed.items())] = _settings(vault, changed)
     return variants
 
 

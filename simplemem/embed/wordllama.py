@@ -11,7 +11,7 @@ import json
 import os
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,9 @@ class WordLlama:
     """
 
     name = "wordllama-l2-supercat-256"
+    remote = False
+    batch = 4096
+    reads_sentences = False
 
     def __init__(self) -> None:
         import numpy as np
@@ -53,7 +56,7 @@ class WordLlama:
         self._rows: dict[str, int] = {}
         self._sums: NDArray[np.float32] = np.empty((0, self.dimension), np.float32)
 
-    def documents(self, texts: Sequence[str]) -> list[bytes]:
+    def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:  # noqa: ARG002
         """One vector a text; a text without a known word gives zeros, which are near to nothing."""
         import numpy as np
 
@@ -68,8 +71,21 @@ class WordLlama:
         scaled = np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)
         return [row.tobytes() for row in scaled]
 
-    def query(self, text: str) -> bytes:
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002 - no wait is that short
         return self.documents([text])[0]
+
+    def words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Single words, without blanks in them, as vectors of unit length; zeros for a word of no known piece."""
+        import numpy as np
+
+        with self._lock:
+            rows, sums = self._known([words])
+            found: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
+        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        return found
+
+    def close(self) -> None:
+        """The mapped weights go with the last who uses them."""
 
     def count_tokens(self, text: str) -> int:
         """How many tokens of this tokenizer a text is."""

@@ -5,6 +5,7 @@ The vault it is made of is only read. Other files are empty here: links to them 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ from simplemem.index.sync import Progress
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
+from simplemem.store.embedder import cache_path
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Vault
 
@@ -131,26 +133,28 @@ def scratch(read: Read, variants: Mapping[str, Settings], progress: Progress | N
             os.utime(file, ns=(mtime_ns, mtime_ns))
         copy = Scratch(root, read.times, read.notes)
         for settings in variants.values():
-            own = settings.model_copy(
-                update={
-                    "vault": root,
-                    "db": room / f"{_index_of(settings)}.db",
-                    "read_only": False,
-                    "write": settings.write.model_copy(update={"durability": "fast"}),
-                }
-            )
-            store = opened.enter_context(EnhancedStore(root, own))
+            store = opened.enter_context(EnhancedStore(root, _for_the_copy(settings, root, room, read.root)))
             store.sync(progress=progress, embed=True)
-            embedder, _ = store.step.embedder()
-            if embedder is not None:
-                store.step.index.keep_vectors_in_memory(embedder.dimension)  # as a server that answers all day does
+            _answer_as_a_server(store)
             copy.stores.append(store)
         yield copy
 
 
-def _index_of(settings: Settings) -> str:
-    """A name that settings share which make the same index: all but those of the search alone are in it."""
-    import hashlib
-
+def _for_the_copy(settings: Settings, root: Path, room: Path, asked: Path) -> Settings:
+    """The same settings for a copy of the vault, whose index lies in the room too. Those that make the same index share it:
+    all but those of the search alone have a say in it."""
     made_with = settings.model_dump_json(exclude={"vault", "db", "search", "rerank"})
-    return hashlib.sha256(made_with.encode()).hexdigest()[:16]
+    index = room / hashlib.sha256(made_with.encode()).hexdigest()[:16] / "index.db"
+    index.parent.mkdir(exist_ok=True)
+    bought = cache_path(settings.db or asked / ".simplemem" / "index.db")
+    if bought.is_file() and not cache_path(index).exists():
+        shutil.copyfile(bought, cache_path(index))  # what a service has embedded is not paid for again
+    fast = settings.write.model_copy(update={"durability": "fast"})
+    return settings.model_copy(update={"vault": root, "db": index, "read_only": False, "write": fast})
+
+
+def _answer_as_a_server(store: EnhancedStore) -> None:
+    """Have vectors in memory, as a process that answers all day."""
+    embedder, _ = store.step.embedder()
+    if embedder is not None and embedder.dimension:
+        store.step.index.keep_vectors_in_memory(embedder.dimension)

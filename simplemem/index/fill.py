@@ -35,7 +35,7 @@ def holds(database: Database, embedder: Embedder | None) -> bool:
 
 
 def _mark(embedder: Embedder | None) -> str:
-    return f"{embedder.name}/{embedder.dimension}" if embedder is not None else "none"
+    return embedder.name if embedder is not None else "none"
 
 
 def fill(
@@ -93,7 +93,8 @@ def _embed(database: Database, embedder: Embedder, wanted: Sequence[_Texts]) -> 
     """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
     meanwhile is left for later."""
     distinct = list(dict.fromkeys(text for texts in wanted for _, text in texts.rows))
-    made = dict(zip(distinct, embedder.documents([without_stop_words(text) for text in distinct]), strict=True))
+    given = distinct if embedder.reads_sentences else [without_stop_words(text) for text in distinct]
+    made = dict(zip(distinct, embedder.documents(given), strict=True))
     with database.writing() as db:
         return sum(
             vectors.put(db, texts.note, texts.sha256, {id_: made[text] for id_, text in texts.rows}) for texts in wanted

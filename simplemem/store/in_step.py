@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
-from simplemem.embed import Embedder, embedder_named
+from simplemem.embed import Embedder
 from simplemem.errors import NotFound, ReadOnly, SimplememError
 from simplemem.index import fill
 from simplemem.index.database import Damaged
@@ -25,6 +25,7 @@ from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
+from simplemem.store.embedder import embedder_of
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Entry, Vault
@@ -81,6 +82,8 @@ class InStep:
         if self._keeper is not None:
             self._keeper.stop()
             self._keeper = None
+        if self._embedder is not None:
+            self._embedder.close()
         self.index.close()
         self.vault.close()
 
@@ -335,14 +338,15 @@ class InStep:
         with self._guard:
             if self._embedder is None and not self._embedder_missing:
                 self._embedder = self._loaded_embedder()
-            if self._embedder is not None and self._keeper is not None:
-                self.index.keep_vectors_in_memory(self._embedder.dimension)
+            dimension = self._embedder.dimension if self._embedder is not None else None
+            if dimension is not None and self._keeper is not None:
+                self.index.keep_vectors_in_memory(dimension)
             missing = self._embedder_missing if self.settings.embed.provider != "none" else ""
             return self._embedder, missing
 
     def _loaded_embedder(self) -> Embedder | None:
         try:
-            found = embedder_named(self.settings.embed.provider)
+            found = embedder_of(self.settings, self.index.database.path)
         except SimplememError as error:
             self._embedder_missing = f"Searching by words only: {error.message}."
             _LOG.warning("no embedder: %s", error)

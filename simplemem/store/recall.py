@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed, without_stop_words
+from simplemem.search import coverage
+from simplemem.search.coverage import WordVectors, is_question
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.query import Query, read_query
-from simplemem.search.rank import MODES, Mode, Ranked, rank
+from simplemem.search.rank import MODES, Mode, Ranked, rank, with_coverage
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 
 MAX_LIMIT = 200
+_QUERY_SECONDS = 2.0  # that a search waits for a vector of its question
 NO_WORD = "The question has no word that could be looked for."
 
 
@@ -82,8 +86,27 @@ class Recall:
             near_the_cut = ranked[: limit * 2 + 20]
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
-        kept.sort(key=lambda r: (-round(r.score, 6), rows[r.note].path))
+
+        def place(r: Ranked) -> tuple[float, str]:
+            return -round(r.score, 6), rows[r.note].path
+
+        kept.sort(key=place)
+        if mode == "hybrid" and vector is not None and is_question(query.text):
+            kept = sorted(self._covering(query, kept, rows), key=place)
         return kept[:limit], rows, vector, degraded, ids
+
+    def _covering(self, query: Query, ranked: list[Ranked], rows: dict[int, Row]) -> list[Ranked]:
+        """The notes of a question, the first of them by how much of it one of their passages covers as well."""
+        embedder, _ = self._step.embedder()
+        if not isinstance(embedder, WordVectors):
+            return ranked
+        first = ranked[: coverage.NOTES]
+        texts = [self._passage_texts(r.note, rows[r.note].path) for r in first]
+        return with_coverage(ranked, coverage.coverage(query.words, texts, embedder), coverage.WEIGHT)
+
+    def _passage_texts(self, note_id: int, path: str) -> list[str]:
+        text = self.text(path) or ""
+        return [text[place.start : place.stop] for place in self._index.passages(note_id)]
 
     def vector(self, query: Query, mode: Mode) -> tuple[bytes | None, str]:
         if mode == "text":
@@ -93,7 +116,11 @@ class Recall:
             return None, why_not
         if not self._index.holds_vectors_of(embedder):
             return None, "Searched by words only: no vectors have been made yet."
-        return embedder.query(without_stop_words(query.text)), ""
+        asked = query.text if embedder.reads_sentences else without_stop_words(query.text)
+        try:
+            return embedder.query(asked, deadline=time.monotonic() + _QUERY_SECONDS), ""
+        except Unavailable as error:
+            return None, f"Searched by words only: {error.message}."
 
     def _hits(
         self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool

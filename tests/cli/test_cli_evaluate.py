@@ -104,6 +104,8 @@ def test_a_compared_setting_is_a_row_with_its_difference(evaluate: Run) -> None:
     ).json
     names = [row["name"] for row in told["rows"]]
     assert names == ["simplemem", "search.lexical_weight=0.6", "embed.provider=wordllama", "grep -ic"]
+    both = evaluate("run", "--compare", "search.lexical_weight=0.4,embed.provider=wordllama", "--json").json
+    assert both["rows"][1]["name"] == "search.lexical_weight=0.4,embed.provider=wordllama"
     same = told["rows"][1]["difference"]  # 0.6 is the default
     assert [same[name] for name in ("recall5", "recall10", "mrr")] == [{"value": 0, "low": 0, "high": 0}] * 3
 
@@ -113,7 +115,8 @@ def test_a_compared_setting_is_a_row_with_its_difference(evaluate: Run) -> None:
     [
         ("search.lexical_wieght=1", 1, "search.lexical_weight"),
         ("search.lexical_weight=7", 1, "less than or equal to 1"),
-        ("vault=/elsewhere", 1, "no setting that changes what is found"),
+        ("vault=/elsewhere", 1, "no setting that can be compared"),
+        ("embed.api_key=sk-secret", 1, "no setting that can be compared"),
         ("search.lexical_weight", 2, "SETTING=VALUE"),
     ],
 )

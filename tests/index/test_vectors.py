@@ -161,13 +161,16 @@ def test_another_embedder_never_meets_the_vectors_of_the_old_one(store: Enhanced
     class Narrower:
         """An embedder of the same text with other numbers."""
 
-        name, dimension = "narrower", 8
+        name, dimension, remote, batch, reads_sentences = "narrower", 8, False, 10, True
 
-        def documents(self, texts: list[str]) -> list[bytes]:
+        def documents(self, texts: list[str], *, stopped: object = None) -> list[bytes]:
             return [bytes([1] * 8) for _ in texts]
 
-        def query(self, text: str) -> bytes:
+        def query(self, text: str, *, deadline: float | None = None) -> bytes:
             return bytes([1] * 8)
+
+        def close(self) -> None:
+            """Nothing is held."""
 
     fill.fill(store.vault, database, Narrower())
     assert {len(row[0]) for row in database.rows("SELECT vector FROM vectors")} == {8}

@@ -1,0 +1,102 @@
+"""Keys of services: given as text, by the name of an environment variable, or by the path of a file.
+
+A key is read when it is used, so that a new one needs no restart, and is shown nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from simplemem.errors import Invalid, Unavailable
+
+_LOG = logging.getLogger(__name__)
+_MOST_BYTES = 16_384
+_PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a text that begins so is a path
+
+
+class Secret(Protocol):
+    """What a setting holds a secret in (pydantic's `SecretStr`)."""
+
+    def get_secret_value(self) -> str: ...
+
+
+class Key:
+    """A key by where it comes from. Its text form never shows it."""
+
+    def __init__(
+        self, source: Secret | Mapping[str, str] | None, *, setting: str = "embed.api_key", otherwise: str = ""
+    ) -> None:
+        """`otherwise` names the environment variable that is read when the setting says nothing."""
+        self._setting = setting
+        self._text = self._env = self._path = ""
+        self._warned = False
+        if isinstance(source, Mapping):
+            self._from_table(source)
+        elif source is not None:
+            text = source.get_secret_value().strip()
+            if text.startswith(_PATH_STARTS):
+                self._path = text
+            else:
+                self._text = text
+        elif otherwise and os.environ.get(otherwise, "").strip():
+            self._env = otherwise
+
+    def _from_table(self, table: Mapping[str, str]) -> None:
+        known = {kind: value for kind, value in table.items() if kind in ("env", "path") and isinstance(value, str)}
+        if len(table) != 1 or not any(known.values()):
+            raise Invalid(
+                f"the setting {self._setting} must be a text, {{ env = NAME }} or {{ path = FILE }}",
+                hint=f'For example {self._setting.rpartition(".")[2]} = {{ path = "~/.config/my.key" }}.',
+            )
+        self._env, self._path = known.get("env", ""), known.get("path", "")
+
+    def __repr__(self) -> str:
+        return f"Key({self._where()})" if self.is_set else "Key(none)"
+
+    @property
+    def is_set(self) -> bool:
+        """Whether a key was named at all. Nothing is read."""
+        return bool(self._text or self._env or self._path)
+
+    def value(self) -> str | None:
+        """The key now; None when none was named. One that was named and is not there is an error."""
+        if not self.is_set:
+            return None
+        found = self._text or (os.environ.get(self._env, "") if self._env else self._from_file())
+        found = found.strip()
+        if not found:
+            raise Unavailable(f"there is no key in {self._where()}", hint=f"The setting {self._setting} names it.")
+        if not (found.isascii() and found.isprintable()) or " " in found:
+            raise Unavailable(
+                f"what lies in {self._where()} is not a key: it has spaces, line breaks or letters no key has",
+                hint=f"The setting {self._setting} names it; the key must stand there alone.",
+            )
+        return found
+
+    def _where(self) -> str:
+        if self._env:
+            return f"the environment variable {self._env}"
+        return f"the file {self._path}" if self._path else f"the setting {self._setting}"
+
+    def _from_file(self) -> str:
+        path = Path(self._path).expanduser()
+        try:
+            with path.open("rb") as file:
+                mode = os.fstat(file.fileno()).st_mode
+                data = file.read(_MOST_BYTES + 1)
+        except OSError as error:
+            raise Unavailable(
+                f"the key cannot be read from {path}: {error.strerror}",
+                hint=f"The setting {self._setting} names the file.",
+            ) from error
+        if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o077 and not self._warned:
+            self._warned = True
+            _LOG.warning("the key file %s can be read by others; `chmod 600` it", path)
+        if len(data) > _MOST_BYTES:
+            raise Unavailable(f"the file {path} is far too long for a key")
+        return data.decode("utf-8-sig", "replace")

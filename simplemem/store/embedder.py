@@ -1,0 +1,44 @@
+"""The embedder that the settings ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simplemem.config import Settings
+from simplemem.embed import Choice, Embedder, embedder_named
+from simplemem.embed.asked import Asked
+from simplemem.embed.cache import Cached
+from simplemem.index.vector_cache import VectorCache
+
+
+def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
+    """The provider of `embed.provider` with its settings, None for "none". Nothing is asked of the network."""
+    found = embedder_named(settings.embed.provider, choice_of(settings))
+    if isinstance(found, Asked) and settings.embed.cache_mb:
+        return Cached(found, VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
+    return found
+
+
+def cache_path(index_path: Path) -> Path:
+    """Where vectors are remembered: beside the index, and not thrown away with it."""
+    if index_path.name == "index.db":
+        return index_path.with_name("vectors.db")
+    return index_path.with_name(f"{index_path.stem}-vectors.db")
+
+
+def choice_of(settings: Settings) -> Choice:
+    """The settings `embed.*` as the providers take them."""
+    wanted, original = settings.embed, settings.voyage_ai
+    voyage = wanted.provider == "voyage"  # what a file of the original says still holds
+    return Choice(
+        model=wanted.model or (original.model if voyage else ""),
+        url=wanted.url,
+        api_key=wanted.api_key or (original.api_key if voyage else None),
+        dimensions=wanted.dimensions,
+        batch=wanted.batch,
+        timeout_seconds=wanted.timeout_seconds,
+        query_prefix=wanted.query_prefix,
+        document_prefix=wanted.document_prefix,
+        keep_alive=wanted.keep_alive,
+        download=wanted.download,
+    )
