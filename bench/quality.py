@@ -46,7 +46,7 @@ class Corpus:
 def corpus(name: str, read: Read, pairs: Sequence[Pair]) -> Iterator[Corpus]:
     """All that any of the pairs holds out is held out of all: no two of them are about the same note."""
     paths = {source.name: source.path for source in read.sources}
-    texts = {source.name: source.note.text for source in read.sources}
+    texts = {source.name: source.text for source in read.sources}
     changed: dict[str, tuple[str, bytes]] = {}
     for number, pair in enumerate(pairs):
         held = held_out(pair, number, paths, texts) or {}
@@ -68,7 +68,7 @@ def corpora(locomo: Path | None, vault: Path | None, questions: Path | None) -> 
         read = read_vault(vault, Settings())
         for kind, asked in (("descriptions", lambda note: note.string("description")), ("first sentences", _first)):
             what = "description" if kind == "descriptions" else "sentence"
-            said = {source.name: asked(source.note) for source in read.sources}
+            said = {source.name: asked(source.read()) for source in read.sources}
             pairs = [
                 Pair(kind, text, (name,), (Held(name, what, text),))
                 for name, text in said.items()

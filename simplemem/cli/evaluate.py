@@ -74,7 +74,7 @@ def init(
 
     with progress_bar() as progress:
         read = _read(vault, progress)
-        questions = sample(read.sources, list(read.times), size, seed)
+        questions = sample(read.sources, list(read.times), size, seed, progress)
     if not questions.pairs:
         raise Invalid(
             f"no question could be made of the {len(read.sources)} notes of {read.root}",

@@ -56,7 +56,7 @@ def measure(
 ) -> Measured:
     """Ask all pairs of every variant, and of grep."""
     measured = Measured({label: [] for label in [*variants, *([GREP] if grep else [])]})
-    texts = {source.name: source.note.text for source in read.sources}
+    texts = {source.name: source.text for source in read.sources}
     lines = Grep(texts) if grep else None
     paths = {source.name: source.path for source in read.sources}
     with scratch(read, variants, progress) as copy:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from simplemem.evaluate.pairs import Held
 from simplemem.evaluate.sentences import overlaps, plain, sentences, stems_of
 from simplemem.note.names import base_name
-from simplemem.note.note import Note
+from simplemem.note.note import Note, read_note
 from simplemem.note.words import content_words, words_of
 from simplemem.vault.links import Named, name_key, resolve
 
@@ -19,11 +19,19 @@ _NOT_PROSE = ("[!", "|", "<", "$", "%%", "://", "{", "}", "\\")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A note of the vault that takes part in recall."""
+    """A note of the vault that takes part in recall. It is read anew each time: a large vault in pieces would fill the
+    memory."""
 
     path: str
     name: str
-    note: Note
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
+
+    def read(self) -> Note:
+        return read_note(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Vocabulary:
     """In how many notes each word stem occurs: what makes a question name one note and not many."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self.stems = {source.name: stems_of(f"{source.name}\n{source.note.text}") for source in sources}
+        self.stems = {source.name: stems_of(f"{source.name}\n{source.text}") for source in sources}
         self._count = Counter(stem for stems in self.stems.values() for stem in stems)
         self._few = max(5, len(sources) // 20)
         self._with: dict[str, list[str]] = {}
@@ -68,7 +76,7 @@ def names_in_files(paths: Sequence[str]) -> Named:
 
 def mentions(source: Source, named: Named, by_path: Mapping[str, Source]) -> Iterator[Mention]:
     """Everything in a note that stands for it, or for a note it links to. Sentences are not among it."""
-    note, name = source.note, source.name
+    note, name = source.read(), source.name
     for text in dict.fromkeys(filter(None, (note.string("title"), base_name(source.path)))):
         yield Mention("title", text, name, Held(name, "title", text))
     for kind, texts in (
@@ -93,7 +101,8 @@ def asks_something(mention: Mention, source: Source, vocabulary: Vocabulary) -> 
     if not words or not vocabulary.rare(stems):
         return False
     if mention.kind == "link":
-        called = " ".join([source.note.string("title") or "", base_name(source.path), *source.note.aliases])
+        note = source.read()
+        called = " ".join([note.string("title") or "", base_name(source.path), *note.aliases])
         return not stems <= stems_of(called)  # else it is the title that is asked for, and nothing is held out
     return len(words) >= 2 or mention.kind != "heading"
 
@@ -104,8 +113,9 @@ Said = Callable[[str], list[frozenset[str]]]
 
 def telling_sentences(source: Source, vocabulary: Vocabulary, said: Said) -> Iterator[Mention]:
     """Sentences of a note with words that few notes have, and that no other note says nearly so."""
-    for kind, start, end in sentences(source.note):
-        text = plain(source.note.text[start:end])
+    note = source.read()
+    for kind, start, end in sentences(note):
+        text = plain(note.text[start:end])
         if kind == "heading" or not _LEAST <= len(words_of(text)) <= _MOST or len(text) > 300:
             continue
         if any(sign in text for sign in _NOT_PROSE):

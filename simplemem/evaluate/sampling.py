@@ -20,6 +20,7 @@ from simplemem.evaluate.mentions import (
 )
 from simplemem.evaluate.pairs import KINDS, Pair, Questions
 from simplemem.evaluate.sentences import key_of, plain, sentences, stems_of
+from simplemem.index.sync import Progress
 from simplemem.note.words import words_in_order
 
 _MOST_GOLD = 3  # a question that names more notes names none
@@ -31,13 +32,15 @@ Group = Sequence[Mention]
 """Mentions that are one question, the strongest first."""
 
 
-def sample(sources: Sequence[Source], files: Sequence[str], size: int, seed: int) -> Questions:
+def sample(
+    sources: Sequence[Source], files: Sequence[str], size: int, seed: int, progress: Progress | None = None
+) -> Questions:
     """As many questions as there are, at most `size`. `files` are the paths of all files, for links to resolve among."""
     sources = sorted(sources, key=lambda source: source.name)
     chance = random.Random(seed)  # noqa: S311  (repeatable, not secret)
     vocabulary = Vocabulary(sources)
     waiting: dict[str, list[Group]] = {kind: [] for kind in KINDS}
-    for group in _named(sources, files, vocabulary):
+    for group in _named(sources, files, vocabulary, progress):
         waiting[group[0].kind].append(group)
     waiting["sentence"] = list(_said(sources, vocabulary, chance, 3 * size))
     for groups in waiting.values():
@@ -50,15 +53,19 @@ def _in_order(pair: Pair) -> tuple[int, str, str]:
     return KINDS.index(pair.kind), pair.gold[0], pair.question
 
 
-def _named(sources: Sequence[Source], files: Sequence[str], vocabulary: Vocabulary) -> Iterator[Group]:
+def _named(
+    sources: Sequence[Source], files: Sequence[str], vocabulary: Vocabulary, progress: Progress | None
+) -> Iterator[Group]:
     """Titles, aliases, headings, links and descriptions, those that say the same together."""
     by_path = {source.path: source for source in sources}
     by_name = {source.name: source for source in sources}
     named = names_in_files(files)
     groups: dict[str, list[Mention]] = {}
-    for source in sources:
+    for done, source in enumerate(sources, 1):
         for mention in mentions(source, named, by_path):
             groups.setdefault(key_of(mention.text), []).append(mention)
+        if progress is not None and (done % 50 == 0 or done == len(sources)):
+            progress("choosing", done, len(sources))
     for group in groups.values():
         group.sort(key=lambda mention: _STRENGTH[mention.kind])
         first = group[0]
@@ -74,7 +81,7 @@ def _said(sources: Sequence[Source], vocabulary: Vocabulary, chance: random.Rand
 
     @lru_cache(maxsize=2_000)
     def said(name: str) -> list[frozenset[str]]:
-        note = by_name[name].note
+        note = by_name[name].read()
         return [stems_of(plain(note.text[start:end])) for _, start, end in sentences(note)]
 
     found = 0
@@ -131,9 +138,8 @@ def _pair(group: Group, by_name: Mapping[str, Source], vocabulary: Vocabulary) -
     held = [mention.held for mention in group if mention.kind != "link" or kind == "link"]
     held = list(dict.fromkeys(held))
     for name in gold:
-        note = by_name[name].note
         try:
-            left = without(note.text, [each for each in held if each.note == name], question, answers=True)
+            left = without(by_name[name].text, [each for each in held if each.note == name], question, answers=True)
         except SimplememError:
             return None
         if len(words_in_order(left)) < _LEAST_LEFT:

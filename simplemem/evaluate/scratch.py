@@ -19,7 +19,6 @@ from simplemem.errors import SimplememError
 from simplemem.evaluate.mentions import Source
 from simplemem.index.sync import Progress
 from simplemem.note.names import name_of
-from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
 from simplemem.store.embedder import cache_path
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
@@ -53,7 +52,7 @@ def read_vault(root: Path, settings: Settings, progress: Progress | None = None)
                 continue  # what cannot be read is not in the index either
             read[entry.path] = data
             if conventions.hidden_reason(entry.path) is None:
-                sources.append(Source(entry.path, name_of(entry.path), read_note(data)))
+                sources.append(Source(entry.path, name_of(entry.path), data))
             if progress is not None and (done % 50 == 0 or done == len(notes)):
                 progress("reading", done, len(notes))
         return Read(root, tuple(sources), read, {entry.path: entry.mtime_ns for entry in entries})

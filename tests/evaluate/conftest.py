@@ -10,7 +10,6 @@ from simplemem.config import Settings
 from simplemem.evaluate.mentions import Source
 from simplemem.evaluate.scratch import Read, read_vault
 from simplemem.note.names import name_of
-from simplemem.note.note import read_note
 
 NOTES = {
     "Kettle repair.md": (
@@ -62,4 +61,4 @@ def read(notes: Path) -> Read:
 
 def sources_of(texts: dict[str, str]) -> list[Source]:
     """Notes that lie in no folder."""
-    return [Source(path, name_of(path), read_note(text.encode())) for path, text in texts.items()]
+    return [Source(path, name_of(path), text.encode()) for path, text in texts.items()]

@@ -40,7 +40,7 @@ def asked(read: Read, pair: Pair, settings: Settings) -> tuple[list[str], list[s
     with scratch(read, {"only": settings}) as copy:
         before = [hit.name for hit in copy.stores[0].search(pair.question).hits]
         paths = {source.name: source.path for source in read.sources}
-        texts = {source.name: source.note.text for source in read.sources}
+        texts = {source.name: source.text for source in read.sources}
         changed = held_out(pair, 7, paths, texts)
         assert changed is not None
         copy.hold({path: (now, text.encode()) for path, (now, text) in changed.items()})
@@ -72,7 +72,7 @@ def test_what_is_held_out_is_found_before_and_not_while_it_is_asked(
 
 def test_no_note_says_what_is_held_out_of_it_for_any_question_of_a_vault(read: Read) -> None:
     paths = {source.name: source.path for source in read.sources}
-    texts = {source.name: source.note.text for source in read.sources}
+    texts = {source.name: source.text for source in read.sources}
     pairs = of_vault(read)
     assert len(pairs) > 15
     for number, pair in enumerate(pairs):
