@@ -32,9 +32,8 @@ def test_a_pack_never_exceeds_its_budget_and_counts_what_it_left_out(texts: list
     assert len(packed.omitted) == packed.left_out + packed.duplicates
     for item in packed.items:
         text = texts[int(item["name"][1:])]
-        assert item["line"] == 7 + len(text) - len(text.lstrip().lstrip("\n")) - text[
-            : len(text) - len(text.lstrip())
-        ].count(" ")
+        before = text[: len(text) - len(text.lstrip())]
+        assert item["line"] == 7 + len(before) - before.count(" ")
         assert f"[{item['name']}:{item['line']}]" in packed.text
 
 
