@@ -10,7 +10,7 @@ from simplemem.memory import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.search.excerpt import passage_around
 from simplemem.search.pack import Piece, pack
-from simplemem.search.query import Query, read_query
+from simplemem.search.query import Query
 from simplemem.search.rank import Ranked
 from simplemem.store.in_step import InStep
 from simplemem.store.recall import NO_WORD, Recall, within
@@ -31,7 +31,7 @@ class Packs:
     def build(self, text: str, budget: int, filter_: Filter) -> Pack:
         """The best passages for a question within a budget of tokens, cited."""
         budget = within(budget, 50, 100_000, "budget_tokens")
-        query = read_query(text)
+        query = self._recall.read(text)
         if query.asks_nothing():
             return Pack(text, "", 0, (), 0, self._step.state(), NO_WORD)
         narrow = self._recall.relaxed(self._recall.narrow(filter_, query))

@@ -18,6 +18,7 @@ from simplemem.note.names import name_of
 from simplemem.note.words import well_formed, without_stop_words
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
+from simplemem.search.meant import meant
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank
 from simplemem.store.in_step import InStep
@@ -42,7 +43,7 @@ class Recall:
         """Ranked hits. Without words, the newest of what the filter leaves."""
         limit = within(limit, 1, MAX_LIMIT, "limit")
         chosen = _mode(mode)
-        query = read_query(text)
+        query = self.read(text)
         narrow = self.narrow(filter_, query)
         if query.asks_nothing():
             return Found(text, chosen, (), self._step.state(), None, NO_WORD)
@@ -56,7 +57,12 @@ class Recall:
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
-        return Found(text, chosen, hits, self._step.state(), told, degraded)
+        return Found(text, chosen, hits, self._step.state(), told, f"{query.instead} {degraded}".strip())
+
+    def read(self, text: str) -> Query:
+        """A question taken apart, its words in the forms in which this vault may hold them."""
+        with self._index.snapshot():
+            return meant(read_query(text), self._index)
 
     def relaxed(self, narrow: Narrow) -> Narrow:
         """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question
@@ -182,6 +188,7 @@ class Recall:
             linked_by=path_meant(self._step, given.linked_by) if given.linked_by else "",
             phrases=query.phrases if query else (),
             without=query.without if query else (),
+            without_forms=query.without_forms if query else (),
         )
 
     # -- lists
