@@ -21,6 +21,7 @@ from simplemem.search.query import Query
 _SHORTEST_START = 3  # letters of the beginning of a word
 _SHORTEST_SLIP, _LONGEST_SLIP = 5, 24  # letters; too many shorter words are one letter from another
 _SHORTEST_SURE = 8  # where other words of the question are found: a shorter one may well be a word of its own
+_ENDING = 2  # letters of such a word where it is rather another form: photograph, photography
 _MOST_INSTEAD, _LOOKED_AT = 3, 12  # words
 _OFTEN = 1000  # notes; above it, one word is as frequent as another
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρστυφχψω")
@@ -139,9 +140,9 @@ def _one_slip_away(word: str, vocabulary: Vocabulary, *, surely: bool) -> list[s
 
 def _slips(word: str, *, surely: bool) -> list[str]:
     """Every word with one letter more, two changed about, one less or (not `surely`) another. The first letter is
-    hardly ever wrong."""
+    hardly ever wrong; what is `surely` a slip is not near the end either."""
     alphabet = next((letters for letters in _ALPHABETS if word[-1] in letters), _ALPHABETS[0])
-    ways = [(word[:k], word[k:]) for k in range(1, len(word) + 1)]
+    ways = [(word[:k], word[k:]) for k in range(1, len(word) - (_ENDING if surely else -1))]
     found = [a + letter + b for a, b in ways for letter in alphabet]
     found += [a + b[1] + b[0] + b[2:] for a, b in ways if len(b) > 1]
     found += [a + b[1:] for a, b in ways if b]
