@@ -10,8 +10,8 @@ from functools import lru_cache
 import apsw
 
 from simplemem.index.facts import Facts, Unit, embedded_text, hash_of
-from simplemem.note.names import base_name
 from simplemem.note.code import may_hold_names, parts_of_names
+from simplemem.note.names import base_name
 from simplemem.note.stems import MARKS, stems_of
 from simplemem.note.words import searchable
 

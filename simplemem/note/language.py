@@ -109,9 +109,7 @@ def holding_together(words: Iterable[str], languages: Collection[str]) -> frozen
     """Those words of a question that only hold it together, when it is in one of the vault's `languages`. A word that may
     be of two languages (la) is one of both."""
     plain = {word: _plain(word) for word in words}
-    found = Counter(
-        language for word in plain for language in _TELLING.get(word, ()) if language in languages
-    )
+    found = Counter(language for word in plain for language in _TELLING.get(word, ()) if language in languages)
     most = max(found.values(), default=0)
     if not most or sum(word in STOP_WORDS for word in plain) > most:
         return frozenset()

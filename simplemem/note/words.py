@@ -28,8 +28,8 @@ STOP_WORDS = frozenset(
 
 # Pairs of characters that only hold a sentence together where words have no spaces.
 _UNSPACED_STOP_PAIRS = frozenset(
-    """です ます した して てい いる ある こと これ それ から ため とい いう でし まし すか 我们 你们 他们 什么 怎么 时候 这个
-    那个 哪里 為什 为什 我們 什麼 怎麼 時候 這個 니다 습니 입니 합니 에서 으로 는지""".split()
+    """です ます した して てい いる ある こと これ それ から ため とい いう でし まし すか 我们 你们 他们 什么 怎么 时候
+    这个 那个 哪里 為什 为什 我們 什麼 怎麼 時候 這個 니다 습니 입니 합니 에서 으로 는지""".split()
 )
 
 

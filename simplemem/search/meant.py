@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Protocol
 
 from simplemem.index.filters import quoted
@@ -21,6 +22,7 @@ from simplemem.search.query import Query
 _SHORTEST_START = 3  # letters of the beginning of a word
 _SHORTEST_SLIP, _LONGEST_SLIP = 5, 24  # letters; too many shorter words are one letter from another
 _SHORTEST_SURE = 8  # where other words of the question are found: a shorter one may well be a word of its own
+_FEW_WORDS = 4  # of such a question
 _ENDING = 2  # letters of such a word where it is rather another form: photograph, photography
 _MOST_INSTEAD, _LOOKED_AT = 3, 12  # words
 _OFTEN = 1000  # notes; above it, one word is as frequent as another
@@ -61,7 +63,7 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
             continue
         if word == query.last and len(word) >= _SHORTEST_START and (found := _beginning(word, vocabulary)):
             said.append(f'No memory holds "{word}"; words that begin so were looked for.')
-        elif instead := _one_slip_away(word, vocabulary, surely=len(unknown) < len(query.words)):
+        elif instead := _one_slip_away(word, query, vocabulary, surely=len(unknown) < len(query.words)):
             found = tuple(map(quoted, instead))
             said.append(f'No memory holds "{word}"; {_listed(instead)} was looked for instead.')
         else:
@@ -85,9 +87,7 @@ def _in_languages(query: Query, languages: Collection[str]) -> Query:
     pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
     forms = {word: tuple(quoted(one) for one in _stems(word, languages)) for word in words}
     stem_pairs = [
-        pair
-        for a, b in zip(words, words[1:], strict=False)
-        for pair in zip(_stems(a, languages), _stems(b, languages), strict=False)
+        pair for a, b in pairwise(words) for pair in zip(_stems(a, languages), _stems(b, languages), strict=False)
     ]
     without = [stem for word in query.without for stem in _stems(word.lower(), languages)]
     return replace(
@@ -123,8 +123,10 @@ def _begins_an_ending(typed: str) -> bool:
     return len(typed) > 1 and any(ending.startswith(typed) and ending != typed for ending in _ENDINGS)
 
 
-def _one_slip_away(word: str, vocabulary: Vocabulary, *, surely: bool) -> list[str]:
+def _one_slip_away(word: str, query: Query, vocabulary: Vocabulary, *, surely: bool) -> list[str]:
     """The words of the vault that this one may be a slip of the fingers for, those in most notes first."""
+    if surely and len(query.words) > _FEW_WORDS:
+        return []  # the others lead there; a rare word put in by mistake would lead away
     if not ((_SHORTEST_SURE if surely else _SHORTEST_SLIP) <= len(word) <= _LONGEST_SLIP and word.isalpha()):
         return []
     candidates = _slips(word, surely=surely)

@@ -40,7 +40,8 @@ class Packs:
             if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
                 break
         packed = pack(self._pieces(ranked, rows, query, vector), budget)
-        return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), degraded)
+        said = f"{query.instead} {degraded}".strip()
+        return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), said)
 
     def _pieces(
         self, ranked: Sequence[Ranked], rows: dict[int, Row], query: Query, vector: bytes | None

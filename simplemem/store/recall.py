@@ -17,7 +17,7 @@ from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed, without_stop_words
 from simplemem.search.dates import read_when
-from simplemem.search.excerpt import passage_around, snippet, squeezed
+from simplemem.search.excerpt import snippet, squeezed, where_words_stand
 from simplemem.search.meant import meant
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank
@@ -52,7 +52,7 @@ class Recall:
             ranked, rows, vector, degraded, ids = self.ranked(query, relaxed, limit, chosen)
             if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
                 break
-        hits = self._hits(ranked, rows, vector, explain)
+        hits = self._hits(ranked, rows, vector, explain, query.words)
         told = self._explanation(query, relaxed, ids, chosen, degraded) if explain else None
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
@@ -102,7 +102,7 @@ class Recall:
         return embedder.query(without_stop_words(query.text)), ""
 
     def _hits(
-        self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool
+        self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool, words: Sequence[str]
     ) -> tuple[Hit, ...]:
         hits = []
         places = self._index.places({r.place for r in ranked if r.place})
@@ -112,10 +112,11 @@ class Recall:
             if text is None:
                 continue
             place = places.get(found.place) or self.nearest_place(found.note, vector)
-            around = passage_around(self._index.passages(found.note), place)
+            limit = self._settings.search.snippet_characters
+            around, place = where_words_stand(text, self._index.passages(found.note), place, words, limit)
             shown, line, heading = "", 1, ""
             if around is not None:
-                shown = snippet(text, around, place, self._settings.search.snippet_characters)
+                shown = snippet(text, around, place, limit)
                 line = (place or around).line
                 heading = " > ".join((place or around).headings)
             hits.append(
