@@ -29,6 +29,7 @@ class Narrow:
     linked_by: str = ""
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    without_forms: tuple[str, ...] = ()  # further forms of those
     only: tuple[str, ...] = ()  # vault paths
     hidden: bool = False  # whether notes left out of recall take part
 
@@ -76,7 +77,7 @@ class Narrow:
         for k, phrase in enumerate(self.phrases):
             parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
             values[f"phrase{k}"] = exactly(phrase)
-        for k, word in enumerate(self.without):
+        for k, word in enumerate((*self.without, *self.without_forms)):
             parts.append(f"n.id NOT IN (SELECT rowid FROM note_text WHERE note_text MATCH :without{k})")
             values[f"without{k}"] = exactly(word)
         return " AND ".join(parts) or "1", values
