@@ -102,7 +102,7 @@ class Scratch:
             touched |= {path, now}
         for store in self.stores if touched else ():
             store.step.look_at(set(touched))
-            store.step.fill_vectors(lambda: False)
+            store.step.embedding.fill(None, begin=True, ready=store.step.rows.waiting)
 
     def _write(self, path: str, data: bytes, mtime_ns: int) -> None:
         file = self.root / path
