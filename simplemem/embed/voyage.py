@@ -57,8 +57,8 @@ class Voyage(Asked):
         dimensions: int | None,
         batch: int,
     ) -> None:
-        remote = address is None or not address.local
-        super().__init__(patience.name, remote=remote, batch=batch, dimension=dimensions, prefixes=prefixes)
+        # Always remote: its package sends through any proxy that the environment names, from this machine to this too.
+        super().__init__(patience.name, remote=True, batch=batch, dimension=dimensions, prefixes=prefixes)
         self._patience = patience
         self._address = address
         self._key = key
