@@ -144,9 +144,7 @@ def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
 
 
 def _keep_vectors(store: EnhancedStore) -> None:
-    embedder, _ = store.step.embedder()
-    if embedder is not None and embedder.dimension is not None:
-        store.step.index.keep_vectors_in_memory(embedder.dimension)
+    store.step.index.keep_vectors_in_memory()
 
 
 def _cpu(work: Callable[[], object]) -> float:

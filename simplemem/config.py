@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from simplemem.errors import Invalid, Unavailable
 
@@ -26,11 +26,20 @@ _NOT_FROM_A_VAULT = frozenset(
         "embed.url",
         "embed.api_key",
         "embed.download",
+        "embed.max_tokens_unasked",
         "voyage_ai.api_key",
         "voyage_ai.model",
     }
 )
+_ADDS_UP = frozenset({"embed.private"})  # what one place keeps private, no other gives away
 _PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes sent anywhere
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """A list, or one text with commas, as an environment variable has it."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
 class _Section(BaseModel):
@@ -60,6 +69,14 @@ class EmbedSettings(_Section):
     cache_mb: int = Field(default=512, ge=0)
     keep_alive: str = ""
     download: bool = False
+    private: tuple[str, ...] = ()
+    query_seconds: float = Field(default=2.0, gt=0, le=60)
+    max_tokens_unasked: int = Field(default=100_000, ge=0)
+
+    @field_validator("private", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return listed(value)
 
 
 class HistorySettings(_Section):
@@ -83,6 +100,18 @@ class WriteSettings(_Section):
     durability: Literal["full", "fast"] = "full"
 
 
+class RerankSettings(_Section):
+    """What orders the best notes of a search again. `none` leaves the order that words and meaning give."""
+
+    provider: Literal["none", "voyage", "http", "cross-encoder"] = "none"
+    url: str = ""
+    model: str = ""
+    api_key: SecretStr | dict[str, str] | None = None
+    candidates: int = Field(default=20, ge=2, le=100)
+    seconds: float = Field(default=1.5, gt=0, le=60)
+    download: bool = False
+
+
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (capabilities.md SM-17). It is read, so that such a file is no error."""
 
@@ -104,6 +133,7 @@ class Settings(_Section):
     history: HistorySettings = HistorySettings()
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
+    rerank: RerankSettings = RerankSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 
     @property
@@ -152,8 +182,12 @@ def _merged(
 
     def take(found: Mapping[str, Any], source: str) -> None:
         for key, value in found.items():
-            values[key] = value
-            sources[key] = source
+            if key in _ADDS_UP and key in values:
+                values[key] = [*listed(values[key]), *listed(value)]
+                sources[key] = f"{sources[key]}, {source}"
+            else:
+                values[key] = value
+                sources[key] = source
 
     user_file = user_config_path(env)
     take(_from_file(user_file), str(user_file))
@@ -170,6 +204,15 @@ def _merged(
             raise Invalid(
                 f"{vault_file} sets embed.provider = {found['embed.provider']!r}, which a vault may not say of itself",
                 hint=f"Set it in {user_file}, in the environment or as a flag: it may send notes to another machine.",
+            )
+        reranking = {key for key in found if key.startswith("rerank.") or key == "voyage_ai.rerank_model"}
+        if found.get("rerank.provider") == "none":
+            reranking.discard("rerank.provider")
+        if reranking:
+            raise Invalid(
+                f"{vault_file} sets {', '.join(sorted(reranking))}, which a vault may not say of itself",
+                hint=f"Set it in {user_file}, in the environment or as a flag: it may send notes to another machine. "
+                "A vault may switch a reranker off (rerank.provider = none).",
             )
         take(found, str(vault_file))
     for key in known_keys():
@@ -299,6 +342,11 @@ EXAMPLE_CONFIG = """\
 # cache_mb = 512               # megabytes of vectors that are kept beside the index, so that none is paid for twice
 # keep_alive = ""              # how long ollama keeps the model loaded, for example 30m
 # download = false             # whether a local transformer may be fetched when it is not there
+# private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine, besides notes
+#                              # with `private: true` or the tag `private`; what several files say adds up
+# query_seconds = 2.0          # a search waits no longer for its vector; then it goes by words only
+# max_tokens_unasked = 100000  # a server sends no more than about this many tokens by itself; the rest waits for
+#                              # `simplemem index` (not in a vault's own file)
 
 [history]
 # keep_days = 30               # days that the text of an earlier version is sure to be kept...
@@ -311,6 +359,17 @@ EXAMPLE_CONFIG = """\
 
 [write]
 # durability = "full"          # full waits for the disk; fast does not, and a power cut may lose the last writes
+
+[rerank]
+# provider = "none"            # what orders the best notes of a search again: voyage, http (an endpoint that speaks as
+#                              # Cohere's, Jina's or text-embeddings-inference does), cross-encoder (on this machine),
+#                              # or none. A vault's own file may say none and nothing else here: see docs/rerankers.md
+# url = ""                     # where the endpoint is, for example http://localhost:8000/v1/rerank
+# model = ""                   # the model, by the name the service has for it, or its folder
+# api_key = { env = "COHERE_API_KEY" }   # the key, or where it lies: { env = "NAME" }, { path = "FILE" }
+# candidates = 20              # so many of the best notes are ordered again
+# seconds = 1.5                # a search waits no longer for it
+# download = false             # whether a cross-encoder may be fetched when it is not there
 
 [voyage_ai]
 # What a file of the original simplemem may say. It is read so that such a file is no error; nothing here uses it yet.

@@ -36,7 +36,7 @@ def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Ite
     with open_store(vault) as store:
         if sync:
             with progress_bar() as progress:
-                report = store.sync(progress=progress, embed=embed)
+                report = store.sync(progress=progress, embed=embed, begin=False)
             warn_of_doubt(report)
         yield store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from simplemem.cli.options import JsonOption, VaultOption, command
 from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
+    from simplemem.index.estimate import Estimate
     from simplemem.index.sync import SyncReport
     from simplemem.store import EnhancedStore
 
@@ -66,22 +68,46 @@ def init(
 @command(
     commands,
     _PANEL,
-    examples=["simplemem index", "simplemem index --rebuild", "simplemem index --watch"],
+    examples=[
+        "simplemem index",
+        "simplemem index --dry-run",
+        "simplemem index --rebuild --yes",
+        "simplemem index --watch",
+    ],
 )
 def index(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the index away and make it anew.")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Stay, and index every change as it is made. Ctrl-C ends it.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how many texts and tokens the embedder would be given, and make none."),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Send as much as there is to a remote embedder without asking.")
+    ] = False,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the index in step with the notes. Other commands do so by themselves."""
+    """Bring the index in step with the notes. Other commands do so by themselves.
+
+    Before much is sent to a remote embedder it tells how much that is, and asks. What was made stays when it is
+    ended halfway, and the next run goes on from there.
+    """
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
 
     with opened(vault, sync=False) as store:
         began = time.monotonic()
+        if dry_run or (not yes and store.embeds_remotely):
+            with progress_bar() as progress:
+                store.sync(progress=progress, embed=False)
+            wanted = store.estimate(rebuild=rebuild)
+            if dry_run:
+                _print_estimate(wanted, as_json)
+                return
+            _ask_for_much(wanted, store.settings.embed.max_tokens_unasked)
         with progress_bar() as progress:
             report = store.sync(progress=progress, embed=True, rebuild=rebuild)
         seconds = time.monotonic() - began
@@ -91,6 +117,39 @@ def index(
             _print_report(report, store.state().notes if rebuild else None, seconds)
         if watch:
             _watch(store, as_json)
+    if report.trouble:
+        raise typer.Exit(1)
+
+
+def _print_estimate(wanted: Estimate, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from simplemem.cli import output
+
+    if as_json:
+        output.print_json(asdict(wanted))
+        return
+    output.say((_amount(wanted) if wanted.texts else f"Nothing for {wanted.embedder}", "green"))
+    if wanted.kept:
+        output.say((f"{_count(wanted.kept, 'text')} more had their vectors made before", "dim"))
+
+
+def _amount(wanted: Estimate) -> str:
+    where = "over the network" if wanted.remote else "on this machine"
+    texts, notes = _count(wanted.texts, "text"), _count(wanted.notes, "note")
+    return f"{texts} of {notes}, about {wanted.tokens:,} tokens, for {wanted.embedder} {where}"
+
+
+def _ask_for_much(wanted: Estimate, unasked: int) -> None:
+    """Have a person agree before much is sent away; where nobody can be asked, say how to agree."""
+    if wanted.tokens <= unasked:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Invalid(
+            f"this would send {_amount(wanted)}",
+            hint="Run it with --yes, or raise the setting embed.max_tokens_unasked.",
+        )
+    typer.confirm(f"Send {_amount(wanted)}?", abort=True, err=True)
 
 
 def _print_report(report: SyncReport, made_anew: int | None, seconds: float) -> None:
@@ -102,6 +161,8 @@ def _print_report(report: SyncReport, made_anew: int | None, seconds: float) -> 
     output.say((done or "Nothing to do", "green"), (f"  in {seconds:.1f} s", "dim"))
     for skipped in facts["skipped"]:
         output.warn(f"{skipped['path']}: {skipped['why']}")
+    if report.trouble:
+        output.warn(report.trouble)
     warn_of_doubt(report)
 
 

@@ -37,6 +37,10 @@ class Cached:
     def dimension(self) -> int | None:
         return self._embedder.dimension
 
+    def known(self, hashes: Sequence[bytes]) -> set[bytes]:
+        """Those of the texts' hashes (`facts.hash_of` makes the same) whose vectors are remembered."""
+        return set(self._memory.get(self.name, hashes))
+
     def unknown(self, texts: Iterable[str]) -> list[str]:
         """Those of the texts that would have to be asked for, once each."""
         by_hash = {_hash(text): text for text in texts if text.strip()}

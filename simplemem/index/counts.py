@@ -27,7 +27,6 @@ def counts(db: apsw.Connection) -> dict[str, Any]:
         "tags": count("SELECT count(DISTINCT lower(tag)) FROM tags"),
         "links": count("SELECT count(*) FROM links"),
         "unresolved_links": count("SELECT count(*) FROM links WHERE path IS NULL"),
-        "pending_vectors": count("SELECT count(*) FROM notes WHERE embedded = 0"),
         "hidden": hidden,
         "problems": [
             {"path": path, "problem": problem}
@@ -112,7 +111,7 @@ def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> It
     """
     yield from (("file", *row) for row in db.execute("SELECT path, name_key FROM files ORDER BY path"))
     notes = """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
-                      words, hidden, problem FROM notes ORDER BY path"""
+                      words, hidden, problem, private FROM notes ORDER BY path"""
     yield from (("note", *row) for row in db.execute(notes))
     for table, columns in (
         ("aliases", "seq, alias, x.key"),

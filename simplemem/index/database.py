@@ -23,7 +23,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.vault.kernel import is_alive
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x736D656D  # "smem"
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _BUSY_MS = 15_000

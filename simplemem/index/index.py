@@ -11,16 +11,20 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from simplemem.embed import Embedder
-from simplemem.index import counts, filters, legs, links, notes, text, vectors
+from simplemem.index import counts, filters, generations, legs, links, notes, text, vectors
 from simplemem.index.database import Database, build_beside, open_database
+from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
 from simplemem.index.filters import Narrow
+from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
 from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known, Row
 from simplemem.index.resident import Resident
 from simplemem.index.text import Place
-from simplemem.index.vectors import Nearness
+from simplemem.index.vectors import Nearness, QueryVector
 from simplemem.vault.links import Named
 
 
@@ -30,7 +34,9 @@ class Index:
     def __init__(self, path: Path, lock: Callable[[], AbstractContextManager[None]]) -> None:
         self._lock = lock
         self.database: Database = open_database(path, lock)
+        self._in_memory = False
         self._resident: Resident | None = None
+        self._resident_of: tuple[str, int] | None = None  # the embedder and the dimension it was made for
         self._guard = threading.Lock()
 
     @property
@@ -43,11 +49,9 @@ class Index:
         self.database.connection()
         return self.database.generation
 
-    def keep_vectors_in_memory(self, dimension: int) -> None:
+    def keep_vectors_in_memory(self) -> None:
         """For a process that will search more than once."""
-        with self._guard:
-            if self._resident is None:
-                self._resident = Resident(dimension)
+        self._in_memory = True
 
     def snapshot(self) -> AbstractContextManager[Any]:
         """Hold one state of the index over several questions."""
@@ -123,35 +127,80 @@ class Index:
     ) -> dict[int, Nearness]:
         """How near the nearest notes are to a query's vector, and those in `also`; notes without vectors are absent."""
         with self.database.reading() as db:
-            if self._resident is None and not self.database.vectors_in_sql:
-                self.keep_vectors_in_memory(len(query))
-            if self._resident is not None:
-                return self._resident.nearest(db, self.database.generation, query, ids, limit, also)
-            return vectors.nearest_in_sql(db, query, ids, limit, also)
+            if not _comparable(db, query):
+                return {}
+            if not (self._in_memory or not self.database.vectors_in_sql):
+                return vectors.nearest_in_sql(db, query, ids, limit, also)
+            return self._held(db, len(query)).nearest(db, self.database.generation, query, ids, limit, also)
+
+    def _held(self, db: apsw.Connection, dimension: int) -> Resident:
+        """The vectors in use, in memory. Those of another embedder are let go."""
+        found = generations.in_use(db)
+        wanted = (found.embedder if found is not None else "", dimension)
+        with self._guard:
+            if self._resident is None or self._resident_of != wanted:
+                self._resident, self._resident_of = Resident(dimension), wanted
+            return self._resident
 
     def nearest_place(self, note_id: int, query: bytes) -> int | None:
         with self.database.reading() as db:
-            return vectors.nearest_place(db, note_id, query)
+            return vectors.nearest_place(db, note_id, query) if _comparable(db, query) else None
 
     def vectors_of(self, note_id: int) -> list[bytes]:
         with self.database.reading() as db:
             return vectors.vectors_of(db, note_id)
 
-    def pending(self) -> int:
+    def holds_vectors_of(self, embedder: str) -> bool:
+        """Whether the vectors in use are this embedder's. A question never waits for the index to be written."""
+        with self.database.reading() as db:
+            found = generations.in_use(db)
+        return found is not None and found.embedder == embedder
+
+    def generations(self) -> list[Generation]:
+        """The generations of vectors, the one in use first."""
+        with self.database.reading() as db:
+            return generations.generations(db)
+
+    def generation_of(self, embedder: str) -> Generation | None:
+        """This embedder's generation of vectors, in use or being made."""
+        with self.database.reading() as db:
+            return generations.generation_of(db, embedder)
+
+    def pending(self, generation: Generation) -> int:
         """Notes that wait for their vectors."""
         with self.database.reading() as db:
-            return vectors.count_missing(db)
+            return vectors.count_missing(db, generation.shelf)
 
-    def holds_vectors_of(self, embedder: Embedder) -> bool:
-        """Whether vectors of this embedder may be asked for. A question never waits for the index to be written."""
-        from simplemem.index.fill import holds
+    def waiting_for(self, embedder: str, remote: bool) -> int:
+        """Notes that wait for a vector of this embedder, which may not have a generation yet."""
+        with self.database.reading() as db:
+            return generations.waiting_for(db, embedder, remote=remote)
 
-        return holds(self.database, embedder)
+    def progress(self, generation: Generation) -> tuple[int, int]:
+        """How many notes have their vectors, of how many that are to have them."""
+        with self.database.reading() as db:
+            return generations.progress(db, generation)
 
-    def adopt(self, embedder: Embedder | None) -> None:
-        from simplemem.index.fill import adopt
+    def private_count(self) -> int:
+        """Notes that are kept private, and take part in search."""
+        with self.database.reading() as db:
+            return generations.private_count(db)
 
-        adopt(self.database, embedder)
+    def refused(self) -> list[tuple[str, str]]:
+        """Notes of which the embedder refused some text, and what it said."""
+        with self.database.reading() as db:
+            return generations.refused(db)
+
+    def estimate(
+        self,
+        embedder: Embedder,
+        *,
+        anew: bool = False,
+        known: MadeBefore = nothing_made_before,
+    ) -> Estimate:
+        """What it takes to give every note its vectors."""
+        with self.database.reading() as db:
+            return estimate(db, embedder.name, remote=embedder.remote, anew=anew, known=known)
 
     # -- links
 
@@ -200,3 +249,11 @@ class Index:
     def inspection(self) -> dict[str, dict[str, Any]]:
         with self.database.reading() as db:
             return counts.inspection(db)
+
+
+def _comparable(db: apsw.Connection, query: bytes) -> bool:
+    """Whether the vectors in use are of the embedder that made a question's vector, by its name and its length."""
+    found = generations.in_use(db)
+    if found is None:
+        return not isinstance(query, QueryVector)
+    return found.dimension in (0, len(query)) and getattr(query, "embedder", found.embedder) == found.embedder

@@ -37,6 +37,7 @@ class Known:
     stat: Stat
     checked_ns: int
     hidden: str | None
+    private: str | None
 
     def may_have_changed(self, now: Stat) -> bool:
         """Whether the file must be read again: another size or time, or a time too near to the last reading."""
@@ -60,12 +61,22 @@ class Row:
     sha256: str
     hidden: str | None
     problem: str | None
+    private: str | None  # why no text of it may leave this machine
 
 
-_ROW = "n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden, n.problem"
+_ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden,
+          n.problem, n.private"""
 
 
-def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hidden: str | None) -> tuple[int, bool]:
+def put(
+    db: apsw.Connection,
+    path: str,
+    note: Note,
+    facts: Facts,
+    stat: Stat,
+    hidden: str | None,
+    private: str | None = None,
+) -> tuple[int, bool]:
     """Write the note's own rows (not its links and text). Returns its id, which it keeps for life, and whether the note
     is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
@@ -73,14 +84,15 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
     values = (
         path, compare_key(name_of(path)), compare_key(base_name(path)), compare_key(facts.title), note.sha256,
         stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
-        compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, 0, rev,
+        compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, private,
+        0, rev,
     )  # fmt: skip
     if found is None:
         db.execute(
             """INSERT INTO notes (path, path_key, name_key, title_key, sha256, size, mtime_ns, ctime_ns, checked_ns,
-                                  title, description, type, type_key, created, modified, words, hidden, problem, embedded,
-                                  rev)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                                  title, description, type, type_key, created, modified, words, hidden, problem, private,
+                                  embedded, rev)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             values,
         ).fetchall()
         note_id = db.last_insert_rowid()
@@ -89,7 +101,8 @@ def put(db: apsw.Connection, path: str, note: Note, facts: Facts, stat: Stat, hi
         db.execute(
             """UPDATE notes SET path = ?, path_key = ?, name_key = ?, title_key = ?, sha256 = ?, size = ?, mtime_ns = ?,
                                 ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, type_key = ?,
-                                created = ?, modified = ?, words = ?, hidden = ?, problem = ?, embedded = ?, rev = ?
+                                created = ?, modified = ?, words = ?, hidden = ?, problem = ?, private = ?,
+                                embedded = ?, rev = ?, embedded_next = 0
                WHERE id = ?""",
             (*values, note_id),
         ).fetchall()
@@ -155,25 +168,25 @@ def count(db: apsw.Connection) -> int:
 
 def all_known(db: apsw.Connection) -> dict[str, Known]:
     """Every note by path, as a scan compares it."""
-    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden FROM notes"
+    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes"
     return {row[1]: _known(row) for row in db.execute(sql)}
 
 
 def known(db: apsw.Connection, path: str) -> Known | None:
-    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden FROM notes WHERE path = ?"
+    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes WHERE path = ?"
     row = db.execute(sql, (path,)).fetchone()
     return None if row is None else _known(row)
 
 
 def known_below(db: apsw.Connection, folder: str) -> list[Known]:
     """The notes in a folder and its folders."""
-    sql = """SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden FROM notes
+    sql = """SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes
              WHERE path >= ? || '/' AND path < ? || '0'"""
     return [_known(row) for row in db.execute(sql, (folder, folder))]
 
 
 def _known(row: Sequence[Any]) -> Known:
-    return Known(row[0], row[1], row[2], Stat(row[3], row[4], row[5]), row[6], row[7])
+    return Known(row[0], row[1], row[2], Stat(row[3], row[4], row[5]), row[6], row[7], row[8])
 
 
 def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:

@@ -18,6 +18,8 @@ CREATE INDEX files_by_name ON files (name_key);
 -- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides.
 -- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` is the number of the change
 -- that wrote it, which only grows (meta.rev). No id comes twice: another process may still mean the note that had it.
+-- `private` says why no text of a note may leave this machine. `embedded` is 1 when a generation of vectors wants no more
+-- of the note, 2 when the embedder refused some of its text; `embedded_next` is the same of the generation being made.
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE,
@@ -38,7 +40,9 @@ CREATE TABLE notes (
     words INTEGER NOT NULL,
     hidden TEXT,
     problem TEXT,
+    private TEXT,
     embedded INTEGER NOT NULL,
+    embedded_next INTEGER NOT NULL DEFAULT 0,
     rev INTEGER NOT NULL
 );
 CREATE INDEX notes_by_path_key ON notes (path_key);
@@ -48,6 +52,7 @@ CREATE INDEX notes_by_hash ON notes (sha256);
 CREATE INDEX notes_by_modified ON notes (modified);
 CREATE INDEX notes_by_rev ON notes (rev);
 CREATE INDEX notes_to_embed ON notes (id) WHERE embedded = 0;
+CREATE INDEX notes_to_embed_next ON notes (id) WHERE embedded_next = 0;
 
 CREATE TABLE aliases (
     note_id INTEGER NOT NULL,
@@ -128,6 +133,27 @@ CREATE TABLE vectors (
     id INTEGER PRIMARY KEY,
     hash BLOB NOT NULL,
     vector BLOB NOT NULL
+);
+
+-- The same of another embedder, while it is still making them: when it is done the two tables change places.
+CREATE TABLE vectors_next (
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL,
+    vector BLOB NOT NULL
+);
+
+-- Whose vectors they are: 'now' those in `vectors`, 'next' those in `vectors_next`. `dimension` is 0 until the first.
+CREATE TABLE generations (
+    place TEXT PRIMARY KEY,
+    embedder TEXT NOT NULL,
+    dimension INTEGER NOT NULL,
+    remote INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Notes of which the embedder refused some text, and what it said. Forgotten when the note changes.
+CREATE TABLE refused (
+    note_id INTEGER PRIMARY KEY,
+    why TEXT NOT NULL
 );
 
 -- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault.

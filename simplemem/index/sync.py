@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
-from simplemem.index import links, notes, text
+from simplemem.index import links, notes, text, vectors
 from simplemem.index.database import Database
 from simplemem.index.facts import facts_of, modified_of
+from simplemem.index.generations import NEXT, NOW
 from simplemem.index.notes import Known, Stat
 from simplemem.index.waiting import Waiting
 from simplemem.note.note import Note, read_note
+from simplemem.note.private import private_by_rule, private_reason
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry, File, Vault
 
@@ -40,6 +42,7 @@ class SyncReport:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     doubted: int = 0  # notes that seem to have vanished all at once, and were kept
     embedded: int = 0
+    trouble: str = ""  # why vectors are missing that could not be made
     seconds: float = 0.0
 
     def changed(self) -> set[str]:
@@ -55,6 +58,7 @@ class SyncReport:
             "embedded": self.embedded,
             "skipped": [{"path": path, "why": why} for path, why in self.skipped],
             "doubted": self.doubted,
+            "trouble": self.trouble,
             "seconds": round(self.seconds, 3),
         }
 
@@ -73,7 +77,8 @@ class _Read:
 
 
 class Sync:
-    """Keeps one database in step with one vault. `hidden_reason` says which notes are left out of recall, and why."""
+    """Keeps one database in step with one vault. `hidden_reason` says which notes are left out of recall, and why;
+    `private` are the rules by which notes are kept private."""
 
     def __init__(
         self,
@@ -81,11 +86,13 @@ class Sync:
         database: Database,
         hidden_reason: Callable[[str], str | None],
         max_note_bytes: int,
+        private: Sequence[str] = (),
     ) -> None:
         self.vault = vault
         self.database = database
         self.hidden_reason = hidden_reason
         self.max_note_bytes = max_note_bytes
+        self.private = tuple(private)
         self.waiting: Waiting | None = Waiting()  # None when nothing will be embedded
         self.skipped: dict[str, str] = {}  # files that are not indexed, and why
         self.stop = threading.Event()  # set to end a scan after the notes it is at
@@ -199,7 +206,7 @@ class Sync:
             path
             for path, entry in sorted(entries.items())
             if _is_note(path) and not self._is_too_large(entry, report)
-            and ((k := known.get(path)) is None or k.may_have_changed(_stat(entry)) or k.hidden != self.hidden_reason(path))
+            and ((k := known.get(path)) is None or k.may_have_changed(_stat(entry)) or self._is_judged_otherwise(k))
         ]  # fmt: skip
         too_large = {path for path in self.skipped if path in known and path in entries}
         gone = {path: k for path, k in known.items() if path not in entries and (path in went or path not in files)}
@@ -254,7 +261,7 @@ class Sync:
             report.skipped.append((path, str(error)))
             self.skipped[path] = str(error)
             return
-        if known is not None and known.sha256 == read.note.sha256 and known.hidden == self.hidden_reason(path):
+        if known is not None and known.sha256 == read.note.sha256 and not self._is_judged_otherwise(known):
             notes.refresh_stat(db, known.id, read.stat, modified_of(read.note, read.stat.mtime_ns))
             return
         origins = gone_by_hash.get(read.note.sha256) if known is None else None
@@ -265,6 +272,11 @@ class Sync:
         else:
             (report.added if known is None else report.modified).append(path)
         self._put(db, read, named)
+
+    def _is_judged_otherwise(self, known: Known) -> bool:
+        """Whether the settings now say something else of a note whose file is the same."""
+        by_rule = private_by_rule(known.path, self.private)
+        return known.hidden != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
 
     def _read(self, path: str) -> _Read:
         file: File = self.vault.read(path)
@@ -302,14 +314,16 @@ class Sync:
     def _put(self, db: apsw.Connection, read: _Read, named: Named) -> int:
         hidden = self.hidden_reason(read.path)
         facts = facts_of(read.path, read.note, read.stat.mtime_ns)
-        note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden)
+        private = private_reason(read.path, read.note, self.private)
+        note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden, private)
         if hidden is None:
-            missing = text.put(db, note_id, read.path, facts, new=new)
+            missing = text.put(db, note_id, read.path, facts, new=new, private=private is not None)
             if self.waiting is not None:
                 self.waiting.keep(note_id, read.note.sha256, missing)
         else:
             text.remove(db, note_id)
-            db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
+            for shelf in (NOW, NEXT):
+                vectors.settle(db, note_id, shelf)
         links.put(db, note_id, read.path, read.note, named, new=new)
         return note_id
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 import apsw
 
 from simplemem.index.facts import Facts, Unit, embedded_text, hash_of
+from simplemem.index.generations import NOW, Generation, Shelf, generations
 from simplemem.note.names import base_name
 from simplemem.note.words import searchable
 
@@ -45,11 +46,15 @@ def to_embed(note_id: int, facts: Facts) -> list[tuple[int, str]]:
     ]
 
 
-def put(db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool) -> list[tuple[int, str]]:
-    """Write a note's text rows. Vectors whose text is unchanged stay; returns the places that need one, with their text."""
-    kept: dict[bytes, bytes] = {}
+def put(
+    db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool, private: bool = False
+) -> list[tuple[int, str]]:
+    """Write a note's text rows. Vectors whose text is unchanged stay; returns the places that need one, with their text.
+    A generation of a remote embedder keeps nothing of a private note and asks for nothing."""
+    shelves = generations(db) or [_TO_COME]
+    kept: dict[Shelf, dict[bytes, bytes]] = {}
     if not new:
-        kept = dict(db.execute(*_vectors_of(note_id)))
+        kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
         remove(db, note_id)
     title = searchable(_titles(path, facts))
     body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
@@ -73,18 +78,24 @@ def put(db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool
         "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)",
         ((id_, title, searchable(u.text)) for id_, u in blocks),
     )
-    db.executemany(
-        "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)",
-        ((id_, hash_, kept[hash_]) for id_, hash_ in hashes.items() if hash_ in kept),
-    )
-    missing = [(id_, text) for id_, text in texts if hashes[id_] not in kept]
-    if not missing:
-        db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
+    missing: list[tuple[int, str]] = []
+    for found in shelves:  # the one that is being made comes last: its texts are the ones that wait
+        here, wanted = kept.get(found.shelf, {}), [] if private and found.remote else texts
+        db.executemany(
+            f"INSERT INTO {found.shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
+            ((id_, hashes[id_], here[hashes[id_]]) for id_, _ in wanted if hashes[id_] in here),
+        )
+        missing = [(id_, text) for id_, text in wanted if hashes[id_] not in here]
+        if not missing:
+            db.execute(f"UPDATE notes SET {found.shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
     return missing
 
 
-def _vectors_of(note_id: int) -> tuple[str, tuple[int, int]]:
-    return "SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", _range(note_id)
+_TO_COME = Generation(NOW, "", 0, remote=False)  # no embedder has come by yet
+
+
+def _vectors_of(note_id: int, shelf: Shelf) -> tuple[str, tuple[int, int]]:
+    return f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?", _range(note_id)
 
 
 def _titles(path: str, facts: Facts) -> str:
@@ -111,8 +122,9 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
     blocks = "SELECT id FROM blocks WHERE id >= ? AND id < ?"
     db.execute(f"DELETE FROM block_text WHERE rowid IN ({blocks})", _range(note_id)).fetchall()
-    for table in ("passages", "blocks", "vectors"):
+    for table in ("passages", "blocks", "vectors", "vectors_next"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
+    db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()
 
 
 def places_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Place]:

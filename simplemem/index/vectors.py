@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 
 from simplemem.index import notes
+from simplemem.index.generations import NOW, Shelf
 from simplemem.index.text import BLOCK, SHIFT
 
 
@@ -32,8 +33,27 @@ class Nearness:
         return max(0.0, (self.passage + self.block) / 2)
 
 
-def put(db: apsw.Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes]) -> bool:
-    """Store a note's vectors, unless the note has changed since its text was read. Says whether they were stored."""
+class QueryVector(bytes):
+    """A question's vector, which knows whose it is: another embedder's vectors are never compared with it."""
+
+    embedder: str
+
+    def __new__(cls, vector: bytes, embedder: str) -> QueryVector:
+        made = super().__new__(cls, vector)
+        made.embedder = embedder
+        return made
+
+
+def put(
+    db: apsw.Connection,
+    note_id: int,
+    sha256: str,
+    vectors: Mapping[int, bytes],
+    shelf: Shelf = NOW,
+    refused: str = "",
+) -> bool:
+    """Store a note's vectors, unless the note has changed since its text was read. Says whether they were stored.
+    `refused` is what the embedder said of texts it would not take; the note asks for no more then."""
     row = db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).fetchone()
     if row is None or row[0] != sha256:
         return False
@@ -46,27 +66,37 @@ def put(db: apsw.Connection, note_id: int, sha256: str, vectors: Mapping[int, by
         )
     )
     db.executemany(
-        "INSERT OR REPLACE INTO vectors (id, hash, vector) VALUES (?, ?, ?)",
+        f"INSERT OR REPLACE INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
         ((id_, hashes[id_], vector) for id_, vector in vectors.items() if id_ in hashes),
     )
-    db.execute("UPDATE notes SET embedded = 1, rev = ? WHERE id = ?", (notes.next_rev(db), note_id)).fetchall()
+    if refused:
+        db.execute("INSERT OR REPLACE INTO refused (note_id, why) VALUES (?, ?)", (note_id, refused)).fetchall()
+    done = 2 if refused else 1
+    db.execute(f"UPDATE notes SET {shelf.flag} = ? WHERE id = ?", (done, note_id)).fetchall()
+    if shelf == NOW:  # whoever holds the vectors in use in memory follows by the number of the change
+        db.execute("UPDATE notes SET rev = ? WHERE id = ?", (notes.next_rev(db), note_id)).fetchall()
     return True
 
 
-def missing(db: apsw.Connection, limit: int) -> list[tuple[int, str]]:
+def missing(db: apsw.Connection, limit: int, shelf: Shelf = NOW) -> list[tuple[int, str]]:
     """Notes whose vectors are still to be made, as (id, path)."""
-    return list(db.execute("SELECT id, path FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?", (limit,)))
+    return list(db.execute(f"SELECT id, path FROM notes WHERE {shelf.flag} = 0 ORDER BY id LIMIT ?", (limit,)))
 
 
-def count_missing(db: apsw.Connection) -> int:
-    return int(db.execute("SELECT count(*) FROM notes WHERE embedded = 0").get)
+def count_missing(db: apsw.Connection, shelf: Shelf = NOW) -> int:
+    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
 
 
-def places_without_vectors(db: apsw.Connection, note_id: int) -> dict[int, bytes]:
+def settle(db: apsw.Connection, note_id: int, shelf: Shelf) -> None:
+    """A note that a generation wants nothing of."""
+    db.execute(f"UPDATE notes SET {shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
+
+
+def places_without_vectors(db: apsw.Connection, note_id: int, shelf: Shelf = NOW) -> dict[int, bytes]:
     """The places of a note that wait for a vector, with the hash of what it is to be made of."""
-    sql = """SELECT id, hash FROM (SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks)
-             WHERE id >= :first AND id < :after AND hash IS NOT NULL
-               AND id NOT IN (SELECT id FROM vectors WHERE id >= :first AND id < :after)"""
+    sql = f"""SELECT id, hash FROM (SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks)
+              WHERE id >= :first AND id < :after AND hash IS NOT NULL
+                AND id NOT IN (SELECT id FROM {shelf.table} WHERE id >= :first AND id < :after)"""
     return dict(db.execute(sql, {"first": note_id << SHIFT, "after": (note_id + 1) << SHIFT}))
 
 
@@ -75,12 +105,6 @@ def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
     sql = "SELECT vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id"
     first = note_id << SHIFT
     return [row[0] for row in db.execute(sql, (first, first | BLOCK))]
-
-
-def forget_all(db: apsw.Connection) -> None:
-    """Another embedder came: no vector of the old one may meet one of the new."""
-    db.execute("DELETE FROM vectors").fetchall()
-    db.execute("UPDATE notes SET embedded = 0 WHERE hidden IS NULL").fetchall()
 
 
 # -- asking in SQL

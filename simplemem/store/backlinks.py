@@ -54,6 +54,10 @@ class Backlinks:
         return found
 
     def _semantic(self, path: str, limit: int) -> list[Backlink]:
+        with self._index.snapshot():  # the note's vectors and its neighbours' are of one embedder
+            return self._near(path, limit)
+
+    def _near(self, path: str, limit: int) -> list[Backlink]:
         row = self._index.row(path)
         if row is None:
             return []

@@ -5,17 +5,19 @@ Errors are what would lose or hide something; warnings are what a person will wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simplemem.embed import Embedder
 from simplemem.index import fill
 from simplemem.index.counts import DUMPED, dump
 from simplemem.index.database import Database
+from simplemem.index.generations import NOW
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync
 from simplemem.memory import Finding
 from simplemem.note.names import compare_key, name_of
+from simplemem.store.embedding import Embedding
 from simplemem.vault.vault import Vault
 
 Row = tuple[Any, ...]
@@ -28,20 +30,22 @@ def examine(
     index: Index,
     rebuilt: Database,
     fresh: Sync,
-    embedder: Embedder | None,
+    embedding: Embedding,
     progress: Progress | None,
 ) -> Iterator[Finding]:
     """All findings, worst kind first. `rebuilt` is an empty index beside ours, which `fresh` fills."""
+    embedder, _ = embedding.wanted()
     damage = list(_damage(index))
     yield from damage
     fresh.scan(progress)
     if not damage:
-        with_vectors = embedder is not None and not index.pending()
+        with_vectors = embedder is not None and _can_be_made_again(index, embedder)
         if embedder is not None and with_vectors:
             fill.fill(vault, rebuilt, embedder, progress, ready=fresh.waiting)
         yield from _index_equals_rebuilt(index, rebuilt, with_vectors=with_vectors)
     if damage:
         return  # the rest is asked of the index, once it is made anew
+    yield from _of_vectors(embedding.facts())
     yield from _unreadable(vault, index, fresh)
     yield from _colliding_names(index)
     yield from _broken_links(index)
@@ -58,6 +62,32 @@ def _damage(index: Index) -> Iterator[Finding]:
             f"the index is damaged: {problem}",
             "`simplemem index --rebuild` makes it anew.",
         )
+
+
+def _can_be_made_again(index: Index, embedder: Embedder) -> bool:
+    """Whether all vectors in use are of an embedder that costs nothing: a model is not asked for all of them again."""
+    found = index.generation_of(embedder.name)
+    return found is not None and found.shelf == NOW and not embedder.reads_sentences and not index.pending(found)
+
+
+def _of_vectors(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    """What keeps notes from being found by meaning, out of `Embedding.facts`."""
+    if facts["trouble"]:
+        yield Finding("vectors", "warning", "", facts["trouble"])
+    if facts["wanted"] not in ("none", facts["in_use"]) and facts["in_use"] != "none":
+        yield Finding(
+            "vectors",
+            "note",
+            "",
+            f"the vectors in use are of {facts['in_use']}, and {facts['wanted']} is set",
+            "`simplemem index` makes those of the embedder that is set, beside the others until they are complete.",
+        )
+    for refused in facts["refused"]:
+        message = f"the embedder would not take all of its text, which is found by words only: {refused['why']}"
+        yield Finding("vectors", "warning", refused["path"], message)
+    if facts["private"]:
+        message = f"{facts['private']} private notes have no vectors: their text is not sent to {facts['wanted']}"
+        yield Finding("vectors", "note", "", message)
 
 
 def _index_equals_rebuilt(index: Index, rebuilt: Database, *, with_vectors: bool) -> Iterator[Finding]:

@@ -17,15 +17,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
-from simplemem.embed import Embedder
 from simplemem.errors import NotFound, ReadOnly, SimplememError
-from simplemem.index import fill
-from simplemem.index.database import Damaged
+from simplemem.index.database import Damaged, Database
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
-from simplemem.store.embedder import embedder_of
+from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Entry, Vault
@@ -60,11 +58,10 @@ class InStep:
             trash=self.conventions.trash,
         )
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
-        self.rows = Sync(self.vault, self.index.database, self.hidden_reason, self.settings.max_note_bytes)
+        self.rows = self.sync_of(self.index.database)
+        self.embedding = Embedding(self.settings, self.vault, self.index)
         self._generation = self.index.generation
         self._keeper: Keeper | None = None
-        self._embedder: Embedder | None = None
-        self._embedder_missing = ""
         self._guard = threading.RLock()
         self._listeners: list[Listener] = []
         self._scanned = self.index.database.meta("scanned") is not None
@@ -82,8 +79,7 @@ class InStep:
         if self._keeper is not None:
             self._keeper.stop()
             self._keeper = None
-        if self._embedder is not None:
-            self._embedder.close()
+        self.embedding.close()
         self.index.close()
         self.vault.close()
 
@@ -104,21 +100,25 @@ class InStep:
 
     # -- scanning
 
-    def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool) -> SyncReport:
+    def sync_of(self, database: Database) -> Sync:
+        """What keeps a database in step with this vault."""
+        return Sync(self.vault, database, self.hidden_reason, self.settings.max_note_bytes, self.settings.embed.private)
+
+    def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool, begin: bool) -> SyncReport:
         """Bring the index in step with the vault, text first and vectors after."""
         if not self.read_only:
             self.vault.recover()
         self._follow_obsidian()
-        embedder = self.embedder()[0] if embed else None
-        if embedder is None:
+        embed = embed and self.embedding.wanted()[0] is not None
+        if not embed:
             self.rows.waiting = None  # nothing is kept for an embedder that will not come
         if rebuild:
-            self._rebuild(progress, embedder)
+            self._rebuild(progress, embed=embed)
         report = self.healing(lambda: self._scan(progress, believe=believe))
-        if embedder is not None:
-            report.embedded = fill.fill(self.vault, self.index.database, embedder, progress, ready=self.rows.waiting)
-        elif embed:
-            self.index.adopt(None)
+        if embed:
+            ready = self.rows.waiting
+            report.embedded = self.healing(lambda: self.embedding.fill(progress, begin=begin, ready=ready))
+            report.trouble = self.embedding.trouble()
         self._thin_history()
         return report
 
@@ -137,12 +137,12 @@ class InStep:
         self.tell({name_of(path) for path in report.changed()})
         return report
 
-    def _rebuild(self, progress: Progress | None, embedder: Embedder | None) -> None:
+    def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
         fresh = self.index.build_beside()
-        rows = Sync(self.vault, fresh, self.hidden_reason, self.settings.max_note_bytes)
+        rows = self.sync_of(fresh)
         rows.scan(progress)
-        if embedder is not None:
-            fill.fill(self.vault, fresh, embedder, progress, ready=rows.waiting)
+        if embed:
+            self.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
         fresh.set_meta("scanned", "yes")
         fresh.close()
         self.index.database.replace_with(fresh.path)
@@ -159,16 +159,17 @@ class InStep:
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
-        notes, pending = self.index.note_count(), self.index.pending()
+        notes, pending = self.index.note_count(), self.embedding.pending()
         if not self._scanned:
             return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
         if self._doubted:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
             return IndexState("partial", notes, pending, reason)
-        if pending and self.settings.embed.provider != "none":
-            reason = f"{_notes(pending)} searchable by words, not yet by meaning."
-            return IndexState("partial", notes, pending, reason)
-        return IndexState("ready", notes, 0)
+        if pending:
+            return IndexState("partial", notes, pending, self.embedding.partial())
+        private = self.embedding.kept_private()
+        reason = f"{private} private notes are searched by words only: their text stays on this machine."
+        return IndexState("ready", notes, 0, reason if private else "")
 
     # -- the background
 
@@ -177,8 +178,15 @@ class InStep:
         with self._guard:
             if self._keeper is None:
                 index = self.settings.index
+                self.index.keep_vectors_in_memory()
                 self._keeper = Keeper(self, embed=embed, scan_seconds=index.scan_minutes * 60, watch=index.watch)
+                self.embedding.answers_again = self._keeper.fill_soon
                 self._keeper.start()
+
+    @property
+    def long_lived(self) -> bool:
+        """Whether this process will be asked again: what takes long may then be made ready beside the answer."""
+        return self._keeper is not None
 
     def wait_until_settled(self, timeout: float) -> bool:
         return self._keeper is None or self._keeper.settled.wait(timeout)
@@ -222,12 +230,9 @@ class InStep:
         self._doubt(report.doubted)
         self.tell({name_of(path) for path in report.changed()})
 
-    def fill_vectors(self, stopped: Callable[[], bool]) -> None:
-        """Embed what is missing, until `stopped`."""
-        embedder, _ = self.embedder()
-        if embedder is not None:
-            database = self.index.database
-            self.healing(lambda: fill.fill(self.vault, database, embedder, stopped=stopped, ready=self.rows.waiting))
+    def fill_vectors(self, stopped: Callable[[], bool]) -> float | None:
+        """Embed what is missing, until `stopped`. Returns after how many seconds to try again, if it must be."""
+        return self.healing(lambda: self.embedding.fill_in_background(self.rows.waiting, stopped))
 
     def fill_soon(self) -> None:
         """Have the background embed what was just written."""
@@ -331,30 +336,6 @@ class InStep:
         with self.vault.lock():
             yield
 
-    # -- the embedder
-
-    def embedder(self) -> tuple[Embedder | None, str]:
-        """The embedder, loaded on first use; or why there is none, which is no news when none is wanted."""
-        with self._guard:
-            if self._embedder is None and not self._embedder_missing:
-                self._embedder = self._loaded_embedder()
-            dimension = self._embedder.dimension if self._embedder is not None else None
-            if dimension is not None and self._keeper is not None:
-                self.index.keep_vectors_in_memory(dimension)
-            missing = self._embedder_missing if self.settings.embed.provider != "none" else ""
-            return self._embedder, missing
-
-    def _loaded_embedder(self) -> Embedder | None:
-        try:
-            found = embedder_of(self.settings, self.index.database.path)
-        except SimplememError as error:
-            self._embedder_missing = f"Searching by words only: {error.message}."
-            _LOG.warning("no embedder: %s", error)
-            return None
-        if found is None:
-            self._embedder_missing = "Searching by words only, as the setting embed.provider = none says."
-        return found
-
 
 class TextsReadLately:
     """Texts that were given out, by hash, so that a conflict can show what changed since. As many as fit."""
@@ -377,10 +358,6 @@ class TextsReadLately:
     def get(self, sha256: str) -> bytes | None:
         with self._lock:
             return self._texts.get(sha256)
-
-
-def _notes(count: int) -> str:
-    return "1 note is" if count == 1 else f"{count} notes are"
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

@@ -37,7 +37,7 @@ class Kept(Protocol):
 
     def look_at(self, paths: set[str]) -> None: ...
 
-    def fill_vectors(self, stopped: Callable[[], bool]) -> None: ...
+    def fill_vectors(self, stopped: Callable[[], bool]) -> float | None: ...
 
     def tell_what_others_changed(self) -> None: ...
 
@@ -60,6 +60,7 @@ class Keeper:
         self._guard = threading.Lock()
         self._scan_wanted = True
         self._fill_wanted = True
+        self._fill_at = float("inf")  # when to try again what an embedder could not do
         self.settled = threading.Event()  # the first scan is done
         self._thread = threading.Thread(target=self._run, name="simplemem-keeper", daemon=True)
 
@@ -106,10 +107,10 @@ class Keeper:
                     if not self._stop.is_set():
                         self.settled.set()
                 self._look_at_hints()
-                if self._fill_wanted and not self._stop.is_set():
-                    self._fill_wanted = False
+                if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
+                    self._fill_wanted, self._fill_at = False, float("inf")
                     if self._embed:
-                        self._carefully(lambda: self._store.fill_vectors(self._is_interrupted))
+                        self._carefully(self._fill)
                 if not leads:
                     self._carefully(self._store.tell_what_others_changed)
                 self._sleep(self._scan_seconds - (time.monotonic() - last_scan) if leads else _FOLLOW_SECONDS)
@@ -131,6 +132,10 @@ class Keeper:
         if paths:
             self._carefully(lambda: self._store.look_at(paths))
             self._fill_wanted = True
+
+    def _fill(self) -> None:
+        again = self._store.fill_vectors(self._is_interrupted)
+        self._fill_at = time.monotonic() + again if again is not None else float("inf")
 
     def _is_interrupted(self) -> bool:
         """Whether something more urgent than vectors waits. What is left is taken up right after."""
@@ -157,5 +162,6 @@ class Keeper:
         with self._guard:
             busy = bool(self._dirty) or self._scan_wanted or self._fill_wanted
         if not busy:
+            seconds = min(seconds, self._fill_at - time.monotonic())
             self._wake.wait(timeout=max(0.05, seconds))
         self._wake.clear()

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.errors import Invalid, SimplememError
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
+from simplemem.index.vectors import QueryVector
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
-from simplemem.note.words import well_formed, without_stop_words
+from simplemem.note.words import well_formed
+from simplemem.search import coverage
+from simplemem.search.coverage import WordVectors, is_question
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.query import Query, read_query
-from simplemem.search.rank import MODES, Mode, Ranked, rank
+from simplemem.search.rank import MODES, Mode, Ranked, rank, with_coverage
+from simplemem.search.reorder import by_reranker
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.reranking import Reranking
 
 MAX_LIMIT = 200
-_QUERY_SECONDS = 2.0  # that a search waits for a vector of its question
 NO_WORD = "The question has no word that could be looked for."
 
 
@@ -37,10 +40,18 @@ class Recall:
         self._vault = step.vault
         self._index = step.index
         self._settings = step.settings
+        self._reranking = Reranking(step)
+
+    def close(self) -> None:
+        self._reranking.close()
+
+    def reranker(self) -> tuple[str, str]:
+        """The reranker's name, and what is wrong with it if anything is."""
+        return self._reranking.name()
 
     # -- search
 
-    def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool) -> Found:
+    def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool, *, rerank: bool = True) -> Found:
         """Ranked hits. Without words, the newest of what the filter leaves."""
         limit = within(limit, 1, MAX_LIMIT, "limit")
         chosen = _mode(mode)
@@ -49,12 +60,11 @@ class Recall:
         if query.asks_nothing():
             return Found(text, chosen, (), self._step.state(), None, NO_WORD)
         relaxed = self.relaxed(narrow)
-        for _ in range(2):
-            ranked, rows, vector, degraded, ids = self.ranked(query, relaxed, limit, chosen)
-            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
-                break
+        ranked, rows, vector, degraded, ids = self.best(query, relaxed, limit, chosen, rerank=rerank)
         hits = self._hits(ranked, rows, vector, explain)
         told = self._explanation(query, relaxed, ids, chosen, degraded) if explain else None
+        if told is not None and rerank:
+            told |= self._reranking.told(ranked)
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
@@ -67,14 +77,30 @@ class Recall:
             return replace(narrow, phrases=())
         return narrow
 
+    def best(
+        self, query: Query, narrow: Narrow, limit: int, mode: Mode, *, rerank: bool = True
+    ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
+        """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
+        reach = self._reranking.reach(limit) if rerank else limit
+        for _ in range(2):
+            ranked, rows, vector, degraded, ids = self.ranked(query, narrow, reach, mode)
+            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
+                break
+        if rerank:
+            ranked, why_not = self._reranking.reorder(query, ranked, rows, vector)
+            degraded = f"{degraded} {why_not}".strip()
+        return ranked[:limit], rows, vector, degraded, ids
+
     def ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
-    ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
+    ) -> tuple[list[Ranked], dict[int, Row], QueryVector | None, str, list[int] | None]:
         vector, degraded = self.vector(query, mode) if query.words else (None, "")
         if mode == "semantic" and vector is None:
             mode = "text"
-            degraded = degraded or "Searched by words only: the setting embed.provider is none."
+            degraded = degraded or self._no_meaning()
         with self._index.snapshot():
+            if vector is not None and not self._index.holds_vectors_of(vector.embedder):
+                return self.ranked(query, narrow, limit, mode)  # another generation came into use in this moment
             ids = None if narrow.is_open() else self._index.ids(narrow)
             if not query.words:
                 newest, _ = self._index.page(narrow, "modified", limit, 0)
@@ -84,22 +110,37 @@ class Recall:
             near_the_cut = ranked[: limit * 2 + 20]
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
-        kept.sort(key=lambda r: (-round(r.score, 6), rows[r.note].path))
+
+        def place(r: Ranked) -> tuple[float, str]:
+            return -round(r.score, 6), rows[r.note].path
+
+        kept.sort(key=place)
+        if mode == "hybrid" and vector is not None and is_question(query.text):
+            kept = sorted(self._covering(query, vector, kept, rows), key=place)
         return kept[:limit], rows, vector, degraded, ids
 
-    def vector(self, query: Query, mode: Mode) -> tuple[bytes | None, str]:
-        if mode == "text":
-            return None, ""
-        embedder, why_not = self._step.embedder()
-        if embedder is None:
-            return None, why_not
-        if not self._index.holds_vectors_of(embedder):
-            return None, "Searched by words only: no vectors have been made yet."
-        asked = query.text if embedder.reads_sentences else without_stop_words(query.text)
-        try:
-            return embedder.query(asked, deadline=time.monotonic() + _QUERY_SECONDS), ""
-        except Unavailable as error:
-            return None, f"Searched by words only: {error.message}."
+    def _covering(self, query: Query, vector: QueryVector, ranked: list[Ranked], rows: dict[int, Row]) -> list[Ranked]:
+        """The notes of a question, the first of them by how much of it one of their passages covers as well."""
+        embedder = self._step.embedding.called(vector.embedder)
+        if not isinstance(embedder, WordVectors):
+            return ranked
+        first = ranked[: coverage.NOTES]
+        texts = [self._passage_texts(r.note, rows[r.note].path) for r in first]
+        return with_coverage(ranked, coverage.coverage(query.words, texts, embedder), coverage.WEIGHT)
+
+    def _passage_texts(self, note_id: int, path: str) -> list[str]:
+        text = self.text(path) or ""
+        return [text[place.start : place.stop] for place in self._index.passages(note_id)]
+
+    def vector(self, query: Query, mode: Mode) -> tuple[QueryVector | None, str]:
+        """The question as a vector, and what lessens the search for its meaning."""
+        return (None, "") if mode == "text" else self._step.embedding.question(query.text)
+
+    def _no_meaning(self) -> str:
+        why = (
+            "the setting embed.provider is none" if self._settings.embed.provider == "none" else "there are no vectors"
+        )
+        return f"Searched by words only: {why}."
 
     def _hits(
         self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool
@@ -132,7 +173,7 @@ class Recall:
                     created=row.created or None,
                     modified=row.modified,
                     sha256=row.sha256,
-                    why=found.why() if explain else None,
+                    why=found.why() | by_reranker(found) if explain else None,
                 )
             )
         return tuple(hits)

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from simplemem.config import Settings, find_vault, load_settings
-from simplemem.index.sync import Progress, Sync, SyncReport
+from simplemem.index.estimate import Estimate
+from simplemem.index.sync import Progress, SyncReport
 from simplemem.memory import (
     Backlink,
     Deleted,
@@ -84,16 +85,33 @@ class EnhancedStore:
 
     def close(self) -> None:
         """End the background work and let go of every file."""
+        self._recall.close()
         self.step.close()
 
     # -- in step with the disk
 
     def sync(
-        self, *, progress: Progress | None = None, embed: bool = True, rebuild: bool = False, believe: bool = False
+        self,
+        *,
+        progress: Progress | None = None,
+        embed: bool = True,
+        rebuild: bool = False,
+        believe: bool = False,
+        begin: bool = True,
     ) -> SyncReport:
         """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
-        and swaps it in; `believe` accepts that many notes are gone at once."""
-        return self.step.sync(progress, embed=embed, rebuild=rebuild, believe=believe)
+        and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
+        embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
+        return self.step.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
+
+    @property
+    def embeds_remotely(self) -> bool:
+        """Whether the embedder that is set is not on this machine, so that texts of notes are sent to it."""
+        return self.step.embedding.is_remote
+
+    def estimate(self, *, rebuild: bool = False) -> Estimate:
+        """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
+        return self.step.healing(lambda: self.step.embedding.estimate(anew=rebuild))
 
     def start(self, *, embed: bool = True) -> None:
         """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
@@ -141,10 +159,13 @@ class EnhancedStore:
         limit: int | None = None,
         mode: str = "hybrid",
         explain: bool = False,
+        rerank: bool = True,
     ) -> Found:
-        """Memories that answer a question, best first. An empty query lists the newest that pass the filter."""
+        """Memories that answer a question, best first. An empty query lists the newest that pass the filter. Without
+        `rerank` the order is that of words and meaning, whatever reranker the settings name."""
         wanted = limit if limit is not None else self.settings.search.limit
-        return self.step.healing(lambda: self._recall.search(query, filter or Filter(), wanted, mode, explain))
+        asked = filter or Filter()
+        return self.step.healing(lambda: self._recall.search(query, asked, wanted, mode, explain, rerank=rerank))
 
     def context(
         self,
@@ -161,7 +182,6 @@ class EnhancedStore:
     ) -> tuple[Backlink, ...]:
         """Memories that lead to this one, by a link or by meaning."""
         path = path_meant(self.step, name)
-        self.step.embedder()
         return self.step.healing(lambda: self._backlinks.find(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
@@ -251,20 +271,26 @@ class EnhancedStore:
         step = self.step
         counted = step.healing(step.index.counts)
         database = step.index.database
+        embedding = step.healing(step.embedding.facts)
         unread = step.conventions.unread_filters().items()
+        reranker, wrong = self._recall.reranker()
         return {
             "vault": str(self.root),
             **counted,
             "skipped": [{"path": path, "why": why} for path, why in step.not_indexed()],
             "state": self.state().as_dict(),
-            "embedder": database.meta("embedder") or self.settings.embed.provider,
+            "pending_vectors": embedding["waiting"],
+            "embedder": embedding["in_use"],
+            "embedding": embedding,
+            "reranker": reranker,
             "index_path": str(step.index.path),
             "index_bytes": sum(p.stat().st_size for p in step.index.path.parent.glob(f"{step.index.path.name}*")),
             "sqlite": apsw.sqlite_lib_version(),
             "sqlite_vec": database.vectors_in_sql,
             "read_only": self.read_only,
             "warnings": [
-                f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread
+                *(f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread),
+                *filter(None, [wrong]),
             ],
         }
 
@@ -278,8 +304,8 @@ class EnhancedStore:
         step = self.step
         rebuilt = step.index.build_beside()
         try:
-            fresh = Sync(step.vault, rebuilt, step.hidden_reason, self.settings.max_note_bytes)
-            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedder()[0], progress))
+            fresh = step.sync_of(rebuilt)
+            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedding, progress))
         finally:
             rebuilt.close()
             for suffix in ("", "-wal", "-shm"):

@@ -106,7 +106,7 @@ def test_memory_follows_every_change_of_the_table(store: EnhancedStore) -> None:
     index = store.step.index
     embedder = embedder_named("wordllama")
     assert embedder is not None
-    index.keep_vectors_in_memory(embedder.dimension)
+    index.keep_vectors_in_memory()
     query = embedder.query("the harbour crane at number 7")
     chosen = random.Random(7)
     name = "n0"
@@ -180,16 +180,21 @@ def test_another_embedder_never_meets_the_vectors_of_the_old_one(store: Enhanced
     assert {len(row[0]) for row in database.rows("SELECT vector FROM vectors")} == {embedder.dimension}
 
 
-def test_without_vectors_wanted_none_are_kept(store: EnhancedStore, write: Write) -> None:
+def test_without_vectors_wanted_those_there_are_kept_and_not_used(store: EnhancedStore, write: Write) -> None:
     write("a.md", "The harbour crane.")
     store.sync()
     with EnhancedStore(store.root, Settings.model_validate({"embed": {"provider": "none"}})) as plain:
         plain.sync()
-        assert plain.stats()["vectors"] == 0
+        assert plain.stats()["vectors"] == 1
         assert plain.state().state == "ready"
         found = plain.search("crane", mode="semantic")
         assert [hit.name for hit in found.hits] == ["a"]
         assert "words only" in found.degraded
+        write("b.md", "The railway to Vienna.")
+        plain.sync()
+        assert plain.stats()["vectors"] == 1
+        plain.sync(rebuild=True)
+        assert plain.stats()["vectors"] == 0
 
 
 def test_where_sqlite_vec_is_missing_the_answers_are_the_same(

@@ -27,7 +27,7 @@ from simplemem.errors import SimplememError
 from simplemem.index import sync
 from simplemem.index.counts import dump
 from simplemem.index.database import open_database
-from simplemem.store import EnhancedStore, in_step
+from simplemem.store import EnhancedStore, embedder
 
 _MEMORY = Path("/dev/shm")  # a disk in memory where there is one: what a disk may lose is the crash tests' concern
 EXAMPLES = settings.default.max_examples  # as the profile says
@@ -137,7 +137,7 @@ class AVault(RuleBasedStateMachine):
         self.touched: set[str] = set()
         self.patches = [
             patch.object(sync, "_BATCH", 3),  # as many transactions as if there were thousands of notes
-            patch.object(in_step, "embedder_named", _LOADED),
+            patch.object(embedder, "embedder_named", _LOADED),
         ]
         for each in self.patches:
             each.start()

@@ -1,0 +1,346 @@
+"""The embedder of a store and its vectors: who makes them, whose are asked, and what is told when they are not whole.
+
+Words never wait for any of it. Vectors are made by one process of a vault at a time, so that no text is paid for twice;
+an embedder that fails is left alone for a while and never replaced by another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from simplemem.config import Settings
+from simplemem.embed import Embedder, embedder_named
+from simplemem.embed.cache import Cached
+from simplemem.embed.wordllama import WordLlama
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.index import fill
+from simplemem.index.database import Database
+from simplemem.index.estimate import Estimate, nothing_made_before
+from simplemem.index.generations import NOW, Generation
+from simplemem.index.index import Index
+from simplemem.index.sync import Progress
+from simplemem.index.vectors import QueryVector
+from simplemem.index.waiting import Waiting
+from simplemem.note.words import without_stop_words
+from simplemem.store.embedder import choice_of, embedder_of
+from simplemem.vault.leader import Leadership
+from simplemem.vault.vault import Vault
+
+_FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
+_TURN_SECONDS = 1.0  # how often the background looks whether another process is done
+_MODEL = re.compile(r"[^/]+/(?P<model>\S+)(?:.*? in (?P<dimensions>\d+) dimensions)?")
+_LOG = logging.getLogger(__name__)
+
+
+class Embedding:
+    """What a store knows of its embedder. Any thread may ask; vectors are made by one at a time."""
+
+    def __init__(self, settings: Settings, vault: Vault, index: Index) -> None:
+        self._settings = settings
+        self._vault = vault
+        self._index = index
+        self._guard = threading.RLock()
+        self._loaded: dict[str, Embedder | None] = {}  # by name; "" is the one that the settings ask for
+        self._missing = ""
+        self._making = threading.Lock()
+        self._turn_file = index.path.with_suffix(".embedding")
+        self._turn = Leadership(self._turn_file)
+        self._begun = False  # whether our embedder has had its generation while this process lives
+        self._waits = _FIRST_WAIT
+        self._not_before = 0.0
+        self.failure = ""  # what the embedder last failed with, until it answers again
+        self.answers_again: Callable[[], None] = lambda: None  # whom to tell when it does
+        self.too_much: Estimate | None = None  # what would have to be sent, and is not without being asked for
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        with self._guard:
+            for embedder in self._loaded.values():
+                if embedder is not None:
+                    embedder.close()
+            self._loaded.clear()
+
+    # -- which embedder
+
+    @property
+    def provider(self) -> str:
+        return self._settings.embed.provider
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether texts leave this machine."""
+        called = self._called_for()
+        return called is not None and called[1]
+
+    def _called_for(self) -> tuple[str, bool] | None:
+        """The name of the embedder that the settings ask for, and whether it is remote. Loads no model."""
+        if self.provider == "wordllama":
+            return WordLlama.name, WordLlama.remote
+        embedder, _ = self.wanted()
+        return (embedder.name, embedder.remote) if embedder is not None else None
+
+    def wanted(self) -> tuple[Embedder | None, str]:
+        """The embedder that the settings ask for, loaded on first use; or why there is none."""
+        with self._guard:
+            if "" not in self._loaded:
+                try:
+                    self._loaded[""] = embedder_of(self._settings, self._index.path)
+                except SimplememError as error:
+                    self._loaded[""] = None
+                    self._missing = f"Searching by words only: {error.message}."
+                    _LOG.warning("no embedder: %s", error)
+            return self._loaded[""], self._missing
+
+    def _older(self, name: str) -> Embedder | None:
+        """The embedder of an older generation, if it can still be asked: the one in the package always, another model of
+        the same service with the settings that are there. No service is shown the key of another."""
+        with self._guard:
+            if name not in self._loaded:
+                found: Embedder | None = None
+                meant = _MODEL.match(name)
+                try:
+                    if name == WordLlama.name:
+                        found = embedder_named("wordllama")
+                    elif meant is not None and name.startswith(f"{self.provider}/"):
+                        width = meant["dimensions"]
+                        choice = dataclasses.replace(
+                            choice_of(self._settings),
+                            model=meant["model"],
+                            dimensions=int(width) if width else None,
+                        )
+                        found = embedder_named(self.provider, choice)
+                except SimplememError as error:
+                    _LOG.info("%s cannot be loaded any more: %s", name, error)
+                self._loaded[name] = found if found is not None and found.name == name else None
+            return self._loaded[name]
+
+    # -- asking
+
+    def called(self, name: str) -> Embedder | None:
+        """The embedder of that name, when it is the one in use or can still be asked."""
+        wanted, _ = self.wanted()
+        return wanted if wanted is not None and wanted.name == name else self._older(name)
+
+    def question(self, text: str) -> tuple[QueryVector | None, str]:
+        """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence."""
+        embedder, told = self._in_use()
+        if embedder is None:
+            return None, told
+        asked = text if embedder.reads_sentences else without_stop_words(text)
+        try:
+            made = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
+        except Unavailable as error:
+            return None, f"{_told_of(embedder.name, error)}; searched by words only."
+        found = self._index.generation_of(embedder.name)
+        if found is not None and found.dimension not in (0, len(made)):
+            return None, (
+                f"The embedder {embedder.name} now gives {len(made)} dimensions where its vectors have "
+                f"{found.dimension}; searched by words only until `simplemem index --rebuild`."
+            )
+        wanted, _ = self.wanted()
+        if self.failure and wanted is not None and wanted.name == embedder.name:
+            self._not_before = 0.0
+            self.answers_again()
+        return QueryVector(made, embedder.name), told
+
+    def _in_use(self) -> tuple[Embedder | None, str]:
+        wanted, why_not = self.wanted()
+        if wanted is None:
+            return None, why_not
+        found = self._index.generations()
+        now = found[0] if found and found[0].shelf == NOW else None
+        ours = next((generation for generation in found if generation.embedder == wanted.name), None)
+        if now is None:
+            return None, self._not_yet("no vectors have been made yet")
+        if now == ours:
+            if not now.dimension:
+                return None, self._not_yet("no note has a vector yet") if self._index.pending(now) else ""
+            return wanted, self.trouble()
+        old = self._older(now.embedder)
+        until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
+        return old, f"{self._on_the_way(wanted.name, ours, now)}; {until}. {self.trouble()}".strip()
+
+    def _on_the_way(self, wanted: str, ours: Generation | None, now: Generation) -> str:
+        if ours is not None:
+            done, total = self._index.progress(ours)
+            return f"Vectors of {wanted} are being made, {done} of {total} notes"
+        if self.too_much is not None or not self._begun:
+            return f"Vectors of {wanted} have still to be made (`simplemem index`)"
+        return f"Another process has made vectors of {now.embedder} here; `simplemem index` makes those of {wanted}"
+
+    def _not_yet(self, why: str) -> str:
+        return self.trouble() or f"Searched by words only: {why}."
+
+    def trouble(self) -> str:
+        """Why vectors are not being made just now; nothing when they are."""
+        if self.failure:
+            return f"{self.failure}; new texts are searched by words only until it does."
+        if self.too_much is not None:
+            more = self.too_much
+            return (
+                f"{more.texts} texts, about {more.tokens} tokens, wait to be sent to the embedder: "
+                "`simplemem index` does that (embed.max_tokens_unasked)."
+            )
+        return ""
+
+    # -- making
+
+    def fill(
+        self,
+        progress: Progress | None,
+        *,
+        begin: bool,
+        ready: Waiting | None,
+        into: Database | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
+        a person asked for it: there is no limit, and a new embedder gets its generation. A failure is kept in
+        `failure`, for words are searched without it."""
+        embedder, _ = self.wanted()
+        if embedder is None or not (begin or self._may_go_on(embedder, first=False)):
+            return 0
+        with self._making:
+            if begin:
+                self._wait_for_our_turn(embedder, progress, stopped)
+            elif not self._turn.held():
+                return 0
+            try:
+                return self._filled(embedder, progress, ready, into, stopped)
+            finally:
+                self._turn.resign()
+
+    def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
+        """The same for a server, which never waits for others. Returns after how many seconds to try again."""
+        embedder, _ = self.wanted()
+        if embedder is None:
+            return None
+        if (rest := self._not_before - time.monotonic()) > 0:
+            return rest
+        if not self._may_go_on(embedder, first=True):
+            return None
+        if not self._making.acquire(blocking=False):
+            return _TURN_SECONDS
+        try:
+            if not self._turn.held():
+                return _TURN_SECONDS if self.pending() else None
+            self._filled(embedder, None, ready, None, stopped)
+        finally:
+            self._turn.resign()
+            self._making.release()
+        return max(0.0, self._not_before - time.monotonic()) if self.failure else None
+
+    def _may_go_on(self, embedder: Embedder, *, first: bool) -> bool:
+        """Whether vectors may be made that nobody asked for just now. `first`: a new embedder may begin beside another's
+        vectors, once while this process lives; if another process then puts its own in their place, they stay."""
+        found = self._index.generations()
+        ours = any(generation.embedder == embedder.name for generation in found)
+        if not ours and found and (self._begun or not first):
+            return False
+        if not embedder.remote:
+            return True
+        estimate = self.estimate()
+        self.too_much = estimate if estimate.tokens > self._settings.embed.max_tokens_unasked else None
+        return self.too_much is None
+
+    def _filled(
+        self,
+        embedder: Embedder,
+        progress: Progress | None,
+        ready: Waiting | None,
+        into: Database | None,
+        stopped: Callable[[], bool],
+    ) -> int:
+        self._begun = True
+        try:
+            done = fill.fill(
+                self._vault,
+                into or self._index.database,
+                embedder,
+                progress,
+                stopped,
+                ready,
+                private=self._settings.embed.private,
+            )
+        except Unavailable as error:
+            if not stopped():
+                self.failure = _told_of(embedder.name, error)
+                _LOG.warning("%s", self.failure)
+                self._not_before = time.monotonic() + self._waits
+                self._waits = min(2 * self._waits, _LONGEST_WAIT)
+            return 0
+        self.failure, self.too_much, self._waits, self._not_before = "", None, _FIRST_WAIT, 0.0
+        return done
+
+    def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None, stopped: Callable[[], bool]) -> None:
+        """Wait until no other process makes vectors here, and show how far it is."""
+        while not (self._turn.held() or stopped()) and self._turn_file.exists():
+            ours = self._index.generation_of(embedder.name)
+            if ours is not None and not self._index.pending(ours):
+                break
+            if ours is not None and progress is not None:
+                progress("vectors", *self._index.progress(ours))
+            time.sleep(0.1)
+
+    def estimate(self, *, anew: bool = False) -> Estimate:
+        """What the embedder would have to be given. `anew` counts every note."""
+        embedder, _ = self.wanted()
+        if embedder is None:
+            return Estimate("none", False, 0, 0, 0, 0)
+        known = embedder.known if isinstance(embedder, Cached) else nothing_made_before
+        return self._index.estimate(embedder, anew=anew, known=known)
+
+    # -- telling
+
+    def pending(self) -> int:
+        """Notes that wait for a vector of the embedder that the settings ask for."""
+        called = self._called_for()
+        return self._index.waiting_for(*called) if called is not None else 0
+
+    def partial(self) -> str:
+        """Why meaning is not whole, in a sentence; nothing when it is."""
+        called = self._called_for()
+        if called is None or not (pending := self.pending()):
+            return ""
+        found = self._index.generations()
+        ours = next((generation for generation in found if generation.embedder == called[0]), None)
+        if found and found[0] != ours:
+            return f"{self._on_the_way(called[0], ours, found[0])}. {self.trouble()}".strip()
+        return f"{_notes(pending)} searchable by words, not yet by meaning. {self.trouble()}".strip()
+
+    def kept_private(self) -> int:
+        """Notes that have no vector because their text stays on this machine."""
+        return self._index.private_count() if self.is_remote else 0
+
+    def facts(self) -> dict[str, Any]:
+        """For `stats`: who makes vectors, how many notes have them, and why others have none."""
+        wanted, why_not = self.wanted()
+        found = self._index.generations()
+        now = found[0] if found and found[0].shelf == NOW else None
+        return {
+            "wanted": wanted.name if wanted is not None else "none",
+            "in_use": now.embedder if now is not None else "none",
+            "dimension": now.dimension if now is not None else 0,
+            "remote": self.is_remote,
+            "notes_with_vectors": self._index.progress(now)[0] if now is not None else 0,
+            "waiting": self.pending(),
+            "private": self.kept_private(),
+            "refused": [{"path": path, "why": why} for path, why in self._index.refused()],
+            "trouble": self.trouble() or (why_not if self.provider != "none" else ""),
+        }
+
+
+def _told_of(name: str, error: Unavailable) -> str:
+    return (
+        f"The embedder {error.message}" if error.message.startswith(name) else f"The embedder {name}: {error.message}"
+    )
+
+
+def _notes(count: int) -> str:
+    return "1 note is" if count == 1 else f"{count} notes are"

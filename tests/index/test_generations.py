@@ -1,0 +1,261 @@
+"""Another embedder's vectors are made beside those in use, and take their place when they are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+import pytest
+
+from simplemem.embed.wordllama import WordLlama
+from simplemem.errors import Unavailable
+from simplemem.index import fill
+from simplemem.index.counts import dump
+from simplemem.index.database import Database, open_database
+from simplemem.index.generations import NEXT, NOW, generation_of, generations, in_use
+from simplemem.index.index import Index
+from simplemem.index.sync import Sync
+from simplemem.index.vectors import QueryVector
+from simplemem.vault.vault import Vault
+
+Write = Callable[[str, str | bytes], Path]
+SUBJECTS = ["harbour cranes", "honey bees", "night trains", "paper lanterns", "salt marshes", "winter apples"]
+
+
+class Half(WordLlama):
+    """Half the dimensions of the embedder in the package, and another name: another embedder, and as real."""
+
+    name = "half"
+    batch = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[str] = []
+        self.fails_after = 10_000
+
+    def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+        if len(self.given) + len(texts) > self.fails_after:
+            raise Unavailable(f"{self.name} does not answer: it was switched off")
+        self.given += texts
+        return [vector[:128] for vector in super().documents(texts)]
+
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:
+        return WHOLE.query(text)[:128]
+
+
+class Other(WordLlama):
+    """As many dimensions, and another name."""
+
+    name = "other"
+
+
+WHOLE, OTHER = WordLlama(), Other()
+
+
+@pytest.fixture
+def half() -> Half:
+    return Half()
+
+
+class Kept:
+    """A vault with its index, and nothing that works in the background."""
+
+    def __init__(self, root: Path, database: Path) -> None:
+        self.vault = Vault(root, durable=False)
+        self.index = Index(database, nullcontext)
+        self.database: Database = self.index.database
+        self.rows = Sync(self.vault, self.database, lambda path: None, 1_000_000)
+
+    def fill(self, embedder: WordLlama) -> int:
+        self.rows.scan()
+        return fill.fill(self.vault, self.database, embedder)
+
+    def lengths(self, table: str) -> set[int]:
+        return {row[0] for row in self.database.rows(f"SELECT DISTINCT length(vector) FROM {table}")}
+
+    def in_use(self) -> str:
+        with self.database.reading() as db:
+            found = in_use(db)
+        return found.embedder if found is not None else ""
+
+    def rows_of_all(self) -> list[tuple[object, ...]]:
+        with self.database.reading() as db:
+            return list(dump(db))
+
+    def nearest(self, embedder: WordLlama, text: str) -> list[str]:
+        """The notes by their nearness to a text, nearest first."""
+        near = self.index.nearest(QueryVector(embedder.query(text), embedder.name), None)
+        paths = {row.id: row.path for row in self.index.rows(near).values()}
+        return [paths[note] for note in sorted(near, key=lambda note: -near[note].score)]
+
+    def close(self) -> None:
+        self.index.close()
+        self.vault.close()
+
+
+@pytest.fixture
+def kept(vault: Path, write: Write, tmp_path: Path) -> Iterator[Kept]:
+    for k, subject in enumerate(SUBJECTS):
+        write(f"n{k}.md", f"What we know about {subject}.\n")
+    opened = Kept(vault, tmp_path / "index.db")
+    yield opened
+    opened.close()
+
+
+def test_until_the_new_vectors_are_whole_the_old_ones_answer(kept: Kept, half: Half) -> None:
+    kept.fill(WHOLE)
+    half.fails_after = 4
+    with pytest.raises(Unavailable):
+        kept.fill(half)
+    assert (kept.in_use(), kept.lengths("vectors"), kept.lengths("vectors_next")) == (WHOLE.name, {256}, {128})
+    assert kept.nearest(WHOLE, "honey bees")[0] == "n1.md" and len(kept.nearest(WHOLE, "honey bees")) == 6
+    assert kept.nearest(half, "honey bees") == []
+    half.fails_after = 10_000
+    assert kept.fill(half) == 2
+    assert (kept.in_use(), kept.lengths("vectors"), kept.lengths("vectors_next")) == ("half", {128}, set())
+    assert kept.nearest(half, "honey bees")[0] == "n1.md" and len(kept.nearest(half, "honey bees")) == 6
+    assert kept.nearest(WHOLE, "honey bees") == []
+
+
+def test_no_text_is_given_twice_when_the_making_is_interrupted(kept: Kept, half: Half) -> None:
+    kept.fill(WHOLE)
+    for enough in range(1, 7):
+        half.fails_after = enough
+        with suppress(Unavailable):
+            kept.fill(half)
+    assert kept.in_use() == "half"
+    assert len(half.given) == len(set(half.given)) == 6
+
+
+def test_the_first_vectors_of_all_are_used_as_they_come(kept: Kept, half: Half) -> None:
+    half.fails_after = 2
+    with pytest.raises(Unavailable):
+        kept.fill(half)
+    assert kept.in_use() == "half"
+    assert len(kept.nearest(half, "honey bees")) == 2
+
+
+def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
+    kept: Kept, half: Half, vault: Path, write: Write, tmp_path: Path
+) -> None:
+    kept.fill(WHOLE)
+    half.fails_after = 3
+    with pytest.raises(Unavailable):
+        kept.fill(half)
+    write("n0.md", "What we know about ferries.\n")  # has its new vector, and needs another
+    write("n5.md", "What we know about summer apples.\n")  # had none yet
+    write("new.md", "What we know about kites.\n")
+    (vault / "n1.md").rename(vault / "moved.md")
+    (vault / "n2.md").unlink()
+    kept.rows.scan()
+    assert kept.in_use() == WHOLE.name
+    assert kept.nearest(WHOLE, "paper lanterns")[0] == "n3.md"
+    half.fails_after = 10_000
+    kept.fill(half)
+    afresh = Kept(vault, tmp_path / "afresh.db")
+    try:
+        afresh.fill(Half())
+        assert kept.rows_of_all() == afresh.rows_of_all()
+    finally:
+        afresh.close()
+
+
+def test_when_the_last_note_that_waited_is_deleted_the_new_vectors_are_whole(
+    kept: Kept, half: Half, vault: Path
+) -> None:
+    kept.fill(WHOLE)
+    half.fails_after = 5
+    with pytest.raises(Unavailable):
+        kept.fill(half)
+    (vault / "n5.md").unlink()
+    kept.fill(half)
+    assert kept.in_use() == "half"
+
+
+def test_going_back_costs_nothing_and_going_on_costs_the_rest(kept: Kept, half: Half) -> None:
+    kept.fill(WHOLE)
+    half.fails_after = 4
+    with pytest.raises(Unavailable):
+        kept.fill(half)
+    assert kept.fill(WHOLE) == 0
+    assert kept.in_use() == WHOLE.name
+    half.fails_after = 10_000
+    assert kept.fill(half) == 2
+    assert kept.in_use() == "half"
+
+
+def test_of_three_embedders_the_last_one_set_is_made(kept: Kept, half: Half) -> None:
+    kept.fill(WHOLE)
+    half.fails_after = 4
+    with pytest.raises(Unavailable):
+        kept.fill(half)
+    assert kept.fill(OTHER) == 6
+    with kept.database.reading() as db:
+        assert [(found.shelf, found.embedder, found.dimension) for found in generations(db)] == [(NOW, "other", 256)]
+        assert generation_of(db, "half") is None
+    assert kept.lengths("vectors_next") == set()
+
+
+def test_embedders_of_one_dimension_are_told_apart_by_name(kept: Kept) -> None:
+    kept.fill(WHOLE)
+    asked = QueryVector(OTHER.query("honey bees"), "other")
+    note = kept.index.row("n1.md")
+    assert note is not None
+    assert kept.index.nearest(asked, None) == {}
+    assert kept.index.nearest_place(note.id, asked) is None
+    assert kept.index.nearest_place(note.id, QueryVector(asked, WHOLE.name)) is not None
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Path, in_memory: bool) -> None:
+    kept.fill(WHOLE)
+    reader = Kept(vault, kept.index.path)
+    try:
+        if in_memory:
+            reader.index.keep_vectors_in_memory()
+        assert reader.nearest(WHOLE, "honey bees")[0] == "n1.md"
+        kept.fill(OTHER)  # as wide, so that nothing but the name tells
+        kept.database.rows("SELECT 1")
+        with kept.database.writing() as db:  # vectors that would give another answer, had they been loaded
+            db.execute("UPDATE vectors SET vector = (SELECT vector FROM vectors WHERE id >> 20 = 4)").fetchall()
+        assert reader.nearest(WHOLE, "honey bees") == []
+        asked = QueryVector(OTHER.query("honey bees"), "other")
+        assert len({round(near.score, 5) for near in reader.index.nearest(asked, None).values()}) == 1
+    finally:
+        reader.close()
+
+
+def test_a_model_that_changes_its_width_stores_nothing(kept: Kept, half: Half, write: Write) -> None:
+    kept.fill(half)
+
+    class Wider(Half):
+        def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+            return WordLlama.documents(self, texts)
+
+    write("more.md", "What we know about kites.\n")
+    with pytest.raises(Unavailable, match="128 and 256"):
+        kept.fill(Wider())
+    assert kept.lengths("vectors") == {128}
+
+
+def test_a_fill_that_lost_its_generation_to_another_process_stops(kept: Kept, half: Half) -> None:
+    kept.fill(WHOLE)
+
+    class Slow(Half):
+        """While it makes its second vector, another process begins with another embedder."""
+
+        def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+            if len(self.given) == 1:
+                elsewhere = open_database(kept.index.path, nullcontext)
+                fill.adopt(elsewhere, OTHER)
+                elsewhere.close()
+            return super().documents(texts, stopped=stopped)
+
+    slow = Slow()
+    assert kept.fill(slow) == 1
+    assert len(slow.given) == 2  # the one under way; nothing is asked for in vain after it
+    with kept.database.reading() as db:
+        found = generation_of(db, "other")
+    assert found is not None and found.shelf == NEXT
+    assert kept.lengths("vectors_next") == set()

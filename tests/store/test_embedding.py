@@ -1,0 +1,414 @@
+"""A store with an embedder elsewhere: what is sent and what never is, and what is left when it does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedding_service import WELL, EmbeddingService, failing, slow, wait_until
+
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+Open = Callable[..., EnhancedStore]
+FAR = "http://embeddings.example/v1"
+PATIENCE = 20.0  # a bound for a machine under load, and no claim
+
+
+@pytest.fixture
+def service() -> Iterator[EmbeddingService]:
+    with EmbeddingService() as running:
+        yield running
+
+
+@pytest.fixture
+def far(service: EmbeddingService, monkeypatch: pytest.MonkeyPatch) -> EmbeddingService:
+    """The service under the name of another machine, which a proxy leads to."""
+    for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", service.url)
+    return service
+
+
+@pytest.fixture
+def open_with(vault: Path) -> Iterator[Open]:
+    """Open the vault with these settings of the embedder: far away, unless another `url` is given."""
+    opened: list[EnhancedStore] = []
+
+    def open_one(**embed: Any) -> EnhancedStore:
+        asked = {"provider": "openai", "model": "tiny", "url": FAR} if "provider" not in embed else {}
+        settings = {"embed": {**asked, **embed}, "write": {"durability": "fast"}, "index": {"scan_minutes": 60}}
+        opened.append(EnhancedStore(vault, Settings.model_validate(settings)))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@contextmanager
+def serving(store: EnhancedStore) -> Iterator[EnhancedStore]:
+    store.start()
+    assert store.wait_until_settled(PATIENCE)
+    yield store
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    return wait_until(holds, PATIENCE)
+
+
+def meant(store: EnhancedStore, text: str) -> list[str]:
+    """What is found by meaning alone, and not by words for want of it."""
+    found = store.search(text, mode="semantic", explain=True)
+    return [hit.name for hit in found.hits if hit.why and "cosine" in hit.why]
+
+
+# -- what never leaves this machine
+
+
+def test_no_byte_of_a_private_note_is_ever_sent(far: EmbeddingService, open_with: Open, write: Write) -> None:
+    write("open.md", "The harbour crane was repaired.")
+    write("by-property.md", "---\nprivate: true\ntitle: Quagga one\n---\nThe quagga was first seen by the Zambezi.")
+    write("by-tag.md", "A quagga again, which is #private/animals.")
+    write("journal/today.md", "I dreamt of a quagga.")
+    write("broken.md", "---\nprivate: [true\n---\nThe quagga of a broken header.")
+    with serving(open_with(private=["journal/"])) as store:
+        assert eventually(lambda: store.state().state == "ready" and meant(store, "harbour crane") == ["open"])
+        store.create("made", "The quagga was made.", {"private": True})
+        store.create("later", "The crane was open to all.")
+        assert eventually(lambda: any("open to all" in text for text in far.texts()))
+        store.change_tags("later", {"private": True})
+        store.update("later", append="Later it was a quagga.")
+        store.update("made", append="And the quagga was changed.")
+        store.create("journal/tomorrow", "A quagga as well.")
+        store.move("made", "journal/moved")
+        store.update("journal/moved", metadata={"private": None})  # its folder still keeps it private
+        write("by-hand.md", "---\ntags: [private]\n---\nA quagga typed by hand.")
+        store.sync()
+        store.sync(rebuild=True)
+        for name in ("by-property", "by-tag", "later", "journal/tomorrow"):
+            store.read(name)
+            store.related(name)
+            store.backlinks(name, query="crane")
+        store.search("repaired crane", explain=True)
+        store.context("repaired crane")
+        store.doctor()
+        store.estimate(rebuild=True)
+        assert store.sync().trouble == ""
+        facts = store.stats()["embedding"]
+        assert (facts["waiting"], facts["private"], facts["notes_with_vectors"]) == (0, 8, 1)
+        assert store.state().state == "ready" and "8 private notes" in store.state().reason
+    sent = bytes(far.received).lower()
+    assert b"harbour crane" in sent and b"open to all" in sent
+    for secret in (b"quagga", b"zambezi", b"dreamt"):
+        assert secret not in sent
+
+
+def test_a_private_note_is_found_by_its_words(far: EmbeddingService, open_with: Open, write: Write) -> None:
+    write("secret.md", "---\nprivate: true\n---\nThe quagga is kept in a box.")
+    write("open.md", "A box of paper lanterns.")
+    store = open_with()
+    store.sync()
+    found = store.search("quagga box")
+    assert {hit.name for hit in found.hits} == {"secret", "open"}
+    assert found.degraded == ""
+    assert store.step.index.rows([1, 2])[store.step.index.row("secret.md").id].private == "property"  # type: ignore[union-attr]
+
+
+def test_what_becomes_private_loses_its_vectors_and_what_is_freed_gets_them(
+    far: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("journal/a.md", "The harbour crane.")
+    write("b.md", "---\nprivate: true\n---\nThe harbour ferry.")
+    first = open_with()
+    first.sync()
+    assert first.stats()["vectors"] == 1
+    first.close()
+    with_rule = open_with(private=["journal/"])
+    with_rule.sync()
+    assert with_rule.stats()["vectors"] == 0
+    assert meant(with_rule, "harbour crane") == []
+    with_rule.close()
+    without = open_with()
+    without.update("b", metadata={"private": None})
+    without.sync()
+    assert set(meant(without, "harbour")) == {"journal/a", "b"}
+
+
+def test_a_rule_that_only_this_process_knows_holds_against_an_index_made_without_it(
+    far: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("journal/a.md", "The quagga of the journal.")
+    write("b.md", "The harbour ferry.")
+    loose, strict = open_with(), open_with(private=["journal/"])
+    loose.sync(embed=False)
+    strict.step.embedding.fill(None, begin=True, ready=None)  # before any scan of its own
+    assert b"harbour ferry" in far.received and b"quagga" not in far.received
+
+
+def test_an_embedder_on_this_machine_is_given_private_notes_too(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("secret.md", "---\nprivate: true\n---\nThe quagga is kept in a box.")
+    store = open_with(url=f"{service.url}/v1")
+    store.sync()
+    assert meant(store, "quagga") == ["secret"]
+    assert store.stats()["embedding"]["private"] == 0
+    store.close()
+    built_in = open_with(provider="wordllama")
+    built_in.sync()
+    assert built_in.stats()["embedder"].startswith("wordllama") and meant(built_in, "a box") == ["secret"]
+
+
+def test_searching_by_words_sends_nothing_and_before_there_are_vectors_nothing_is_asked(
+    far: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("a.md", "The harbour crane.")
+    store = open_with()
+    store.sync(embed=False)
+    assert "no vectors have been made yet" in store.search("crane").degraded
+    store.sync()
+    before = len(far.asked)
+    store.search("crane", mode="text")
+    store.search("")
+    assert len(far.asked) == before
+    store.search("crane")
+    assert len(far.asked) == before + 1
+
+
+# -- one embedder after another
+
+
+def test_while_new_vectors_are_made_the_old_ones_answer_and_every_answer_says_so(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    for k, subject in enumerate(["harbour crane", "honey bees", "night trains"]):
+        write(f"n{k}.md", f"All about {subject}.")
+    before = open_with(provider="wordllama")
+    before.sync()
+    before.close()
+    store = open_with(url=f"{service.url}/v1", batch=1)
+    service.next(WELL, failing(404, "the model is gone"))
+    report = store.sync()
+    assert (report.embedded, "the model is gone" in report.trouble) == (0, True)
+    for mode in ("hybrid", "semantic"):
+        found = store.search("honey", mode=mode)
+        assert "are being made, 1 of 3 notes; until then wordllama-l2-supercat-256 is used" in found.degraded
+        assert "does not know what was asked: 404, the model is gone" in found.degraded
+    assert meant(store, "insects that make honey")[0] == "n1"
+    assert store.state().state == "partial" and store.state().pending == 2
+    assert store.context("honey").degraded != "" and store.search("honey", mode="text").degraded == ""
+    service.always = WELL
+    assert store.sync().embedded == 2
+    assert store.search("honey").degraded == ""
+    assert store.stats()["embedder"].startswith("openai/tiny at 127.0.0.1")
+    assert store.state().state == "ready"
+
+
+def test_another_model_of_the_same_service_answers_with_its_own_name_until_the_new_is_ready(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("a.md", "The harbour crane.")
+    write("b.md", "The honey bees.")
+    open_with(url=f"{service.url}/v1").sync()
+    store = open_with(url=f"{service.url}/v1", model="large")
+    store.sync(embed=False)
+    service.asked.clear()
+    found = store.search("crane")
+    assert [asked.json["model"] for asked in service.asked] == ["tiny"]
+    assert "until then openai/tiny" in found.degraded and "simplemem index" in found.degraded
+    assert store.sync(begin=False).embedded == 0  # nobody asked for it
+    store.sync()
+    service.asked.clear()
+    assert store.search("crane").degraded == ""
+    assert [asked.json["model"] for asked in service.asked] == ["large"]
+
+
+def test_vectors_of_a_service_that_cannot_be_asked_any_more_wait_unused(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("a.md", "The harbour crane")
+    open_with(url=f"{service.url}/v1").sync()
+    asked = len(service.asked)
+    none = open_with(provider="none")
+    none.sync()
+    assert none.stats()["vectors"] == 1 and none.search("crane").degraded == ""
+    other = open_with(provider="wordllama")
+    other.sync(embed=False)
+    found = other.search("crane")
+    assert [hit.name for hit in found.hits] == ["a"]
+    assert "words only" in found.degraded and "wordllama" in found.degraded
+    again = open_with(url=f"{service.url}/v1")
+    again.sync()
+    assert len(service.asked) == asked
+    assert meant(again, "crane") == ["a"]
+
+
+def test_two_servers_with_different_embedders_do_not_undo_each_other_for_ever(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    for k in range(5):
+        write(f"n{k}.md", f"Crane number {k}.")
+    one, other = open_with(provider="wordllama"), open_with(url=f"{service.url}/v1")
+    with serving(one):
+        assert eventually(lambda: one.state().state == "ready")
+        with serving(other):
+            assert eventually(lambda: other.state().state == "ready")
+            asked = len(service.asked)
+            one.create("more", "One more crane.")  # wakes the one, which leaves the other's vectors alone
+            other.create("still", "And still one more.")
+            assert eventually(lambda: other.state().pending == 0 and len(service.asked) > asked)
+            assert other.stats()["embedder"].startswith("openai/tiny")
+            assert "Another process has made vectors of openai/tiny" in one.search("crane").degraded
+            assert one.search("crane").hits
+            texts = service.texts()
+    assert len([text for text in texts if "number" in text]) == 5
+
+
+def test_two_servers_with_one_embedder_do_not_pay_twice(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    for k in range(30):
+        write(f"n{k}.md", f"Crane number {k}.")
+    one, other = (open_with(url=f"{service.url}/v1", batch=4) for _ in range(2))
+    service.next(*[slow(0.02)] * 8)
+    one.start()
+    other.start()
+    assert eventually(lambda: one.state().state == "ready" and other.state().state == "ready")
+    assert len(service.texts()) == len(set(service.texts())) == 30
+
+
+# -- when it fails
+
+
+def test_an_embedder_that_fails_touches_neither_words_nor_writes_and_is_named(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("a.md", "The harbour crane.")
+    store = open_with(url=f"{service.url}/v1")
+    store.sync()
+    service.always = failing(401, "this key is not known")
+    store.create("b", "Another crane.")
+    report = store.sync()
+    assert report.embedded == 0 and "does not accept the key: 401, this key is not known" in report.trouble
+    found = store.search("crane")
+    assert {hit.name for hit in found.hits} == {"a", "b"}
+    assert found.degraded.startswith("The embedder openai/tiny at 127.0.0.1")
+    assert "searched by words only" in found.degraded
+    assert "this key is not known" in store.stats()["embedding"]["trouble"]
+    assert any("this key is not known" in finding.message for finding in store.doctor())
+    service.always = WELL
+    assert store.sync().embedded == 1
+    assert store.search("crane").degraded == ""
+
+
+def test_a_server_goes_on_by_itself_when_the_embedder_is_back(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    for k in range(6):
+        write(f"n{k}.md", f"Crane number {k}.")
+    service.next(WELL, WELL)
+    service.always = failing(404, "out of order")
+    with serving(open_with(url=f"{service.url}/v1", batch=1)) as store:
+        assert eventually(lambda: "out of order" in store.search("crane").degraded)
+        store.create("made", "A crane made meanwhile.")
+        assert len(store.search("crane", mode="text", limit=10).hits) == 7
+        service.always = WELL
+        assert eventually(lambda: store.state().state == "ready")
+        assert store.search("crane").degraded == ""
+    documents = [text for text in service.texts() if "number" in text]
+    assert len(documents) <= 7  # those that were made before the failure are not asked for again
+
+
+def test_a_dead_embedder_is_not_waited_for_by_every_search(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("a.md", "The harbour crane.")
+    store = open_with(url=f"{service.url}/v1", query_seconds=0.2)
+    store.sync()
+    service.always = slow(60)
+    began = len(service.asked)
+    for _ in range(12):
+        found = store.search("crane")
+        assert [hit.name for hit in found.hits] == ["a"] and "does not answer" in found.degraded
+    assert len(service.asked) - began < 12
+
+
+def test_a_text_that_is_refused_is_named_and_stops_no_other(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    for k in range(9):
+        write(f"n{k}.md", f"Crane number {k}.")
+    write("bad.md", "A crane of poison.\n\n" + "Filler of the harbour. " * 200)
+    service.refuses = lambda text: "poison" in text
+    store = open_with(url=f"{service.url}/v1")
+    report = store.sync()
+    assert (report.embedded, report.trouble) == (10, "")
+    assert store.state().state == "ready"
+    (refused,) = store.stats()["embedding"]["refused"]
+    assert refused["path"] == "bad.md" and "too long for this model" in refused["why"]
+    assert "bad.md" in {finding.path for finding in store.doctor() if finding.check == "vectors"}
+    assert "bad" in meant(store, "filler harbour")  # what was not refused has its vectors
+    asked = len(service.asked)
+    store.sync()
+    assert len(service.asked) == asked
+    write("bad.md", "A crane of paper.")
+    store.sync()
+    assert store.stats()["embedding"]["refused"] == []
+
+
+def test_an_embedder_that_refuses_everything_marks_no_note(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    for k in range(40):
+        write(f"n{k}.md", f"Crane number {k}.")
+    service.refuses = lambda text: True
+    store = open_with(url=f"{service.url}/v1")
+    assert "refused" in store.sync().trouble
+    assert len(service.asked) <= 3
+    assert store.stats()["embedding"]["refused"] == [] and store.state().pending == 40
+
+
+# -- what it costs
+
+
+def test_a_server_sends_no_more_by_itself_than_it_may(far: EmbeddingService, open_with: Open, write: Write) -> None:
+    for k in range(20):
+        write(f"n{k}.md", f"Crane number {k}. " * 20)
+    store = open_with(max_tokens_unasked=500)
+    estimate = store.estimate()
+    assert (estimate.remote, estimate.notes) == (True, 0)  # nothing is known before the first scan
+    with serving(store):
+        assert eventually(lambda: "simplemem index" in store.state().reason)
+        assert store.search("crane").hits and "max_tokens_unasked" in store.search("crane").degraded
+        assert far.asked == []
+        estimate = store.estimate()
+        assert (estimate.notes, estimate.texts, estimate.kept) == (20, 20, 0)
+        assert 20 * 60 < estimate.tokens < 20 * 160
+        assert store.sync().embedded == 20
+        again = store.estimate(rebuild=True)
+        assert store.estimate().texts == 0 and (again.texts, again.kept) == (0, 20)  # they are remembered
+        store.create("one-more", "A crane")
+        assert eventually(lambda: "one-more" in meant(store, "crane"))
+
+
+def test_an_interrupted_run_keeps_what_was_made(service: EmbeddingService, open_with: Open, write: Write) -> None:
+    for k in range(10):
+        write(f"n{k}.md", f"Crane number {k}.")
+    store = open_with(url=f"{service.url}/v1", batch=2)
+
+    def impatient(stage: str, done: int, total: int) -> None:
+        if stage == "vectors" and done >= 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.sync(progress=impatient)
+    assert store.state().pending == 6
+    seen: list[tuple[int, int]] = []
+    store.sync(progress=lambda stage, done, total: seen.append((done, total)) if stage == "vectors" else None)
+    assert seen == [(2, 6), (4, 6), (6, 6)]
+    assert len(service.texts()) == 10
