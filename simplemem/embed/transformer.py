@@ -9,6 +9,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from simplemem.embed import Choice
@@ -76,6 +77,7 @@ class Transformer(Asked):
                 try:
                     from sentence_transformers import SentenceTransformer
 
+                    _without_bars()
                     self._model = SentenceTransformer(
                         self._model_name,
                         local_files_only=not self._download,
@@ -88,3 +90,11 @@ class Transformer(Asked):
                         hint="embed.download = true lets it be fetched; embed.model may also be the path of a folder.",
                     ) from error
             return self._model
+
+
+def _without_bars() -> None:
+    """Loading weights draws a bar on stderr, which is where a server's log goes."""
+    with suppress(ImportError):
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
