@@ -54,6 +54,9 @@ class Transformer(Asked):
         """A question does not wait for the model to be loaded: it goes on without, and a later one finds it there."""
         return self._patience.call(lambda _: self._encoded(texts, purpose), deadline=deadline, stopped=stopped)
 
+    def close(self) -> None:
+        self._patience.close()
+
     def _encoded(self, texts: list[str], purpose: Purpose) -> list[bytes]:
         model = self._loaded()
         given = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]

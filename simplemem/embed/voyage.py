@@ -73,6 +73,9 @@ class Voyage(Asked):
             lambda seconds: self._attempt(texts, purpose, seconds), deadline=deadline, stopped=stopped
         )
 
+    def close(self) -> None:
+        self._patience.close()
+
     def _attempt(self, texts: list[str], purpose: Purpose, seconds: float) -> list[bytes]:
         key = self._key.value()
         if key is None:

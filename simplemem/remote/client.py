@@ -78,6 +78,7 @@ class Remote:
     def close(self) -> None:
         with self._lock:
             client, self._client = self._client, None
+        self._patience.close()
         if client is not None:
             client.close()
 

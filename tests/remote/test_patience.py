@@ -181,3 +181,13 @@ def test_attempts_after_one_another_share_a_thread_so_that_connections_last() ->
     waiting = patience()
     assert len({waiting.call(lambda _: threading.get_ident()) for _ in range(10)}) == 1
     assert threading.get_ident() != waiting.call(lambda _: threading.get_ident())
+
+
+def test_a_closed_one_leaves_no_thread_behind_and_can_be_asked_again() -> None:
+    waiting = patience()
+    mine = waiting.call(lambda _: threading.current_thread())
+    waiting.close()
+    mine.join(10)
+    assert not mine.is_alive()
+    assert waiting.call(Fails(0)) == "answer 1"
+    waiting.close()
