@@ -154,10 +154,9 @@ def test_a_question_waits_no_longer_than_it_has_time(service: EmbeddingService) 
     embedder = voyage(service)
     embedder.query("the package is loaded")
     service.always = slow(30.0)
-    began = time.monotonic()
     with pytest.raises(Unavailable, match="no answer"):
         embedder.query("crane", deadline=time.monotonic() + 0.2)
-    assert time.monotonic() - began < 10.0
+    assert (len(service.asked), service.answered) == (2, 1)  # it was not waited for
 
 
 def test_a_model_that_its_package_would_fetch_and_run_here_is_refused() -> None:
