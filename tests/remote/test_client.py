@@ -50,7 +50,7 @@ def test_an_answer_over_the_limit_is_not_read(service: EmbeddingService, compres
 def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed(service: EmbeddingService) -> None:
     service.always = TRICKLE
     asking = remote(service, timeout=0.3, attempts=1)
-    with pytest.raises(Unavailable, match="no answer within|too slowly"):
+    with pytest.raises(Unavailable, match=r"no answer within|too slowly"):
         asking.post("/embeddings", REQUEST)
     assert service.answered == 1
     assert wait_until(lambda: service.dripping == 0)
