@@ -19,8 +19,17 @@ from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
 _NOT_FROM_A_VAULT = frozenset(
-    {"vault", "db", "voyage_ai.api_key", "embed.model", "embed.url", "embed.api_key", "embed.download"}
-    | {"embed.max_tokens_unasked"}
+    {
+        "vault",
+        "db",
+        "embed.model",
+        "embed.url",
+        "embed.api_key",
+        "embed.download",
+        "embed.max_tokens_unasked",
+        "voyage_ai.api_key",
+        "voyage_ai.model",
+    }
 )
 _ADDS_UP = frozenset({"embed.private"})  # what one place keeps private, no other gives away
 _PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes sent anywhere
