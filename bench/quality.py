@@ -1,8 +1,11 @@
-"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR`, the tables of docs/search.md.
+"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]`, the tables of
+docs/search.md.
 
 LoCoMo-shaped JSON holds `docs` (id, date, turns of who and what) and `queries` (query, gold ids, category). Of a vault of
 one's own, the description and the first sentence of every note are asked for, each taken out of the note before it is
-indexed. Figures are means with 95 % intervals by resampling the questions; the rows leave out one part at a time.
+indexed; and the questions of a file, one a line: the question, a tab, the notes that answer it with `;` between them
+(help_questions.tsv, beside this, has some for Obsidian's English help). Figures are means with 95 % intervals by
+resampling the questions; the rows leave out one part at a time, or give a constant another value.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import gzip
 import json
 import random
 import re
+import shutil
 import statistics
 import sys
 import tempfile
@@ -19,11 +23,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from simplemem.note.note import read_note
-from simplemem.search import rank
+from simplemem.search import coverage, rank
 from simplemem.store import EnhancedStore
 
 
@@ -79,6 +84,24 @@ def held_out(source: Path, room: Path, kind: str) -> Corpus:
     return Corpus(kind, vault, questions)
 
 
+def asked_by_hand(source: Path, file: Path, room: Path) -> Corpus:
+    """A whole vault, and the questions of a file. Notes may be named from any folder above them on."""
+    vault = room / "whole"
+    shutil.copytree(source, vault, ignore=shutil.ignore_patterns(".*"))
+    names = [path.relative_to(vault).with_suffix("").as_posix() for path in vault.rglob("*.md")]
+    questions = []
+    for line in file.read_text(encoding="utf-8").split("\n"):
+        if line.strip() and not line.startswith("#"):
+            asked, _, answers = line.partition("\t")
+            gold = {
+                name for name in names for answer in answers.split(";") if f"/{name}".endswith(f"/{answer.strip()}")
+            }
+            if not gold:
+                raise SystemExit(f"{file}: no note is called {answers!r}")
+            questions.append(Question(asked, frozenset(gold)))
+    return Corpus("questions by hand", vault, questions)
+
+
 def _first_sentence(body: str) -> str:
     for line in body.split("\n"):
         if line.strip() and not line.lstrip().startswith(("#", "!", ">", "-", "|", "`", "%", "<")):
@@ -122,19 +145,19 @@ def ask(corpus: Corpus, mode: str = "hybrid") -> Scores:
 
 
 @contextmanager
-def part(name: str, value: float) -> Iterator[None]:
+def part(module: ModuleType, name: str, value: float) -> Iterator[None]:
     """A constant of the ranking set to another value."""
-    before = getattr(rank, name)
-    setattr(rank, name, value)
+    before = getattr(module, name)
+    setattr(module, name, value)
     try:
         yield
     finally:
-        setattr(rank, name, before)
+        setattr(module, name, before)
 
 
-def _with(name: str, value: float) -> Callable[[Corpus], Scores]:
+def _with(module: ModuleType, name: str, value: float) -> Callable[[Corpus], Scores]:
     def asked(corpus: Corpus) -> Scores:
-        with part(name, value):
+        with part(module, name, value):
             return ask(corpus)
 
     return asked
@@ -144,12 +167,16 @@ ROWS: dict[str, Callable[[Corpus], Scores]] = {
     "as it is": ask,
     "words only": lambda corpus: ask(corpus, "text"),
     "meaning only": lambda corpus: ask(corpus, "semantic"),
-    "without neighbouring words": _with("_PHRASES", 0.0),
-    "neighbouring words 0.07": _with("_PHRASES", 0.07),
-    "neighbouring words 0.14": _with("_PHRASES", 0.14),
-    "without blocks": _with("_BLOCK_WEIGHT", 0.0),
-    "blocks 0.35": _with("_BLOCK_WEIGHT", 0.35),
-    "blocks 0.75": _with("_BLOCK_WEIGHT", 0.75),
+    "without neighbouring words": _with(rank, "_PHRASES", 0.0),
+    "neighbouring words 0.07": _with(rank, "_PHRASES", 0.07),
+    "neighbouring words 0.14": _with(rank, "_PHRASES", 0.14),
+    "without blocks": _with(rank, "_BLOCK_WEIGHT", 0.0),
+    "blocks 0.35": _with(rank, "_BLOCK_WEIGHT", 0.35),
+    "blocks 0.75": _with(rank, "_BLOCK_WEIGHT", 0.75),
+    "without covered questions": _with(coverage, "WEIGHT", 0.0),
+    "covered 0.25": _with(coverage, "WEIGHT", 0.25),
+    "covered 0.5": _with(coverage, "WEIGHT", 0.5),
+    "covered, 60 notes": _with(coverage, "NOTES", 60),
 }
 
 
@@ -164,12 +191,15 @@ def main() -> None:
     args = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     args.add_argument("--locomo", type=Path, help="LoCoMo-shaped JSON, gzipped or not")
     args.add_argument("--vault", type=Path, help="a vault to take questions from")
+    args.add_argument("--questions", type=Path, help="questions to that vault, a line each")
     given = args.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         corpora = [locomo(given.locomo, room)] if given.locomo else []
         if given.vault:
             corpora += [held_out(given.vault, room, kind) for kind in ("descriptions", "first sentences")]
+        if given.vault and given.questions:
+            corpora.append(asked_by_hand(given.vault, given.questions, room))
         for corpus in corpora:
             print(f"\n{corpus.name}: {len(corpus.questions)} questions")
             print(f"{'':28} recall@5               recall@10  MRR")

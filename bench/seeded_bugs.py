@@ -98,12 +98,12 @@ FAULTS = (
     Fault(
         "tags", "the entries of a map are read in the order of the alphabet",
         "simplemem.note.tags",
-        [("in entries.items():\n        name = _joined", "in sorted(entries.items()):\n        name = _joined")],
+        [("in entries.items():\n        name = joined", "in sorted(entries.items()):\n        name = joined")],
     ),
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
-        "simplemem.note.tags",
-        [("return _joined(_text(value))", "return _text(value)")],
+        "simplemem.note.tag_request",
+        [("return joined(spelled(value))", "return spelled(value)")],
     ),
     Fault(
         "tags", "removing `stat` removes `status` too",

@@ -100,6 +100,18 @@ class WriteSettings(_Section):
     durability: Literal["full", "fast"] = "full"
 
 
+class RerankSettings(_Section):
+    """What orders the best notes of a search again. `none` leaves the order that words and meaning give."""
+
+    provider: Literal["none", "voyage", "http", "cross-encoder"] = "none"
+    url: str = ""
+    model: str = ""
+    api_key: SecretStr | dict[str, str] | None = None
+    candidates: int = Field(default=20, ge=2, le=100)
+    seconds: float = Field(default=1.5, gt=0, le=60)
+    download: bool = False
+
+
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (capabilities.md SM-17). It is read, so that such a file is no error."""
 
@@ -121,6 +133,7 @@ class Settings(_Section):
     history: HistorySettings = HistorySettings()
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
+    rerank: RerankSettings = RerankSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 
     @property
@@ -191,6 +204,15 @@ def _merged(
             raise Invalid(
                 f"{vault_file} sets embed.provider = {found['embed.provider']!r}, which a vault may not say of itself",
                 hint=f"Set it in {user_file}, in the environment or as a flag: it may send notes to another machine.",
+            )
+        reranking = {key for key in found if key.startswith("rerank.") or key == "voyage_ai.rerank_model"}
+        if found.get("rerank.provider") == "none":
+            reranking.discard("rerank.provider")
+        if reranking:
+            raise Invalid(
+                f"{vault_file} sets {', '.join(sorted(reranking))}, which a vault may not say of itself",
+                hint=f"Set it in {user_file}, in the environment or as a flag: it may send notes to another machine. "
+                "A vault may switch a reranker off (rerank.provider = none).",
             )
         take(found, str(vault_file))
     for key in known_keys():
@@ -337,6 +359,17 @@ EXAMPLE_CONFIG = """\
 
 [write]
 # durability = "full"          # full waits for the disk; fast does not, and a power cut may lose the last writes
+
+[rerank]
+# provider = "none"            # what orders the best notes of a search again: voyage, http (an endpoint that speaks as
+#                              # Cohere's, Jina's or text-embeddings-inference does), cross-encoder (on this machine),
+#                              # or none. A vault's own file may say none and nothing else here: see docs/rerankers.md
+# url = ""                     # where the endpoint is, for example http://localhost:8000/v1/rerank
+# model = ""                   # the model, by the name the service has for it, or its folder
+# api_key = { env = "COHERE_API_KEY" }   # the key, or where it lies: { env = "NAME" }, { path = "FILE" }
+# candidates = 20              # so many of the best notes are ordered again
+# seconds = 1.5                # a search waits no longer for it
+# download = false             # whether a cross-encoder may be fetched when it is not there
 
 [voyage_ai]
 # What a file of the original simplemem may say. It is read so that such a file is no error; nothing here uses it yet.

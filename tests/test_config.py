@@ -146,6 +146,7 @@ def test_the_example_shows_every_setting_with_its_default() -> None:
     shown["voyage_ai"].pop("api_key")
     for key in ("api_key", "dimensions", "batch", "query_prefix", "document_prefix", "private"):
         shown["embed"].pop(key)
+    shown["rerank"].pop("api_key")
     assert Settings.model_validate(shown) == Settings()
 
 
@@ -162,3 +163,23 @@ def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
     assert find_vault(env=configured, cwd=here, home=home) == tmp_path / "set"
     assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == Path("/env")
     assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['provider = "http"', 'provider = "cross-encoder"', 'url = "http://elsewhere/rerank"', 'model = "m"',
+     'api_key = { path = "/etc/passwd" }', "candidates = 100", "seconds = 60", "download = true"],
+)  # fmt: skip
+def test_a_vault_cannot_have_its_notes_reranked_but_may_say_that_they_are_not(tmp_path: Path, line: str) -> None:
+    env = user_file(tmp_path, '[rerank]\nprovider = "http"\nurl = "http://localhost:8000/rerank"')
+    vault = vault_file(tmp_path, f"[rerank]\n{line}")
+    with pytest.raises(Invalid, match=r"rerank\..*, which a vault may not say of itself"):
+        load_settings(vault=vault, env=env)
+    (vault / ".simplemem" / "config.toml").write_text('[rerank]\nprovider = "none"')
+    assert load_settings(vault=vault, env=env).rerank.provider == "none"
+
+
+def test_a_vault_cannot_choose_a_model_that_voyage_would_charge_for(tmp_path: Path) -> None:
+    vault = vault_file(tmp_path, '[voyage_ai]\nrerank_model = "rerank-2.5"')
+    with pytest.raises(Invalid, match=r"voyage_ai\.rerank_model, which a vault may not say of itself"):
+        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(tmp_path)})

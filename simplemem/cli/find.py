@@ -77,6 +77,9 @@ def search(
         typer.Option("--limit", min=1, metavar="N", help="How many notes at most (`search.limit`: 5)."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the numbers behind each rank.")] = False,
+    no_rerank: Annotated[
+        bool, typer.Option("--no-rerank", help="Leave out the reranker that the settings name.")
+    ] = False,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -98,6 +101,7 @@ def search(
             limit=limit or store.settings.search.limit,
             mode=mode.value,
             explain=explain,
+            rerank=not no_rerank,
         )
     if as_json:
         output.print_json(found.as_dict())

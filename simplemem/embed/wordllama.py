@@ -74,6 +74,16 @@ class WordLlama:
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002 - no wait is that short
         return self.documents([text])[0]
 
+    def words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Single words, without blanks in them, as vectors of unit length; zeros for a word of no known piece."""
+        import numpy as np
+
+        with self._lock:
+            rows, sums = self._known([words])
+            found: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
+        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        return found
+
     def close(self) -> None:
         """The mapped weights go with the last who uses them."""
 

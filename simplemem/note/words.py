@@ -61,8 +61,13 @@ def _pairs(run: str) -> list[str]:
 def stretches(text: str) -> list[list[str]]:
     """The words of a question or phrase, in stretches that stand side by side in a `searchable` text that holds it. A run
     of an unspaced script gives its pairs, and ends a stretch: behind its pairs come its single characters."""
+    form = text if text.isascii() else _one_form(text)
+    if text.isascii() or not _UNSPACED.search(form):
+        small = form.lower()
+        words = _split(small) if len(small) == len(form) else [_small(word) for word in _split(form)]
+        return [words] if words else []
     found: list[list[str]] = [[]]
-    for word in _split(_one_form(text)):
+    for word in _split(form):
         last = 0
         for run in _UNSPACED.finditer(word):
             found[-1] += [word[last : run.start()]] if run.start() > last else []

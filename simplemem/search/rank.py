@@ -9,7 +9,7 @@ MRR. What was measured, and what was left out for it, stands in docs/search.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from simplemem.index.legs import Match
@@ -45,6 +45,7 @@ class Ranked:
     meaning: float
     matches: Mapping[str, Match]
     nearness: Nearness | None
+    covered: float | None = None  # of a question's words, by the note's best passage; None when it was not asked
 
     @property
     def place(self) -> int:
@@ -59,6 +60,8 @@ class Ranked:
             "phrases": round(self.phrases, 4),
             "meaning": round(self.meaning, 4),
         }
+        if self.covered is not None:
+            told["covered"] = round(self.covered, 4)
         if self.matches:
             told["bm25"] = {name: round(match.score, 4) for name, match in self.matches.items()}
         if self.nearness is not None:
@@ -100,6 +103,17 @@ def rank(
             ranked.append(Ranked(note, score, by_words, by_phrases, by_meaning, matches.get(note, {}), nearness))
     ranked.sort(key=lambda row: (-round(row.score, 6), row.note))
     return ranked
+
+
+def with_coverage(ranked: Sequence[Ranked], covered: Sequence[float], weight: float) -> list[Ranked]:
+    """The same notes with another score: how much of the question each of the first ones covers is added, divided by its
+    own maximum as every leg is. Those behind them were not compared, and stay behind."""
+    best = max(covered, default=0.0) or 1.0
+    added = [*covered, *[None] * (len(ranked) - len(covered))]
+    return [
+        replace(row, score=(row.score + weight * (part or 0.0) / best) / (1 + weight), covered=part)
+        for row, part in zip(ranked, added, strict=True)
+    ]
 
 
 def _matches(legs: Legs, query: Query, ids: Sequence[int] | None) -> dict[int, dict[str, Match]]:

@@ -99,7 +99,7 @@ class Embedding:
                     _LOG.warning("no embedder: %s", error)
             return self._loaded[""], self._missing
 
-    def _called(self, name: str) -> Embedder | None:
+    def _older(self, name: str) -> Embedder | None:
         """The embedder of an older generation, if it can still be asked: the one in the package always, another model of
         the same service with the settings that are there. No service is shown the key of another."""
         with self._guard:
@@ -123,6 +123,11 @@ class Embedding:
             return self._loaded[name]
 
     # -- asking
+
+    def called(self, name: str) -> Embedder | None:
+        """The embedder of that name, when it is the one in use or can still be asked."""
+        wanted, _ = self.wanted()
+        return wanted if wanted is not None and wanted.name == name else self._older(name)
 
     def question(self, text: str) -> tuple[QueryVector | None, str]:
         """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence."""
@@ -159,7 +164,7 @@ class Embedding:
             if not now.dimension:
                 return None, self._not_yet("no note has a vector yet") if self._index.pending(now) else ""
             return wanted, self.trouble()
-        old = self._called(now.embedder)
+        old = self._older(now.embedder)
         until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
         return old, f"{self._on_the_way(wanted.name, ours, now)}; {until}. {self.trouble()}".strip()
 

@@ -183,6 +183,11 @@ class InStep:
                 self.embedding.answers_again = self._keeper.fill_soon
                 self._keeper.start()
 
+    @property
+    def long_lived(self) -> bool:
+        """Whether this process will be asked again: what takes long may then be made ready beside the answer."""
+        return self._keeper is not None
+
     def wait_until_settled(self, timeout: float) -> bool:
         return self._keeper is None or self._keeper.settled.wait(timeout)
 

@@ -35,10 +35,7 @@ class Packs:
         if query.asks_nothing():
             return Pack(text, "", 0, (), 0, self._step.state(), NO_WORD)
         narrow = self._recall.relaxed(self._recall.narrow(filter_, query))
-        for _ in range(2):
-            ranked, rows, vector, degraded, _ = self._recall.ranked(query, narrow, _PACK_NOTES, "hybrid")
-            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
-                break
+        ranked, rows, vector, degraded, _ = self._recall.best(query, narrow, _PACK_NOTES, "hybrid")
         packed = pack(self._pieces(ranked, rows, query, vector), budget)
         return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), degraded)
 

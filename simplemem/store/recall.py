@@ -17,12 +17,16 @@ from simplemem.index.vectors import QueryVector
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
+from simplemem.search import coverage
+from simplemem.search.coverage import WordVectors, is_question
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.query import Query, read_query
-from simplemem.search.rank import MODES, Mode, Ranked, rank
+from simplemem.search.rank import MODES, Mode, Ranked, rank, with_coverage
+from simplemem.search.reorder import by_reranker
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.reranking import Reranking
 
 MAX_LIMIT = 200
 NO_WORD = "The question has no word that could be looked for."
@@ -36,10 +40,18 @@ class Recall:
         self._vault = step.vault
         self._index = step.index
         self._settings = step.settings
+        self._reranking = Reranking(step)
+
+    def close(self) -> None:
+        self._reranking.close()
+
+    def reranker(self) -> tuple[str, str]:
+        """The reranker's name, and what is wrong with it if anything is."""
+        return self._reranking.name()
 
     # -- search
 
-    def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool) -> Found:
+    def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool, *, rerank: bool = True) -> Found:
         """Ranked hits. Without words, the newest of what the filter leaves."""
         limit = within(limit, 1, MAX_LIMIT, "limit")
         chosen = _mode(mode)
@@ -48,12 +60,11 @@ class Recall:
         if query.asks_nothing():
             return Found(text, chosen, (), self._step.state(), None, NO_WORD)
         relaxed = self.relaxed(narrow)
-        for _ in range(2):
-            ranked, rows, vector, degraded, ids = self.ranked(query, relaxed, limit, chosen)
-            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
-                break
+        ranked, rows, vector, degraded, ids = self.best(query, relaxed, limit, chosen, rerank=rerank)
         hits = self._hits(ranked, rows, vector, explain)
         told = self._explanation(query, relaxed, ids, chosen, degraded) if explain else None
+        if told is not None and rerank:
+            told |= self._reranking.told(ranked)
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
@@ -65,6 +76,20 @@ class Recall:
         if narrow.phrases and not self._index.ids(narrow):
             return replace(narrow, phrases=())
         return narrow
+
+    def best(
+        self, query: Query, narrow: Narrow, limit: int, mode: Mode, *, rerank: bool = True
+    ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
+        """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
+        reach = self._reranking.reach(limit) if rerank else limit
+        for _ in range(2):
+            ranked, rows, vector, degraded, ids = self.ranked(query, narrow, reach, mode)
+            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
+                break
+        if rerank:
+            ranked, why_not = self._reranking.reorder(query, ranked, rows, vector)
+            degraded = f"{degraded} {why_not}".strip()
+        return ranked[:limit], rows, vector, degraded, ids
 
     def ranked(
         self, query: Query, narrow: Narrow, limit: int, mode: Mode
@@ -85,8 +110,27 @@ class Recall:
             near_the_cut = ranked[: limit * 2 + 20]
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
-        kept.sort(key=lambda r: (-round(r.score, 6), rows[r.note].path))
+
+        def place(r: Ranked) -> tuple[float, str]:
+            return -round(r.score, 6), rows[r.note].path
+
+        kept.sort(key=place)
+        if mode == "hybrid" and vector is not None and is_question(query.text):
+            kept = sorted(self._covering(query, vector, kept, rows), key=place)
         return kept[:limit], rows, vector, degraded, ids
+
+    def _covering(self, query: Query, vector: QueryVector, ranked: list[Ranked], rows: dict[int, Row]) -> list[Ranked]:
+        """The notes of a question, the first of them by how much of it one of their passages covers as well."""
+        embedder = self._step.embedding.called(vector.embedder)
+        if not isinstance(embedder, WordVectors):
+            return ranked
+        first = ranked[: coverage.NOTES]
+        texts = [self._passage_texts(r.note, rows[r.note].path) for r in first]
+        return with_coverage(ranked, coverage.coverage(query.words, texts, embedder), coverage.WEIGHT)
+
+    def _passage_texts(self, note_id: int, path: str) -> list[str]:
+        text = self.text(path) or ""
+        return [text[place.start : place.stop] for place in self._index.passages(note_id)]
 
     def vector(self, query: Query, mode: Mode) -> tuple[QueryVector | None, str]:
         """The question as a vector, and what lessens the search for its meaning."""
@@ -129,7 +173,7 @@ class Recall:
                     created=row.created or None,
                     modified=row.modified,
                     sha256=row.sha256,
-                    why=found.why() if explain else None,
+                    why=found.why() | by_reranker(found) if explain else None,
                 )
             )
         return tuple(hits)

@@ -85,6 +85,7 @@ class EnhancedStore:
 
     def close(self) -> None:
         """End the background work and let go of every file."""
+        self._recall.close()
         self.step.close()
 
     # -- in step with the disk
@@ -158,10 +159,13 @@ class EnhancedStore:
         limit: int | None = None,
         mode: str = "hybrid",
         explain: bool = False,
+        rerank: bool = True,
     ) -> Found:
-        """Memories that answer a question, best first. An empty query lists the newest that pass the filter."""
+        """Memories that answer a question, best first. An empty query lists the newest that pass the filter. Without
+        `rerank` the order is that of words and meaning, whatever reranker the settings name."""
         wanted = limit if limit is not None else self.settings.search.limit
-        return self.step.healing(lambda: self._recall.search(query, filter or Filter(), wanted, mode, explain))
+        asked = filter or Filter()
+        return self.step.healing(lambda: self._recall.search(query, asked, wanted, mode, explain, rerank=rerank))
 
     def context(
         self,
@@ -269,6 +273,7 @@ class EnhancedStore:
         database = step.index.database
         embedding = step.healing(step.embedding.facts)
         unread = step.conventions.unread_filters().items()
+        reranker, wrong = self._recall.reranker()
         return {
             "vault": str(self.root),
             **counted,
@@ -277,13 +282,15 @@ class EnhancedStore:
             "pending_vectors": embedding["waiting"],
             "embedder": embedding["in_use"],
             "embedding": embedding,
+            "reranker": reranker,
             "index_path": str(step.index.path),
             "index_bytes": sum(p.stat().st_size for p in step.index.path.parent.glob(f"{step.index.path.name}*")),
             "sqlite": apsw.sqlite_lib_version(),
             "sqlite_vec": database.vectors_in_sql,
             "read_only": self.read_only,
             "warnings": [
-                f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread
+                *(f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread),
+                *filter(None, [wrong]),
             ],
         }
 

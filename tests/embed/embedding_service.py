@@ -94,6 +94,7 @@ class EmbeddingService:
         self.asked: list[Asked] = []
         self.received = bytearray()  # every byte of every body, and of every request line and header
         self.connections = 0
+        self.answered = 0  # how many requests have had an answer, whatever it was
         self.always: Answer = WELL
         self.refuses: Callable[[str], bool] = lambda text: False  # texts for which a batch gets a 400
         self._next: deque[Answer] = deque()
@@ -197,6 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         if behaviour.hang_up:
             self.close_connection = True
             return
+        self.of.answered += 1
         status, good = self.of.answer(asked)
         changed = behaviour.change(good) if behaviour.change and status == 200 else good
         body = behaviour.body if behaviour.body is not None else json.dumps(changed).encode()

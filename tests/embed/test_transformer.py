@@ -4,9 +4,11 @@ brings gigabytes."""
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +133,56 @@ def test_models_and_their_widths_have_names_of_their_own(calls: list[Any]) -> No
     names = {transformer().name, transformer("there/e5-small").name, transformer(dimensions=8).name}
     assert len(names) == 3
     assert calls == []
+
+
+REAL = """
+import sys, socket
+from pathlib import Path
+import torch
+from transformers import BertConfig, BertModel, BertTokenizerFast
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Pooling, Transformer
+
+folder = Path(sys.argv[1])
+words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "harbour", "crane", "tax", "ask", "the", ":"]
+raw = folder / "bert"
+raw.mkdir()
+(raw / "vocab.txt").write_text("\\n".join(words))
+BertTokenizerFast(vocab_file=str(raw / "vocab.txt")).save_pretrained(raw)
+torch.manual_seed(4)
+sizes = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
+BertModel(BertConfig(vocab_size=len(words), initializer_range=1.0, **sizes)).save_pretrained(raw)
+model = SentenceTransformer(modules=[Transformer(str(raw)), Pooling(32)], prompts={"query": "ask: ", "document": ""})
+model.save(str(folder / "model"))
+
+print("BERT IS MADE", file=sys.stderr)
+sys.addaudithook(lambda event, args: print("NETWORK", event, args) if event.startswith("socket.connect") else None)
+from simplemem.embed import Choice, embedder_named
+from simplemem.errors import Unavailable
+
+def embedder(**more):
+    return embedder_named("transformer", Choice(model=str(folder / "model"), **more))
+
+plain = embedder()
+documents = plain.documents(["harbour crane", "tax", "harbour crane"])
+print(plain.dimension, documents[0] == documents[2] != documents[1])
+print(plain.query("harbour crane") != documents[0])  # the model's own words for a question
+print(embedder(document_prefix="ask: ").documents(["harbour crane"])[0] == plain.query("harbour crane"))
+print(len(embedder(dimensions=16).documents(["harbour crane"])[0]))
+try:
+    embedder_named("transformer", Choice(model="nobody/no-such-model-anywhere")).query("tax")
+except Unavailable as error:
+    print(error.message, "|", error.hint)
+"""
+
+
+@pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="the extra transformer is not installed")
+def test_a_real_model_of_a_folder_is_used_and_one_that_is_not_there_is_not_fetched(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REAL, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
+    )
+    width, own_words, our_words, narrow, missing = done.stdout.splitlines()
+    assert (width, own_words, our_words, narrow) == ("32 True", "True", "True", "16"), done.stdout + done.stderr
+    assert "not on this machine" in missing
+    assert "embed.download" in missing
+    assert "Loading weights" not in done.stderr.rpartition("BERT IS MADE")[2]  # a server's log has no bars in it

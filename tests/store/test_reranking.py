@@ -1,0 +1,374 @@
+"""A search in a reranker's order: the best notes only, within its time, with private notes kept at home; and the order of
+words and meaning, said aloud, when the reranker fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing
+from rerank_service import WRONG, RerankService
+
+from simplemem.config import Settings
+from simplemem.memory import Filter, Found
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+QUERY = "harbour crane"
+ORDER = ["a", "b", "c", "d", "e"]  # of words: the fewer other words, the better
+
+
+def number_in(query: str, text: str) -> float:
+    """A model that reads: a passage is worth what it says of itself."""
+    said = re.search(r"worth (-?\d+\.?\d*)", text)
+    return float(said[1]) if said else 0.0
+
+
+@pytest.fixture
+def service() -> Iterator[RerankService]:
+    with RerankService(number_in) as running:
+        yield running
+
+
+@pytest.fixture
+def notes(write: Write) -> None:
+    for k, (name, worth) in enumerate(zip(ORDER, ("0.1", "0.5", "0.9", "0.3", "0.7"), strict=True)):
+        write(f"{name}.md", f"# About {name}\n\nThe harbour crane, worth {worth}{' and so on' * k * 3}.\n")
+
+
+def settings(service: RerankService, **more: Any) -> Settings:
+    rerank = {"provider": "http", "url": service.cohere, "model": "m", "seconds": 20, **more}
+    return Settings.model_validate({"embed": {"provider": "none"}, "rerank": rerank})
+
+
+def opened(vault: Path, service: RerankService, **more: Any) -> EnhancedStore:
+    store = EnhancedStore(vault, settings(service, **more))
+    store.sync()
+    return store
+
+
+def names(found: Found) -> list[str]:
+    return [hit.name for hit in found.hits]
+
+
+def test_without_a_setting_nothing_is_reranked(plain_store: EnhancedStore, notes: None) -> None:
+    plain_store.sync()
+    found = plain_store.search(QUERY, explain=True)
+    assert names(found) == ORDER
+    assert "reranker" not in (found.explain or {})
+    assert plain_store.stats()["reranker"] == "none"
+
+
+def test_the_best_notes_stand_in_the_rerankers_order(vault: Path, service: RerankService, notes: None) -> None:
+    with opened(vault, service) as store:
+        found = store.search(QUERY)
+    assert names(found) == ["c", "e", "b", "d", "a"]
+    assert [hit.score for hit in found.hits] == [0.9, 0.7, 0.5, 0.3, 0.1]
+    assert found.degraded == ""
+
+
+def test_a_note_outside_the_limit_can_come_in_and_the_limit_holds(
+    vault: Path, service: RerankService, notes: None
+) -> None:
+    with opened(vault, service) as store:
+        assert names(store.search(QUERY, limit=1)) == ["c"]
+        assert names(store.search(QUERY, limit=2)) == ["c", "e"]
+
+
+def test_only_the_candidates_are_sent_and_the_others_follow(vault: Path, service: RerankService, notes: None) -> None:
+    with opened(vault, service, candidates=2) as store:
+        found = store.search(QUERY)
+    assert names(found) == ["b", "a", "c", "d", "e"]
+    assert len(service.sent()) == 2
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+
+
+def test_what_is_sent_is_the_question_and_each_notes_best_passage_under_its_title_and_headings(
+    vault: Path, service: RerankService, write: Write
+) -> None:
+    filler = "\n\n".join(f"Paragraph {k} of another matter altogether, told at length." * 8 for k in range(12))
+    write("x/Log.md", f"# Log\n\n{filler}\n\n## Week 7\n\nThe harbour crane was oiled.\n\n## Week 8\n\n{filler}\n")
+    write("other.md", "A crane.")
+    with opened(vault, service) as store:
+        store.search(QUERY)
+    (asked,) = service.asked
+    assert asked.json["query"] == QUERY
+    log, other = service.sent()
+    assert log.startswith("Log > Week 7\n")
+    assert "The harbour crane was oiled." in log
+    assert len(log) < 2000
+    assert other == "other\nA crane."
+
+
+def test_why_shows_the_rerankers_score_and_the_rank_before(vault: Path, service: RerankService, notes: None) -> None:
+    with opened(vault, service) as store:
+        found = store.search(QUERY, explain=True)
+    why = dict(found.hits[0].why or {})
+    assert (why["reranker"], why["rank_before"]) == (0.9, 3)
+    assert "words" in why
+    assert (found.explain or {})["reranker"] == {"name": f"m at {service.host}", "remote": False, "candidates": 20}
+
+
+def test_who_wants_the_plain_order_gets_it_and_nothing_is_asked(
+    vault: Path, service: RerankService, notes: None
+) -> None:
+    with opened(vault, service) as store:
+        assert names(store.search(QUERY, rerank=False)) == ORDER
+        assert names(store.search("")) == names(store.search("", rerank=False))
+        assert names(store.search("harbour crane tag:none-has-it")) == []
+    assert service.asked == []
+
+
+def test_a_single_note_needs_no_order(vault: Path, service: RerankService, notes: None) -> None:
+    with opened(vault, service) as store:
+        assert names(store.search(QUERY, filter=Filter(prefix="a"))) == ["a"]
+    assert service.asked == []
+
+
+def test_the_same_question_has_the_same_answer_when_the_scores_are_equal(
+    vault: Path, service: RerankService, notes: None
+) -> None:
+    service.score = lambda query, text: 0.5
+    with opened(vault, service) as store:
+        assert names(store.search(QUERY)) == names(store.search(QUERY)) == ORDER
+
+
+def test_a_context_pack_follows_the_same_order(vault: Path, service: RerankService, notes: None) -> None:
+    with opened(vault, service) as store:
+        pack = store.context(QUERY, budget_tokens=4000)
+    assert [item["name"] for item in pack.items] == ["c", "e", "b", "d", "a"]
+
+
+def test_a_search_by_meaning_is_reranked_too(vault: Path, service: RerankService, notes: None) -> None:
+    with EnhancedStore(vault, Settings(rerank=settings(service).rerank)) as store:
+        store.sync()
+        for mode in ("hybrid", "semantic"):
+            assert names(store.search(QUERY, mode=mode)) == ["c", "e", "b", "d", "a"]
+
+
+# -- a reranker that fails
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [failing(429, headers={"Retry-After": "60"}), failing(500), PAGE, CUT, HANGS_UP, *WRONG.values()],
+    ids=["429", "500", "HTML", "cut", "hung up", *WRONG],
+)
+def test_the_order_of_words_stands_and_the_answer_says_so(
+    vault: Path, service: RerankService, notes: None, trouble: Answer
+) -> None:
+    service.always = trouble
+    with opened(vault, service, seconds=1.0) as store:
+        found = store.search(QUERY)
+        plain = store.search(QUERY, rerank=False)
+    assert found.hits == plain.hits
+    assert found.degraded.startswith(f"The reranker m at {service.host} does not answer (")
+    assert found.degraded.endswith("; the order is that of words and meaning.")
+    assert plain.degraded == ""
+
+
+def test_a_log_hears_of_the_first_failure_and_not_of_every_one(
+    vault: Path, service: RerankService, notes: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.always = WRONG["NaN"]
+    with opened(vault, service) as store:
+        for _ in range(5):
+            store.search(QUERY)
+    assert caplog.text.count("The reranker") == 1
+
+
+def test_one_too_slow_is_left_out(vault: Path, service: RerankService, notes: None) -> None:
+    answered: list[bool] = []
+
+    def late(answer: object) -> object:
+        service.wait(20)
+        answered.append(True)
+        return answer
+
+    service.always = Answer(change=late)
+    with opened(vault, service, seconds=0.2) as store:
+        found = store.search(QUERY)
+        pack = store.context(QUERY)
+    assert (names(found), answered) == (ORDER, [])
+    assert "does not answer (no answer within 0.2 s)" in found.degraded
+    assert "The reranker" in pack.degraded
+
+
+def test_a_dead_one_is_asked_a_few_times_and_then_costs_nothing(
+    vault: Path, service: RerankService, notes: None
+) -> None:
+    service.always = WRONG["too few"]
+    with opened(vault, service) as store:
+        for _ in range(8):
+            assert names(store.search(QUERY)) == ORDER
+        assert "tried again in" in store.search(QUERY).degraded
+        assert any("does not answer" in warning for warning in store.stats()["warnings"])
+    assert len(service.asked) == 3
+
+
+def test_one_that_cannot_be_made_is_told_of_with_what_is_wrong(vault: Path, notes: None) -> None:
+    chosen = Settings.model_validate({"embed": {"provider": "none"}, "rerank": {"provider": "http"}})
+    with EnhancedStore(vault, chosen) as store:
+        store.sync()
+        found = store.search(QUERY)
+        warnings = store.stats()["warnings"]
+    assert names(found) == ORDER
+    assert "The reranker http cannot be used (the setting rerank.url is empty)" in found.degraded
+    assert any("rerank.url" in warning for warning in warnings)
+
+
+def test_stats_name_a_cross_encoder_without_loading_it(vault: Path, notes: None) -> None:
+    program = (
+        "import sys; from pathlib import Path; from simplemem.config import Settings\n"
+        "from simplemem.store import EnhancedStore\n"
+        "chosen = Settings.model_validate({'rerank': {'provider': 'cross-encoder', 'model': '/models/tiny'}})\n"
+        "with EnhancedStore(Path(sys.argv[1]), chosen) as store: print(store.stats()['reranker'])\n"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(vault)], capture_output=True, text=True, check=True)
+    assert done.stdout == "cross-encoder/tiny\nFalse False\n"
+
+
+# -- private notes
+
+
+@pytest.fixture
+def far_away(service: RerankService, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of another machine, to which the service is the only way."""
+    for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, service.url)
+    return "http://rerank.example/v2/rerank"
+
+
+PRIVATE = {
+    "property": "---\nprivate: true\n---\nThe harbour crane, worth 0.99, is my secret.",
+    "tag": "The harbour crane, worth 0.99, is my secret. #private",
+    "tag below": "---\ntags: [private/diary]\n---\nThe harbour crane, worth 0.99, is my secret.",
+    "unreadable header": "---\nprivate: [true\n---\nThe harbour crane, worth 0.99, is my secret.",
+}
+
+
+@pytest.mark.parametrize("text", PRIVATE.values(), ids=PRIVATE.keys())
+def test_a_private_note_is_never_sent_and_keeps_its_place(
+    vault: Path, service: RerankService, notes: None, write: Write, far_away: str, text: str
+) -> None:
+    write("diary.md", text)
+    with opened(vault, service, url=far_away) as store:
+        before = names(store.search(QUERY, rerank=False, limit=10))
+        found = store.search(QUERY, limit=10)
+        store.context(QUERY)
+    assert names(found).index("diary") == before.index("diary")
+    assert [name for name in names(found) if name != "diary"] == ["c", "e", "b", "d", "a"]
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    assert len(service.sent()) == 10
+    assert b"secret" not in service.received
+    assert b"diary" not in service.received
+
+
+def test_a_folder_that_a_rule_keeps_private_is_never_sent_even_before_the_index_knows_the_rule(
+    vault: Path, service: RerankService, notes: None, write: Write, far_away: str
+) -> None:
+    write("journal/monday.md", "The harbour crane, worth 0.99, is my secret.")
+    opened(vault, service).close()
+    rule = Settings.model_validate({
+        "embed": {"provider": "none", "private": ["journal/"]},
+        "rerank": {"provider": "http", "url": far_away, "model": "m", "seconds": 20},
+    })  # fmt: skip
+    with EnhancedStore(vault, rule) as store:
+        assert "journal/monday" in names(store.search(QUERY, limit=10))
+        store.sync()
+        assert "journal/monday" in names(store.search(QUERY, limit=10))
+    assert len(service.sent()) == 10
+    assert b"secret" not in service.received
+
+
+def test_on_this_machine_a_private_note_is_scored_like_any_other(
+    vault: Path, service: RerankService, notes: None, write: Write
+) -> None:
+    write("diary.md", PRIVATE["property"])
+    with opened(vault, service) as store:
+        assert names(store.search(QUERY))[0] == "diary"
+
+
+def test_a_note_made_private_a_moment_ago_is_not_sent(
+    vault: Path, service: RerankService, notes: None, write: Write, far_away: str
+) -> None:
+    with opened(vault, service, url=far_away) as store:
+        store.search(QUERY)
+        write("a.md", f"{PRIVATE['property']} Nobody knows.")
+        store.search(QUERY)
+    assert len(service.asked) == 2
+    assert b"Nobody knows" not in service.received
+
+
+# -- the providers
+
+
+needs_the_client = pytest.mark.skipif(
+    importlib.util.find_spec("voyageai") is None, reason="the extra voyage is not here"
+)
+
+
+@needs_the_client
+def test_a_server_answers_while_a_reranker_is_still_being_loaded(
+    vault: Path, service: RerankService, notes: None
+) -> None:
+    """In a process of its own, where Voyage's client is yet to be imported."""
+    program = f"""
+import time
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+chosen = Settings.model_validate({{
+    "embed": {{"provider": "none"}},
+    "rerank": {{"provider": "voyage", "url": {service.voyage!r}, "api_key": "pa-1", "seconds": 0.01}},
+}})
+with EnhancedStore(Path({str(vault)!r}), chosen) as store:
+    store.sync()
+    store.start()
+    assert store.wait_until_settled()
+    found = store.search({QUERY!r})
+    print([hit.name for hit in found.hits], found.degraded)
+    while "being loaded" in store.search({QUERY!r}).degraded:
+        time.sleep(0.05)
+    print(store.stats()["reranker"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    first, last = done.stdout.strip().split("\n")
+    assert first.startswith(f"{ORDER} The reranker voyage is still being loaded; the order is that of words")
+    assert last == "voyage/rerank-lite-1"
+
+
+@needs_the_client
+def test_the_key_and_model_of_the_original_serve_voyage(vault: Path, service: RerankService, notes: None) -> None:
+    chosen = Settings.model_validate({
+        "embed": {"provider": "none"},
+        "rerank": {"provider": "voyage", "url": service.voyage, "seconds": 20},
+        "voyage_ai": {"api_key": "pa-of-the-original-file", "rerank_model": "rerank-lite-1"},
+    })  # fmt: skip
+    with EnhancedStore(vault, chosen) as store:
+        store.sync()
+        assert names(store.search(QUERY)) == ["c", "e", "b", "d", "a"]
+        assert store.stats()["reranker"] == "voyage/rerank-lite-1"
+    (asked,) = service.asked
+    assert asked.json["model"] == "rerank-lite-1"
+    assert asked.headers["Authorization"] == "Bearer pa-of-the-original-file"
+
+
+def test_a_search_without_a_reranker_loads_nothing_of_it(vault: Path, notes: None) -> None:
+    program = (
+        "import sys; from pathlib import Path; from simplemem.config import Settings\n"
+        "from simplemem.store import EnhancedStore\n"
+        "with EnhancedStore(Path(sys.argv[1]), Settings()) as store: store.sync(); store.search('harbour crane')\n"
+        "print([m for m in ('httpx2', 'voyageai', 'sentence_transformers', 'simplemem.rerank.http') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(vault)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
