@@ -2,24 +2,18 @@
 docs/search.md.
 
 LoCoMo-shaped JSON holds `docs` (id, date, turns of who and what) and `queries` (query, gold ids, category). Of a vault of
-one's own, the description and the first sentence of every note are asked for, each taken out of the note before it is
-indexed; and the questions of a file, one a line: the question, a tab, the notes that answer it with `;` between them
+one's own, the description and the first sentence of every note are asked for, each kind taken out of all notes before it
+is asked; and the questions of a file, one a line: the question, a tab, the notes that answer it with `;` between them
 (help_questions.tsv, beside this, has some for Obsidian's English help). Figures are means with 95 % intervals by
-resampling the questions; the rows leave out one part at a time, or give a constant another value.
+resampling the questions; the rows leave out one part at a time, or give a constant another value. `simplemem eval` asks
+more kinds of questions, and of any settings; here are the constants of the ranking itself.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import random
-import re
-import shutil
-import statistics
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,102 +21,81 @@ from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from simplemem.note.note import read_note
+from simplemem.config import Settings
+from simplemem.evaluate.asking import held_out
+from simplemem.evaluate.figures import interval
+from simplemem.evaluate.locomo import write_locomo
+from simplemem.evaluate.pairs import Held, Pair
+from simplemem.evaluate.scratch import Read, read_vault, scratch, temporary_folder
+from simplemem.evaluate.sentences import plain, sentences
+from simplemem.note.note import Note
 from simplemem.search import coverage, rank
 from simplemem.store import EnhancedStore
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question and the names of the notes that answer it."""
-
-    text: str
-    gold: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Corpus:
-    """Notes in a folder, and questions to them."""
+    """Notes with what is asked for taken out of them, a store on them, and the questions."""
 
     name: str
-    vault: Path
-    questions: list[Question]
+    store: EnhancedStore
+    questions: list[tuple[str, frozenset[str]]]
 
 
-def locomo(file: Path, room: Path) -> Corpus:
-    """One note a session, a list item a turn."""
-    raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    data = json.loads(raw)
-    vault = room / "locomo"
-    (vault / "chats").mkdir(parents=True)
-    for doc in data["docs"]:
-        turns = [f"- **{who}:** {text}".replace("\n", " ") for who, text in doc["turns"]]
-        title = f"{doc['id']} ({doc['date']})"
-        lines = ["---", f'title: "{title}"', "---", "", f"# Chat session at {doc['date']}", "", *turns]
-        (vault / "chats" / f"{doc['id']}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    questions = [Question(q["query"], frozenset(f"chats/{id_}" for id_ in q["gold"])) for q in data["queries"]]
-    return Corpus("LoCoMo", vault, questions)
+@contextmanager
+def corpus(name: str, read: Read, pairs: Sequence[Pair]) -> Iterator[Corpus]:
+    """All that any of the pairs holds out is held out of all: no two of them are about the same note."""
+    paths = {source.name: source.path for source in read.sources}
+    texts = {source.name: source.text for source in read.sources}
+    changed: dict[str, tuple[str, bytes]] = {}
+    for number, pair in enumerate(pairs):
+        held = held_out(pair, number, paths, texts) or {}
+        changed |= {path: (now, text.encode("utf-8", "surrogatepass")) for path, (now, text) in held.items()}
+    with scratch(read, {"": Settings()}) as copy:
+        copy.hold(changed)
+        yield Corpus(name, copy.stores[0], [(pair.question, frozenset(pair.gold)) for pair in pairs])
 
 
-def held_out(source: Path, room: Path, kind: str) -> Corpus:
-    """A vault without the sentences that are asked for, nor those that say nearly the same."""
-    vault = room / kind
-    questions = []
-    for file in sorted(source.rglob("*.md")):
-        path = file.relative_to(source)
-        if any(part.startswith(".") for part in path.parts):
-            continue
-        note = read_note(file.read_bytes())
-        header = re.sub(r"(?m)^description:.*\n", "", note.text[: note.header.body_start])
-        asked = note.string("description") if kind == "descriptions" else _first_sentence(note.content)
-        body = note.content
-        if asked and len(asked) >= 15:
-            questions.append(Question(asked, frozenset([path.with_suffix("").as_posix()])))
-            body = _without(body, asked)
-        (vault / path).parent.mkdir(parents=True, exist_ok=True)
-        (vault / path).write_text(header + body, encoding="utf-8")
-    return Corpus(kind, vault, questions)
+def corpora(locomo: Path | None, vault: Path | None, questions: Path | None) -> Iterator[Corpus]:
+    """One after the other what is asked."""
+    if locomo:
+        with temporary_folder() as folder:
+            room = Path(folder) / "locomo"
+            asked_of = write_locomo(locomo, room)
+            with corpus("LoCoMo", read_vault(room, Settings()), asked_of.pairs) as made:
+                yield made
+    if vault:
+        read = read_vault(vault, Settings())
+        for kind, asked in (("descriptions", lambda note: note.string("description")), ("first sentences", _first)):
+            what = "description" if kind == "descriptions" else "sentence"
+            said = {source.name: asked(source.read()) for source in read.sources}
+            pairs = [
+                Pair(kind, text, (name,), (Held(name, what, text),))
+                for name, text in said.items()
+                if text and len(text) >= 15
+            ]
+            with corpus(kind, read, pairs) as made:
+                yield made
+        if questions:
+            names = [source.name for source in read.sources]
+            with corpus("questions by hand", read, list(by_hand(names, questions))) as made:
+                yield made
 
 
-def asked_by_hand(source: Path, file: Path, room: Path) -> Corpus:
-    """A whole vault, and the questions of a file. Notes may be named from any folder above them on."""
-    vault = room / "whole"
-    shutil.copytree(source, vault, ignore=shutil.ignore_patterns(".*"))
-    names = [path.relative_to(vault).with_suffix("").as_posix() for path in vault.rglob("*.md")]
-    questions = []
+def by_hand(names: Sequence[str], file: Path) -> Iterator[Pair]:
+    """The questions of a file. Notes may be named from any folder above them on."""
     for line in file.read_text(encoding="utf-8").split("\n"):
         if line.strip() and not line.startswith("#"):
             asked, _, answers = line.partition("\t")
-            gold = {
-                name for name in names for answer in answers.split(";") if f"/{name}".endswith(f"/{answer.strip()}")
-            }
+            wanted = tuple(f"/{answer.strip()}" for answer in answers.split(";"))
+            gold = tuple(name for name in names if f"/{name}".endswith(wanted))
             if not gold:
                 raise SystemExit(f"{file}: no note is called {answers!r}")
-            questions.append(Question(asked, frozenset(gold)))
-    return Corpus("questions by hand", vault, questions)
+            yield Pair("by hand", asked, gold)
 
 
-def _first_sentence(body: str) -> str:
-    for line in body.split("\n"):
-        if line.strip() and not line.lstrip().startswith(("#", "!", ">", "-", "|", "`", "%", "<")):
-            return re.sub(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]", r"\1", re.split(r"(?<=[.!?])\s", line)[0])
-    return ""
-
-
-def _without(body: str, asked: str) -> str:
-    """The body without sentences that share six in ten of the question's word stems."""
-    stems = _stems(asked)
-    lines = []
-    for line in body.split("\n"):
-        kept = [
-            s for s in re.split(r"(?<=[.!?])\s", line) if len(_stems(s) & stems) < 0.6 * len(stems) or not _stems(s)
-        ]
-        lines.append(" ".join(kept))
-    return "\n".join(lines)
-
-
-def _stems(text: str) -> set[str]:
-    return {word[:5] for word in re.findall(r"[a-z0-9]+", text.lower()) if len(word) > 2}
+def _first(note: Note) -> str:
+    return next((plain(note.text[start:end]) for kind, start, end in sentences(note) if kind == "paragraph"), "")
 
 
 Scores = list[tuple[float, float, float]]
@@ -131,16 +104,11 @@ Scores = list[tuple[float, float, float]]
 def ask(corpus: Corpus, mode: str = "hybrid") -> Scores:
     """Recall at five and at ten, and the reciprocal rank, of every question."""
     scores: Scores = []
-    with EnhancedStore(corpus.vault) as store:
-        store.sync()
-        for question in corpus.questions:
-            found = [hit.name for hit in store.search(question.text, limit=10, mode=mode).hits]
-            if not question.gold:
-                scores.append((0.0, 0.0, 0.0))
-                continue
-            first = next((k for k, name in enumerate(found, 1) if name in question.gold), 0)
-            five, ten = (len(question.gold & set(found[:k])) / len(question.gold) for k in (5, 10))
-            scores.append((five, ten, 1 / first if first else 0.0))
+    for question, gold in corpus.questions:
+        found = [hit.name for hit in corpus.store.search(question, limit=10, mode=mode).hits]
+        first = next((k for k, name in enumerate(found, 1) if name in gold), 0)
+        five, ten = (len(gold & set(found[:k])) / len(gold) if gold else 0.0 for k in (5, 10))
+        scores.append((five, ten, 1 / first if first else 0.0))
     return scores
 
 
@@ -180,37 +148,22 @@ ROWS: dict[str, Callable[[Corpus], Scores]] = {
 }
 
 
-def interval(values: list[float]) -> tuple[float, float]:
-    """Where the mean lies in 95 of 100 resamplings."""
-    chance = random.Random(1)
-    means = sorted(statistics.fmean(chance.choices(values, k=len(values))) for _ in range(1000))
-    return means[25], means[975]
-
-
 def main() -> None:
     args = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     args.add_argument("--locomo", type=Path, help="LoCoMo-shaped JSON, gzipped or not")
     args.add_argument("--vault", type=Path, help="a vault to take questions from")
     args.add_argument("--questions", type=Path, help="questions to that vault, a line each")
     given = args.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        room = Path(folder)
-        corpora = [locomo(given.locomo, room)] if given.locomo else []
-        if given.vault:
-            corpora += [held_out(given.vault, room, kind) for kind in ("descriptions", "first sentences")]
-        if given.vault and given.questions:
-            corpora.append(asked_by_hand(given.vault, given.questions, room))
-        for corpus in corpora:
-            print(f"\n{corpus.name}: {len(corpus.questions)} questions")
-            print(f"{'':28} recall@5               recall@10  MRR")
-            for name, asked in ROWS.items():
-                five, ten, ranks = (list(column) for column in zip(*asked(corpus), strict=True))
-                (a, b), (c, d) = interval(five), interval(ranks)
-                print(
-                    f"{name:28} {statistics.fmean(five):.3f} [{a:.3f}, {b:.3f}]   {statistics.fmean(ten):.3f}      "
-                    f"{statistics.fmean(ranks):.3f} [{c:.3f}, {d:.3f}]",
-                    flush=True,
-                )
+    for asked_of in corpora(given.locomo, given.vault, given.questions):
+        print(f"\n{asked_of.name}: {len(asked_of.questions)} questions")
+        print(f"{'':28} recall@5               recall@10  MRR")
+        for name, asked in ROWS.items():
+            five, ten, ranks = (interval(column) for column in zip(*asked(asked_of), strict=True))
+            print(
+                f"{name:28} {five.value:.3f} [{five.low:.3f}, {five.high:.3f}]   {ten.value:.3f}      "
+                f"{ranks.value:.3f} [{ranks.low:.3f}, {ranks.high:.3f}]",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

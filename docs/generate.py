@@ -177,8 +177,10 @@ keep their own dotfiles.
 COMMANDS = (
     *("search", "show", "list", "backlinks", "context"),
     *("new", "edit", "tag", "move", "rm", "history", "undo"),
-    *("init", "index", "stats", "doctor", "inspect", "config", "serve"),
+    *("init", "index", "stats", "doctor", "inspect", "eval", "config", "serve"),
 )
+BELOW = {"eval": ("init", "run", "gate")}
+"""Commands that are groups of others."""
 
 
 def command_line(sandbox: Sandbox) -> str:
@@ -190,7 +192,8 @@ def command_line(sandbox: Sandbox) -> str:
             lines += [*fenced("console", sandbox.session(part.session)), ""]
     lines += ["## Every command", "", *fenced("console", sandbox.session(["simplemem --help"])), ""]
     for name in COMMANDS:
-        lines += [f"### simplemem {name}", "", *fenced("text", sandbox.printed(f"simplemem {name} --help")), ""]
+        for called in (name, *(f"{name} {below}" for below in BELOW.get(name, ()))):
+            lines += [f"### simplemem {called}", "", *fenced("text", sandbox.printed(f"simplemem {called} --help")), ""]
     return "\n".join(lines)
 
 

@@ -156,7 +156,8 @@ class Hit(Value):
 
 @dataclass(frozen=True, slots=True)
 class Found(Value):
-    """The answer to a search. `degraded` says in a sentence what was missing, and is empty when nothing was."""
+    """The answer to a search. `degraded` says in a sentence what was missing, and is empty when nothing was; `why`
+    accounts for a note that was asked for by name."""
 
     query: str
     mode: str
@@ -164,6 +165,7 @@ class Found(Value):
     index: IndexState
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
+    why: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,8 @@ class Backlink(Value):
 
 @dataclass(frozen=True, slots=True)
 class Pack(Value):
-    """A context pack. `left_out` pieces found no room in the budget."""
+    """A context pack. `left_out` passages found no room in the budget, `duplicates` said what another says; `omitted`
+    names them all. `tokens` were counted by `tokenizer`, which is `estimate` when none is at hand."""
 
     query: str
     text: str
@@ -190,6 +193,9 @@ class Pack(Value):
     left_out: int
     index: IndexState
     degraded: str = ""
+    duplicates: int = 0
+    omitted: tuple[Mapping[str, Any], ...] = ()
+    tokenizer: str = "estimate"
 
 
 @dataclass(frozen=True, slots=True)

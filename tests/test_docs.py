@@ -66,7 +66,10 @@ def test_every_page_that_is_written_is_compared(generated: dict[Path, str]) -> N
 
 
 def test_the_page_of_the_command_line_shows_every_command(generate: ModuleType) -> None:
-    assert sorted(generate.COMMANDS) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert sorted(generate.COMMANDS) == sorted(commands)
+    groups = {name: sorted(found.commands) for name, found in commands.items() if hasattr(found, "commands")}
+    assert {name: sorted(below) for name, below in generate.BELOW.items()} == groups
 
 
 def test_the_page_of_the_python_api_shows_every_method_of_a_store(generate: ModuleType) -> None:
@@ -241,6 +244,10 @@ def refusal_of_command(arguments: list[str]) -> str | None:
             return None
         if first not in group.commands:
             return f"no command {first}"
+        if hasattr(group.commands[first], "commands") and arguments[1:] and not arguments[1].startswith("-"):
+            group, first, arguments = group.commands[first], arguments[1], arguments[1:]
+            if first not in group.commands:
+                return f"no command {first}"
         context = group.commands[first].make_context(first, arguments[1:])
     except typer.Exit:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ from simplemem.cli.options import (
     UntilOption,
     VaultOption,
     command,
+    complete_name,
     limit_option,
     refuse_unknown_options,
 )
@@ -57,6 +58,7 @@ class Sort(StrEnum):
         "simplemem search 'how high did Dipper really go' --limit 3",
         "simplemem search gas --tag status=active --prefix decisions/",
         "simplemem search '\"burst altitude\" -cake tag:flight' --explain",
+        "simplemem search gas prices --why 'Helium for lift'",
         "simplemem search wind --since 'last month' --link-to 'Launch day runbook' --json",
     ],
 )
@@ -80,6 +82,15 @@ def search(
     no_rerank: Annotated[
         bool, typer.Option("--no-rerank", help="Leave out the reranker that the settings name.")
     ] = False,
+    why: Annotated[
+        str | None,
+        typer.Option(
+            "--why",
+            metavar="NAME",
+            autocompletion=complete_name,
+            help="Say where this note is in the ranking, or why it is not there.",
+        ),
+    ] = None,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -102,11 +113,17 @@ def search(
             mode=mode.value,
             explain=explain,
             rerank=not no_rerank,
+            why=why or "",
         )
     if as_json:
         output.print_json(found.as_dict())
         return
-    _print_found(found, explain)
+    if found.why is None or explain:
+        _print_found(found)
+    if found.why is not None:
+        from simplemem.cli.explained import print_why
+
+        print_why(found)
 
 
 def filter_of(
@@ -141,7 +158,7 @@ def filter_of(
     )
 
 
-def _print_found(found: Found, explain: bool) -> None:
+def _print_found(found: Found) -> None:
     from simplemem.cli import output
 
     if not found.hits:
@@ -150,9 +167,10 @@ def _print_found(found: Found, explain: bool) -> None:
     asked = output.words_asked(found.query)
     for rank, hit in enumerate(found.hits, 1):
         _print_hit(rank, hit, asked, screen)
-    if explain and found.explain:
-        output.say()
-        output.print_mapping(found.explain)
+    if found.explain is not None:
+        from simplemem.cli.explained import print_explained
+
+        print_explained(found)
     if found.degraded:
         output.warn(found.degraded)
     if found.mode != "text":
@@ -177,13 +195,9 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
     if hit.snippet:
         output.say_indented(output.with_words_bold(hit.snippet, asked), 4, screen)
     if hit.why:
-        output.say("    ", ("why  ", "dim"), (_reasons(hit.why), "dim"), screen=screen)
+        from simplemem.cli.explained import held_and_missing
 
-
-def _reasons(why: Mapping[str, Any]) -> str:
-    return "  ".join(
-        f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}" for key, value in why.items()
-    )
+        output.say("    ", (f"why  {held_and_missing(hit.why)}", "dim"), screen=screen)
 
 
 def warn_unless_ready(index: IndexState) -> None:

@@ -205,6 +205,11 @@ def context(
         output.say("Nothing found.")
     else:
         _print_text(pack.text if pack.text.endswith("\n") else pack.text + "\n")
+    left = [f"{pack.left_out} for the budget"] if pack.left_out else []
+    left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
+    if left:
+        counted = f"about {pack.tokens} tokens" if pack.tokenizer == "estimate" else f"{pack.tokens} tokens"
+        output.warn(f"{counted}; passages left out: {', '.join(left)}")
     if pack.degraded:
         output.warn(pack.degraded)
     warn_unless_ready(pack.index)

@@ -89,7 +89,7 @@ class WordLlama:
 
     def count_tokens(self, text: str) -> int:
         """How many tokens of this tokenizer a text is."""
-        return len(self._tokenizer.encode(_clean(text), add_special_tokens=False).ids)
+        return len(self._tokenizer.encode(_well_formed(text), add_special_tokens=False).ids)
 
     def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
         """Every word's row, those seen for the first time added."""
@@ -111,8 +111,12 @@ class WordLlama:
 
 
 def _clean(text: str) -> str:
+    return _well_formed(text[:_MAX_CHARACTERS])
+
+
+def _well_formed(text: str) -> str:
     """The tokenizer takes no lone surrogates."""
-    return text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _package_folder() -> Path:

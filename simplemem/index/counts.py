@@ -16,7 +16,6 @@ def counts(db: apsw.Connection) -> dict[str, Any]:
     def count(sql: str) -> int:
         return int(db.execute(sql).get)
 
-    hidden = dict(db.execute("SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1"))
     return {
         "notes": count("SELECT count(*) FROM notes"),
         "files": count("SELECT count(*) FROM files"),
@@ -27,12 +26,17 @@ def counts(db: apsw.Connection) -> dict[str, Any]:
         "tags": count("SELECT count(DISTINCT lower(tag)) FROM tags"),
         "links": count("SELECT count(*) FROM links"),
         "unresolved_links": count("SELECT count(*) FROM links WHERE path IS NULL"),
-        "hidden": hidden,
+        "hidden": hidden_notes(db),
         "problems": [
             {"path": path, "problem": problem}
             for path, problem in db.execute("SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path")
         ],
     }
+
+
+def hidden_notes(db: apsw.Connection) -> dict[str, int]:
+    """How many notes are left out of recall, by reason."""
+    return dict(db.execute("SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1"))
 
 
 def tags(db: apsw.Connection) -> dict[str, int]:

@@ -93,6 +93,10 @@ class Index:
         with self.database.reading() as db:
             return notes.all_names(db)
 
+    def paths_in(self, folder: str) -> list[str]:
+        with self.database.reading() as db:
+            return notes.paths_in(db, folder)
+
     def changed_since(self, rev: int) -> tuple[int, list[str]]:
         """The newest revision, and the paths of notes put after `rev`."""
         with self.database.reading() as db:
@@ -238,6 +242,10 @@ class Index:
     def counts(self) -> dict[str, Any]:
         with self.database.reading() as db:
             return counts.counts(db)
+
+    def hidden_counts(self) -> dict[str, int]:
+        with self.database.reading() as db:
+            return counts.hidden_notes(db)
 
     def note_count(self) -> int:
         return int(self.database.value("SELECT count(*) FROM notes"))

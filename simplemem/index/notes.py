@@ -234,6 +234,14 @@ def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
     return [row[0] for row in db.execute(sql, (len(key), key, len(key), key, limit))]
 
 
+def paths_in(db: apsw.Connection, folder: str) -> list[str]:
+    """The paths of the visible notes that lie in a folder itself; "" is the vault's root."""
+    first = f"{folder}/" if folder else ""
+    sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND substr(path, 1, length(:first)) = :first
+             AND instr(substr(path, length(:first) + 1), '/') = 0 AND (:first = '' OR path < :after) ORDER BY path"""
+    return [row[0] for row in db.execute(sql, {"first": first, "after": f"{folder}0"})]
+
+
 def all_names(db: apsw.Connection) -> list[str]:
     """The paths of all notes, for guessing what a mistyped name meant."""
     return [row[0] for row in db.execute("SELECT path FROM notes ORDER BY path")]

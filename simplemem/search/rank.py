@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from simplemem.index.legs import Match
 from simplemem.index.vectors import Nearness
@@ -22,6 +22,13 @@ MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 _NOTES, _BLOCKS, _NEAREST = 300, 1500, 200  # so many rows of a leg are looked at
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
+
+PARTS = {  # what a score is made of, for `explain`
+    "words": f"BM25 of the whole note, and {_BLOCK_WEIGHT} of its best block",
+    "phrases": "BM25 of neighbouring words of the question",
+    "meaning": "the mean cosine of the best passage and the best block",
+    "covered": "how much of the question the best passage covers, word by word by the nearest",
+}
 
 
 class Legs(Protocol):
@@ -45,31 +52,13 @@ class Ranked:
     meaning: float
     matches: Mapping[str, Match]
     nearness: Nearness | None
-    covered: float | None = None  # of a question's words, by the note's best passage; None when it was not asked
+    covered: float = 0.0  # of a question's words, by its best passage
 
     @property
     def place(self) -> int:
         """The best block by words; 0 when no word was found."""
         best = self.matches.get("block")
         return best.place if best is not None else 0
-
-    def why(self) -> dict[str, Any]:
-        """The numbers behind the score."""
-        told: dict[str, Any] = {
-            "words": round(self.words, 4),
-            "phrases": round(self.phrases, 4),
-            "meaning": round(self.meaning, 4),
-        }
-        if self.covered is not None:
-            told["covered"] = round(self.covered, 4)
-        if self.matches:
-            told["bm25"] = {name: round(match.score, 4) for name, match in self.matches.items()}
-        if self.nearness is not None:
-            told["cosine"] = {
-                "passage": round(self.nearness.passage, 4),
-                "block": round(self.nearness.block, 4),
-            }
-        return told
 
 
 def rank(
@@ -89,8 +78,7 @@ def rank(
         words = {note: _score(found) for note, found in matches.items()}
         phrases = {note: found["phrase"].score for note, found in matches.items() if "phrase" in found}
     near = legs.nearest(vector, ids, _NEAREST, words.keys()) if vector is not None and mode != "text" else {}
-    share = {"hybrid": lexical_weight if near else 1.0, "text": 1.0, "semantic": 0.0}[mode]
-    of_phrases = _PHRASES if phrases else 0.0
+    weigh = weights(mode, lexical_weight, meaning=bool(near), phrases=bool(phrases))
     best_words, best_phrases = max(words.values(), default=0.0) or 1.0, max(phrases.values(), default=0.0) or 1.0
     best_near = max((nearness.score for nearness in near.values()), default=0.0) or 1.0
     ranked = []
@@ -98,7 +86,7 @@ def rank(
         nearness = near.get(note)
         by_words, by_phrases = words.get(note, 0.0) / best_words, phrases.get(note, 0.0) / best_phrases
         by_meaning = nearness.score / best_near if nearness is not None else 0.0
-        score = (1 - of_phrases) * (share * by_words + (1 - share) * by_meaning) + of_phrases * by_phrases
+        score = weigh["words"] * by_words + weigh["phrases"] * by_phrases + weigh["meaning"] * by_meaning
         if score > 0:
             ranked.append(Ranked(note, score, by_words, by_phrases, by_meaning, matches.get(note, {}), nearness))
     ranked.sort(key=lambda row: (-round(row.score, 6), row.note))
@@ -109,11 +97,22 @@ def with_coverage(ranked: Sequence[Ranked], covered: Sequence[float], weight: fl
     """The same notes with another score: how much of the question each of the first ones covers is added, divided by its
     own maximum as every leg is. Those behind them were not compared, and stay behind."""
     best = max(covered, default=0.0) or 1.0
-    added = [*covered, *[None] * (len(ranked) - len(covered))]
+    added = [*(part / best for part in covered), *[0.0] * (len(ranked) - len(covered))]
     return [
-        replace(row, score=(row.score + weight * (part or 0.0) / best) / (1 + weight), covered=part)
+        replace(row, score=(row.score + weight * part) / (1 + weight), covered=part)
         for row, part in zip(ranked, added, strict=True)
     ]
+
+
+def weights(
+    mode: Mode, lexical_weight: float, *, meaning: bool, phrases: bool, covered: float = 0.0
+) -> dict[str, float]:
+    """What each part counts in a score: of meaning and of phrases, whether any note had them; of `covered`, its weight."""
+    share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
+    of_phrases = _PHRASES if phrases else 0.0
+    parts = {"words": (1 - of_phrases) * share, "phrases": of_phrases, "meaning": (1 - of_phrases) * (1 - share)}
+    parts |= {"covered": covered} if covered else {}
+    return {part: weight / (1 + covered) for part, weight in parts.items()}
 
 
 def _matches(legs: Legs, query: Query, ids: Sequence[int] | None) -> dict[int, dict[str, Match]]:

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
 from simplemem.memory import Filter, Pack
 from simplemem.note.names import name_of
+from simplemem.note.words import count_tokens
 from simplemem.search.excerpt import passage_around
-from simplemem.search.pack import Piece, pack
+from simplemem.search.pack import Count, pack
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import Ranked
+from simplemem.search.voices import Piece
 from simplemem.store.in_step import InStep
+from simplemem.store.nearby import Reached, reached
 from simplemem.store.recall import NO_WORD, Recall, within
 
-_PACK_NOTES = 20
-_PACK_PASSAGES = 3  # of one note
-_PACK_BLOCKS = 300
+_NOTES = 20
+_PASSAGES = 3  # of one note
+_BLOCKS = 5_000
+
+
+@runtime_checkable
+class _Counts(Protocol):
+    """An embedder that has a tokenizer at hand."""
+
+    name: str
+
+    def count_tokens(self, text: str) -> int: ...
 
 
 class Packs:
@@ -35,36 +49,75 @@ class Packs:
         if query.asks_nothing():
             return Pack(text, "", 0, (), 0, self._step.state(), NO_WORD)
         narrow = self._recall.relaxed(self._recall.narrow(filter_, query))
-        ranked, rows, vector, degraded, _ = self._recall.best(query, narrow, _PACK_NOTES, "hybrid")
-        packed = pack(self._pieces(ranked, rows, query, vector), budget)
-        return Pack(text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), degraded)
+        for _ in range(2):
+            found = self._recall.best(query, narrow, _NOTES, "hybrid")
+            near = reached(self._index, found.best, found.rows, found.every)
+            rows = found.rows | self._index.rows(each.note for each in near)
+            if not self._step.recheck(rows[each.note].path for each in near if each.note in rows):
+                break
+        tokenizer, count = self._tokenizer()
+        packed = pack(self._pieces(found.best, near, rows, query, found.vector), budget, count)
+        return Pack(
+            text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), found.degraded,
+            packed.duplicates, packed.omitted, tokenizer,
+        )  # fmt: skip
+
+    def _tokenizer(self) -> tuple[str, Count]:
+        embedder, _ = self._step.embedding.wanted()
+        if isinstance(embedder, _Counts):
+            return embedder.name, embedder.count_tokens
+        return "estimate", count_tokens
 
     def _pieces(
-        self, ranked: Sequence[Ranked], rows: dict[int, Row], query: Query, vector: bytes | None
+        self,
+        ranked: Sequence[Ranked],
+        near: Sequence[Reached],
+        rows: dict[int, Row],
+        query: Query,
+        vector: bytes | None,
     ) -> list[Piece]:
-        """The best passage of every note in order, then the next best ones."""
-        found_blocks: dict[int, list[int]] = {}
-        if query.words and ranked:
-            for match in self._index.leg("block", query.expression(), _PACK_BLOCKS, [r.note for r in ranked]):
-                found_blocks.setdefault(match.note, []).append(match.place)
-        rounds: list[list[Piece]] = [[] for _ in range(_PACK_PASSAGES)]
-        for found in ranked:
-            row = rows[found.note]
+        """The best passage of every note in order, then the next best ones. Notes that were come by through a hit take
+        their turn among the hits by their score."""
+        notes = [(found.note, found.score, "") for found in ranked]
+        notes += [(each.note, each.score, each.via) for each in near]
+        notes = [note for note in notes if note[0] in rows]
+        notes.sort(key=lambda note: (-round(note[1], 6), rows[note[0]].path))
+        blocks = self._blocks_of([note for note, _, _ in notes], query)
+        rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
+        for note, score, via in notes:
+            row = rows[note]
             text = self._recall.text(row.path)
             if text is None:
                 continue
-            blocks = found_blocks.get(found.note, [])
-            for k, place in enumerate(self._passages_of(found.note, blocks, vector)):
+            for k, (place, at) in enumerate(self._passages_of(note, blocks.get(note, ()), vector)):
+                body = text[place.start : place.stop]
                 heading = " > ".join(place.headings)
-                body = text[place.start : place.stop].replace("\r\n", "\n")
-                score = found.score / (k + 1)
-                rounds[k].append(Piece(name_of(row.path), row.title, heading, place.line, row.modified, body, score))
+                piece = Piece(name_of(row.path), row.title, heading, place.line, row.modified, body, score / (k + 1))
+                rounds[k].append(replace(piece, start=place.start, at=max(0, at - place.start), via=via))
         return [piece for one in rounds for piece in one]
 
-    def _passages_of(self, note_id: int, blocks: Sequence[int], vector: bytes | None) -> list[Place]:
-        """The passages that the best blocks stand in; else the one nearest in meaning; else the first."""
-        passages = self._index.passages(note_id)
+    def _blocks_of(self, notes: Sequence[int], query: Query) -> dict[int, list[int]]:
+        """The blocks of some notes that have a word of the question, best first and then as they stand."""
+        if not query.words or not notes:
+            return {}
+        found: dict[int, list[int]] = {}
+        matches = self._index.leg("block", query.expression(), _BLOCKS, notes)
+        for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
+            found.setdefault(match.note, []).append(match.place)
+        return found
+
+    def _passages_of(self, note: int, blocks: Sequence[int], vector: bytes | None) -> list[tuple[Place, int]]:
+        """The passages that the best blocks stand in, each with where its best block begins; else the one nearest in
+        meaning; else the first."""
+        passages = self._index.passages(note)
         places = self._index.places(blocks)
-        around = [passage_around(passages, places[block]) for block in blocks if block in places]
-        around = around or [passage_around(passages, self._recall.nearest_place(note_id, vector))]
-        return [place for place in dict.fromkeys(around) if place is not None][:_PACK_PASSAGES]
+        around: dict[Place, int] = {}
+        for block in blocks:
+            passage = passage_around(passages, places.get(block)) if block in places else None
+            if passage is not None:
+                around.setdefault(passage, places[block].start)
+        if not around:
+            passage = passage_around(passages, self._recall.nearest_place(note, vector))
+            if passage is not None:
+                around[passage] = passage.start
+        return list(around.items())[:_PASSAGES]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,12 +24,25 @@ from simplemem.search.excerpt import passage_around, snippet, squeezed
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank, with_coverage
 from simplemem.search.reorder import by_reranker
+from simplemem.store.explaining import Asked, Explaining
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.reranking import Reranking
+from simplemem.store.why import why_note
 
 MAX_LIMIT = 200
 NO_WORD = "The question has no word that could be looked for."
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The best notes with their rows, the question's vector, what was missing, and the whole ranking."""
+
+    best: list[Ranked]
+    rows: dict[int, Row]
+    vector: QueryVector | None
+    degraded: str
+    every: list[Ranked]
 
 
 class Recall:
@@ -51,24 +64,34 @@ class Recall:
 
     # -- search
 
-    def search(self, text: str, filter_: Filter, limit: int, mode: str, explain: bool, *, rerank: bool = True) -> Found:
-        """Ranked hits. Without words, the newest of what the filter leaves."""
+    def search(
+        self, text: str, filter_: Filter, limit: int, mode: str, explain: bool, why: str = "", *, rerank: bool = True
+    ) -> Found:
+        """Ranked hits. Without words, the newest of what the filter leaves. `why` names a note to account for."""
         limit = within(limit, 1, MAX_LIMIT, "limit")
         chosen = _mode(mode)
         query = read_query(text)
         narrow = self.narrow(filter_, query)
         if query.asks_nothing():
-            return Found(text, chosen, (), self._step.state(), None, NO_WORD)
+            nothing = Explaining(self._step, Asked(query, narrow, chosen, limit, None, (), NO_WORD))
+            told = nothing.search() if explain else None
+            of_note = why_note(self._step, nothing, why, ()) if why else None
+            return Found(text, chosen, (), self._step.state(), told, NO_WORD, of_note)
         relaxed = self.relaxed(narrow)
-        ranked, rows, vector, degraded, ids = self.best(query, relaxed, limit, chosen, rerank=rerank)
-        hits = self._hits(ranked, rows, vector, explain)
-        told = self._explanation(query, relaxed, ids, chosen, degraded) if explain else None
+        ranking = self.best(query, relaxed, limit, chosen, rerank=rerank)
+        degraded = ranking.degraded
+        explained = Explaining(
+            self._step, Asked(query, relaxed, chosen, limit, ranking.vector, ranking.every, degraded)
+        )
+        hits = self._hits(ranking, explained.hits(ranking.best) if explain else {})
+        told = explained.search() if explain else None
         if told is not None and rerank:
-            told |= self._reranking.told(ranked)
+            told |= self._reranking.told(ranking.best)
+        of_note = why_note(self._step, explained, why, hits) if why else None
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
-        return Found(text, chosen, hits, self._step.state(), told, degraded)
+        return Found(text, chosen, hits, self._step.state(), told, degraded, of_note)
 
     def relaxed(self, narrow: Narrow) -> Narrow:
         """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question
@@ -77,23 +100,19 @@ class Recall:
             return replace(narrow, phrases=())
         return narrow
 
-    def best(
-        self, query: Query, narrow: Narrow, limit: int, mode: Mode, *, rerank: bool = True
-    ) -> tuple[list[Ranked], dict[int, Row], bytes | None, str, list[int] | None]:
+    def best(self, query: Query, narrow: Narrow, limit: int, mode: Mode, *, rerank: bool = True) -> Ranking:
         """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
         reach = self._reranking.reach(limit) if rerank else limit
         for _ in range(2):
-            ranked, rows, vector, degraded, ids = self.ranked(query, narrow, reach, mode)
-            if not self._step.recheck(rows[r.note].path for r in ranked if r.note in rows):
+            found = self.ranked(query, narrow, reach, mode)
+            if not self._step.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows):
                 break
-        if rerank:
-            ranked, why_not = self._reranking.reorder(query, ranked, rows, vector)
-            degraded = f"{degraded} {why_not}".strip()
-        return ranked[:limit], rows, vector, degraded, ids
+        if not rerank:
+            return found
+        order, why_not = self._reranking.reorder(query, found.best, found.rows, found.vector)
+        return replace(found, best=order[:limit], degraded=f"{found.degraded} {why_not}".strip())
 
-    def ranked(
-        self, query: Query, narrow: Narrow, limit: int, mode: Mode
-    ) -> tuple[list[Ranked], dict[int, Row], QueryVector | None, str, list[int] | None]:
+    def ranked(self, query: Query, narrow: Narrow, limit: int, mode: Mode) -> Ranking:
         vector, degraded = self.vector(query, mode) if query.words else (None, "")
         if mode == "semantic" and vector is None:
             mode = "text"
@@ -101,13 +120,13 @@ class Recall:
         with self._index.snapshot():
             if vector is not None and not self._index.holds_vectors_of(vector.embedder):
                 return self.ranked(query, narrow, limit, mode)  # another generation came into use in this moment
-            ids = None if narrow.is_open() else self._index.ids(narrow)
             if not query.words:
                 newest, _ = self._index.page(narrow, "modified", limit, 0)
                 found = [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
-                return found, {row.id: row for row in newest}, None, "", ids
+                return Ranking(found, {row.id: row for row in newest}, None, "", found)
+            ids = None if narrow.is_open() else self._index.ids(narrow)
             ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
-            near_the_cut = ranked[: limit * 2 + 20]
+            near_the_cut = _with_equals(ranked, limit * 2 + 20)
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
 
@@ -115,9 +134,12 @@ class Recall:
             return -round(r.score, 6), rows[r.note].path
 
         kept.sort(key=place)
+        every = [*kept, *ranked[len(near_the_cut) :]]
         if mode == "hybrid" and vector is not None and is_question(query.text):
-            kept = sorted(self._covering(query, vector, kept, rows), key=place)
-        return kept[:limit], rows, vector, degraded, ids
+            every = self._covering(query, vector, every, rows)
+            kept = sorted(every[: len(kept)], key=place)
+            every = [*kept, *every[len(kept) :]]
+        return Ranking(kept[:limit], rows, vector, degraded, every)
 
     def _covering(self, query: Query, vector: QueryVector, ranked: list[Ranked], rows: dict[int, Row]) -> list[Ranked]:
         """The notes of a question, the first of them by how much of it one of their passages covers as well."""
@@ -142,17 +164,15 @@ class Recall:
         )
         return f"Searched by words only: {why}."
 
-    def _hits(
-        self, ranked: Sequence[Ranked], rows: dict[int, Row], vector: bytes | None, explain: bool
-    ) -> tuple[Hit, ...]:
+    def _hits(self, ranking: Ranking, whys: Mapping[int, dict[str, Any]]) -> tuple[Hit, ...]:
         hits = []
-        places = self._index.places({r.place for r in ranked if r.place})
-        for found in ranked:
-            row = rows[found.note]
+        places = self._index.places({r.place for r in ranking.best if r.place})
+        for found in ranking.best:
+            row = ranking.rows[found.note]
             text = self.text(row.path)
             if text is None:
                 continue
-            place = places.get(found.place) or self.nearest_place(found.note, vector)
+            place = places.get(found.place) or self.nearest_place(found.note, ranking.vector)
             around = passage_around(self._index.passages(found.note), place)
             shown, line, heading = "", 1, ""
             if around is not None:
@@ -173,7 +193,7 @@ class Recall:
                     created=row.created or None,
                     modified=row.modified,
                     sha256=row.sha256,
-                    why=found.why() | by_reranker(found) if explain else None,
+                    why=whys[found.note] | by_reranker(found) if found.note in whys else None,
                 )
             )
         return tuple(hits)
@@ -190,28 +210,6 @@ class Recall:
             return self._vault.read(path).data.decode("utf-8", "replace")
         except SimplememError:
             return None
-
-    def _explanation(
-        self, query: Query, narrow: Narrow, ids: list[int] | None, mode: Mode, degraded: str
-    ) -> dict[str, Any]:
-        return {
-            "words": list(query.words),
-            "phrases": list(query.phrases),
-            "without": list(query.without),
-            "filter": {
-                key: value
-                for key, value in {
-                    "tags": dict(narrow.tags) | dict(narrow.all_tags), "type": narrow.type, "prefix": narrow.prefix,
-                    "since": narrow.since, "until": narrow.until, "link_to": narrow.link_to,
-                    "linked_by": narrow.linked_by,
-                }.items() if value
-            },
-            "notes_after_filter": self._index.note_count() if ids is None else len(ids),
-            "mode": mode,
-            "weights": {"words": self._settings.search.lexical_weight,
-                        "meaning": round(1 - self._settings.search.lexical_weight, 4)},
-            "embedder": self._settings.embed.provider if not degraded else "none",
-        }  # fmt: skip
 
     # -- filters
 
@@ -251,6 +249,15 @@ class Recall:
             )  # fmt: skip
         after = offset + len(items)
         return Page(items, _cursor(after, sort) if after < total else None, total, self._step.state())
+
+
+def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:
+    """The first of a ranking and what scores as the last of them: which of equals come first is for their names to say,
+    not for the order in which they were indexed."""
+    if len(ranked) <= count:
+        return list(ranked)
+    last = round(ranked[count - 1].score, 6)
+    return [found for k, found in enumerate(ranked) if k < count or round(found.score, 6) == last]
 
 
 def _mode(mode: str) -> Mode:

@@ -159,13 +159,15 @@ class EnhancedStore:
         limit: int | None = None,
         mode: str = "hybrid",
         explain: bool = False,
+        why: str = "",
         rerank: bool = True,
     ) -> Found:
-        """Memories that answer a question, best first. An empty query lists the newest that pass the filter. Without
+        """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
+        gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
         `rerank` the order is that of words and meaning, whatever reranker the settings name."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
-        return self.step.healing(lambda: self._recall.search(query, asked, wanted, mode, explain, rerank=rerank))
+        return self.step.healing(lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank))
 
     def context(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
+_WORDS_TOLD = 12  # of a question, when it is explained
+# In an explanation, by other fields of the answer.
+_SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
 
 
 # --- search_memories
@@ -51,7 +54,7 @@ def search_memories(call: Call, asked: SearchArguments) -> Reply:
     if found.degraded:
         data["degraded"] = found.degraded
     if found.explain is not None:
-        data["explain"] = dict(found.explain)
+        data["explain"] = {key: value for key, value in found.explain.items() if value and key not in _SAID_ELSEWHERE}
     return Reply(_found_text(found, hits), data)
 
 
@@ -84,8 +87,32 @@ def _found_text(found: Found, shown: Sequence[tuple[Hit, int]]) -> str:
         return f"{nothing} {said}".strip()
     hits = "\n\n".join(_hit_text(number, *hit) for number, hit in enumerate(shown, 1))
     head = f"# {render.counted(len(shown), 'memory', 'memories')}{asked}"
-    explained = render.facts(*found.explain.items()) if found.explain else ""
-    return render.answer(head, hits, explained and f"Explained: {explained}", said)
+    return render.answer(head, hits, _explained(found.explain) if found.explain else "", said)
+
+
+def _explained(told: Mapping[str, Any]) -> str:
+    """How the search was carried out, in a line or two; the numbers of every leg are in the data."""
+    weights = " + ".join(f"{weight:g} × {part}" for part, weight in told["weights"].items() if weight)
+    counts = [f"{word} in {count}" for word, count in list(told["notes_with"].items())[:_WORDS_TOLD]]
+    removed = (f"{each['filter']} {each['value']} removed {each['removed']}" for each in told["filters"])
+    facts = render.facts(
+        ("score =", weights),
+        ("memories with", ", ".join(counts)),
+        ("filters:", "; ".join(removed)),
+        ("", f"{told['notes_after_filter']} of {told['notes']} memories searched"),
+        (
+            "left out:",
+            "; ".join(f"{count} {reason}" for reason, count in told["not_searched"].get("hidden", {}).items()),
+        ),
+    )
+    return f"Explained: {facts}"
+
+
+def _why_line(why: Mapping[str, Any]) -> str:
+    legs = ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why["legs"].items())
+    parts = ", ".join(f"{part} {why[part]:.2f}" for part in ("words", "phrases", "meaning") if why[part])
+    lacking = ", ".join(why["missing"][:_WORDS_TOLD])
+    return render.facts(("why:", parts), ("", legs), ("lacks", lacking))
 
 
 def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
@@ -104,7 +131,7 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         hit.description,
         f"> {hit.snippet}" if hit.snippet else "",
         facts,
-        "why: " + render.facts(*hit.why.items()) if hit.why else "",
+        _why_line(hit.why) if hit.why else "",
     ]
     return "\n   ".join(row for row in rows if row)
 
@@ -218,8 +245,15 @@ def build_context(call: Call, asked: ContextArguments) -> Reply:
     said = render.index_line(pack.index, pack.degraded)
     subject = render.line(asked.query, 80)
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
-    left = f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out" if pack.left_out else ""
-    return Reply(render.answer(head, pack.text, f"About {pack.tokens} tokens{left}.", said), pack.as_dict())
+    counted = (
+        f"{pack.tokens} tokens by {pack.tokenizer}" if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"
+    )
+    left = (
+        f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out for room" if pack.left_out else ""
+    )
+    same = f", {pack.duplicates} for saying the same" if pack.duplicates else ""
+    data = {key: value for key, value in pack.as_dict().items() if key != "omitted"}
+    return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", said), data)
 
 
 CONTEXT = Tool(
@@ -234,8 +268,10 @@ CONTEXT = Tool(
         query=TEXT,
         text=TEXT,
         tokens=COUNT,
+        tokenizer=TEXT,
         items=several(MAP),
         left_out=COUNT,
+        duplicates=COUNT,
         index=INDEX,
         degraded=TEXT,
     ),

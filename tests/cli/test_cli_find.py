@@ -185,3 +185,35 @@ def test_a_context_fits_its_budget_and_names_its_sources(run: Run) -> None:
     assert "projects/apollo" in {item["name"] for item in pack["items"]}
     assert "budget was approved" in run("context", "budget").out
     assert run("context", "zzzqqq", "--tag", "nowhere").out == "Nothing found.\n"
+
+
+def test_explain_shows_the_numbers_of_every_hit_in_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
+    shown = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain")
+    lines = shown.out.splitlines()
+    header = next(line for line in lines if "score = words" in line)
+    assert "by note" in header and "near passage" in header
+    row = lines[lines.index(header) + 1]
+    assert row.split()[0] == "1" and "#1 " in row
+    score, made = row.split("#")[0].split("=")
+    assert float(score.split()[1]) == pytest.approx(sum(float(part) for part in made.split("+")), abs=0.02)
+    assert "why  holds launch, budget · lacks zzzqqq" in shown.out
+    assert "launch in 2 notes, budget in 1 note, zzzqqq in no notes" in shown.out
+    assert "path projects/: removed 2, left 1" in shown.out
+
+
+def test_why_says_where_a_note_is_in_a_few_lines(run: Run) -> None:
+    shown = run("search", "launch", "--limit", "1", "--why", "log/2026-01-24").out
+    assert shown.startswith("log/2026-01-24  It is number 2 of 2, and 1 was shown.")
+    assert "A limit of 2 shows it." in shown
+    assert "projects/apollo" in shown.splitlines()[-1]
+    assert "does not pass the filter type project" in run("search", "launch", "--type", "project", "--why", "Ada").out
+    told = run("search", "launch", "--why", "Ada", "--json").json
+    assert (told["why"]["name"], told["why"]["verdict"]) == ("people/Ada", "no_match")
+    assert len(told["hits"]) == 2
+
+
+def test_why_of_a_name_that_nothing_has_fails_with_those_that_are_near(run: Run) -> None:
+    ran = run("search", "launch", "--why", "Appollo")
+    assert ran.code == 1
+    assert "projects/apollo" in ran.err

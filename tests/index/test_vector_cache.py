@@ -132,7 +132,7 @@ def _put_many(path: Path, who: int) -> None:
 
 
 def test_processes_and_threads_that_put_at_once_lose_nothing(path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
     workers = [context.Process(target=_put_many, args=(path, who)) for who in range(2)]
     workers_here = [threading.Thread(target=_put_many, args=(path, who)) for who in range(2, 5)]
     for worker in (*workers, *workers_here):

@@ -84,7 +84,7 @@ def test_what_was_not_compared_stays_behind_in_its_order() -> None:
     ]
     again = with_coverage(ranked, [0.2, 0.4], 0.5)
     assert [round(row.score, 4) for row in again] == [round(1.25 / 1.5, 4), round(1.4 / 1.5, 4), 0.5333, 0.4667]
-    assert [row.covered for row in again] == [0.2, 0.4, None, None]
+    assert [row.covered for row in again] == [0.5, 1.0, 0.0, 0.0]
     assert all(0 <= row.score <= 1 for row in again)
 
 
@@ -101,6 +101,6 @@ def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about
     found = store.search("When did Ada paint the boat?", explain=True)
     assert found.hits[0].name == "answer"
     assert found.hits[0].why is not None
-    assert found.hits[0].why["covered"] > 0.9
+    assert found.hits[0].why["covered"] == 1.0
     statement = store.search("Ada, boat, paint", explain=True)
     assert all(hit.why is not None and "covered" not in hit.why for hit in statement.hits)

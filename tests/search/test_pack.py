@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from simplemem.errors import Invalid
 from simplemem.memory import Filter
 from simplemem.note.words import count_tokens
-from simplemem.search.pack import Piece, pack
+from simplemem.search.pack import pack
+from simplemem.search.voices import Piece
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -27,11 +28,13 @@ def piece(text: str, name: str = "n", score: float = 1.0) -> Piece:
 def test_a_pack_never_exceeds_its_budget_and_counts_what_it_left_out(texts: list[str], budget: int) -> None:
     packed = pack([piece(text, f"n{k}") for k, text in enumerate(texts)], budget)
     assert packed.tokens == count_tokens(packed.text) <= budget
-    distinct = {" ".join(text.casefold().split()) for text in texts} - {""}
-    assert len(packed.items) + packed.left_out == len(distinct)
+    assert len(packed.items) + packed.left_out + packed.duplicates == sum(bool(text.strip()) for text in texts)
+    assert len(packed.omitted) == packed.left_out + packed.duplicates
     for item in packed.items:
-        assert f"[{item['name']}:7]" in packed.text
-        assert texts[int(item["name"][1:])].strip() in packed.text
+        text = texts[int(item["name"][1:])]
+        before = text[: len(text) - len(text.lstrip())]
+        assert item["line"] == 7 + len(before) - before.count(" ")
+        assert f"[{item['name']}:{item['line']}]" in packed.text
 
 
 def test_pieces_keep_their_order_and_a_smaller_one_goes_in_where_a_large_one_does_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_meaning_finds_what_shares_no_word_with_the_question(store: EnhancedStor
     assert ranked(store, "dog doctor", "semantic")[0] == "vet"
 
 
-def whys(hits: tuple[Hit, ...]) -> dict[str, dict[str, float]]:
+def whys(hits: tuple[Hit, ...]) -> dict[str, dict[str, Any]]:
     return {hit.name: dict(hit.why or {}) for hit in hits}
 
 
@@ -82,9 +83,9 @@ def test_the_score_is_made_of_the_numbers_that_explain_shows(store: EnhancedStor
     assert max(numbers["words"] for numbers in why.values()) == pytest.approx(1.0)
     assert max(numbers["meaning"] for numbers in why.values()) == pytest.approx(1.0)
     assert why["meaning"]["words"] == 0.0
-    assert "bm25" not in why["meaning"]
-    assert why["both"]["bm25"]["note"] > 0
-    assert 0 < why["both"]["cosine"]["block"] <= 1.0
+    assert not {"note", "block", "phrase"} & why["meaning"]["legs"].keys()
+    assert why["both"]["legs"]["note"]["raw"] > 0
+    assert 0 < why["both"]["legs"]["block_meaning"]["raw"] <= 1.0
     shares = [tuple(why[hit.name].get(part, 0.0) for part in ("words", "phrases", "meaning")) for hit in found.hits]
     for hit, share in zip(found.hits, shares, strict=True):
         assert min(share) - 1e-3 <= hit.score <= max(share) + 1e-3  # a mean of its parts
@@ -92,7 +93,7 @@ def test_the_score_is_made_of_the_numbers_that_explain_shows(store: EnhancedStor
             if all(mine >= theirs for mine, theirs in zip(share, less, strict=True)):
                 assert hit.score >= other.score - 1e-3
     assert found.explain is not None
-    assert found.explain["weights"] == {"words": 0.6, "meaning": 0.4}
+    assert found.explain["weights"] == {"words": 0.54, "phrases": 0.1, "meaning": 0.36}
     assert store.search("harbour crane").hits[0].why is None
 
 

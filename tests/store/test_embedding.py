@@ -64,7 +64,7 @@ def eventually(holds: Callable[[], bool]) -> bool:
 def meant(store: EnhancedStore, text: str) -> list[str]:
     """What is found by meaning alone, and not by words for want of it."""
     found = store.search(text, mode="semantic", explain=True)
-    return [hit.name for hit in found.hits if hit.why and "cosine" in hit.why]
+    return [hit.name for hit in found.hits if hit.why and "passage_meaning" in hit.why["legs"]]
 
 
 # -- what never leaves this machine

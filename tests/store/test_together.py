@@ -231,15 +231,17 @@ def test_a_process_killed_while_it_wrote_to_the_index_leaves_it_as_it_was(vault:
 
 
 def test_a_store_can_be_closed_twice_and_from_within_its_background(vault: Path) -> None:
+    before = set(threading.enumerate())
     store = EnhancedStore(vault, PLAIN)
     store.start()
     store.start()
     store.close()
     store.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("simplemem")]
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("simplemem")]
 
 
 def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
+    before = set(threading.enumerate())
     for k in range(1200):
         (vault / f"n{k}.md").write_text(f"# Note {k}\n\n" + "Some words about harbour cranes and boats.\n\n" * 12)
     store = EnhancedStore(vault, PLAIN)
@@ -247,7 +249,7 @@ def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, capl
     while store.state().notes == 0:
         assert not store.wait_until_settled(0.005)
     store.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("simplemem")]
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("simplemem")]
     assert caplog.records == []
     with EnhancedStore(vault, PLAIN) as again:
         assert 0 < again.state().notes < 1200

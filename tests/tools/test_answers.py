@@ -315,3 +315,32 @@ def test_a_writing_tool_with_a_misspelt_argument_does_nothing(ask, vault: Path, 
     assert ask(tool, name="a", if_sha="0" * 64, **more).code == "invalid"
     assert (vault / "a.md").read_bytes() == before
     assert sorted(os.listdir(vault)) == [".simplemem", "a.md"]
+
+
+# --- explained
+
+
+@pytest.mark.parametrize("limit", [1, 5])
+def test_an_explanation_no_more_than_doubles_an_answer(ask, write: Callable[..., Path], limit: int) -> None:
+    for k in range(8):
+        text = f"The lantern by the harbour was lit at dusk, {k} times, as the keeper wrote in his log of the pier. "
+        write(f"harbour/lantern {k}.md", f"---\ntags: [status/done]\ntype: log\n---\n# Lantern {k}\n\n{text * 3}\n")
+    ask.in_step()
+    question = {"query": "which lantern by the harbour was lit", "tags": {"status": "done"}, "limit": limit}
+    plain, told = ask("search_memories", **question), ask("search_memories", **question, explain=True)
+    assert count_tokens(told.text) <= 2 * count_tokens(plain.text)
+    assert count_tokens(compact(told.data)) <= 2 * count_tokens(compact(plain.data))
+
+
+def test_an_explanation_says_what_counted_in_text_and_in_data(ask, write: Callable[..., Path]) -> None:
+    write("a.md", "---\ntags: [lit]\n---\nThe lantern by the harbour.")
+    write("b.md", "The harbour.")
+    ask.in_step()
+    told = ask("search_memories", query="harbour lantern quetzal", tags="lit", explain=True)
+    why = told.data["hits"][0]["why"]
+    assert why["legs"]["note"].keys() == {"rank", "raw", "normalised"}
+    assert (why["matched"], why["missing"]) == (["harbour", "lantern"], ["quetzal"])
+    assert "lacks quetzal" in told.text and "note #1" in told.text
+    assert told.data["explain"]["filters"][0]["removed"] == 1
+    assert "tag lit removed 1" in told.text
+    assert "lantern in 1, quetzal in 0" in told.text

@@ -1,0 +1,145 @@
+"""Passages that say the same, and sentences that say it differently: what can be told by their words alone. Pure.
+
+Two sentences disagree when they are made of the same words but for one number, one date or a negation, and that number is
+not what their notes are about (*Flight 2*, *2026-01-24*). No subject is guessed at and nothing is rewritten: which of
+them is true, only a reader can say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from simplemem.note.words import STOP_WORDS, words_in_order
+
+_NEARLY = 0.7  # so much of two passages' neighbouring words is the same in near-duplicates
+_LEAST_WORDS = 3  # beside numbers and the words that only hold it together: fewer say too little to compare
+_GAP = "#"
+
+_NEGATIONS = frozenset("not never no cannot nicht kein keine nie pas jamais nunca".split())
+_NAMED_VALUES = frozenset(
+    """two three four five six seven eight nine ten eleven twelve hundred thousand million half
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday""".split()
+)
+_CONTRACTED = re.compile(r"\b(ca|wo|[a-z]+)n['’]t\b", re.IGNORECASE)
+
+_LINE = re.compile(r"(?<=\n)")
+_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|)")
+_HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
+_SENTENCE_END = re.compile(r"[.!?…]+[\"”’»)\]*_]*(?=\s)\s*|[。！？｡]+\s*")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence as it stands in a text, from `start`, and what it is compared by."""
+
+    start: int
+    text: str
+    words: tuple[str, ...]
+    frame: tuple[str, ...]  # the words that carry meaning, with gaps for numbers and dates
+    values: tuple[str, ...]  # what stands in the gaps
+    negated: bool
+
+    def says_enough(self) -> bool:
+        """Whether it says enough for a difference to mean something."""
+        return sum(word != _GAP for word in self.frame) >= _LEAST_WORDS
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a passage without its headings; every list item and row of a table is one at least."""
+    found = (_sentence(text, *cut) for first, last in _paragraphs(text) for cut in _cut(text, first, last))
+    return [sentence for sentence in found if sentence.words]
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Lines that belong together: a paragraph, a list item, a row."""
+    start = end = -1
+    offset = 0
+    for line in _LINE.split(text):
+        marker, is_heading = _MARKER.match(line), _HEADING.match(line)
+        if start >= 0 and (marker or is_heading or not line.strip()):
+            yield start, end
+            start = -1
+        if line.strip() and not is_heading:
+            if start < 0:
+                start = offset + (marker.end() if marker else len(line) - len(line.lstrip()))
+            end = offset + len(line.rstrip())
+        offset += len(line)
+    if start >= 0:
+        yield start, end
+
+
+def _cut(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    for found in _SENTENCE_END.finditer(text, start, stop):
+        yield start, start + len(text[start : found.end()].rstrip())
+        start = found.end()
+    if start < stop:
+        yield start, stop
+
+
+def _sentence(text: str, start: int, stop: int) -> Sentence:
+    said = text[start:stop]
+    words = words_in_order(_CONTRACTED.sub(_in_full, said))
+    kept = [word for word in words if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))]
+    frame: list[str] = []
+    values: list[str] = []
+    for is_value, run in groupby(kept, _is_value):
+        if is_value:  # `24 January 2026` and `31.2` are one value each
+            frame.append(_GAP)
+            values.append(" ".join(run))
+        else:
+            frame += run
+    negated = sum(word in _NEGATIONS for word in words) % 2 == 1
+    return Sentence(start, said, tuple(words), tuple(frame), tuple(values), negated)
+
+
+def _in_full(contracted: re.Match[str]) -> str:
+    verb = contracted[1].lower()
+    return f"{ {'ca': 'can', 'wo': 'will'}.get(verb, verb) } not"
+
+
+def _is_value(word: str) -> bool:
+    return word in _NAMED_VALUES or _NUMBER.search(word) is not None
+
+
+def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
+    """Whether two sentences of one frame differ in exactly one value, or in a negation. `about` is what the notes call
+    themselves: a value that stands there tells two subjects apart and not two opinions."""
+    if one.frame != other.frame or not one.says_enough():
+        return False
+    differing = [
+        (a, b) for a, b in zip(one.values, other.values, strict=True) if a.replace(" ", "") != b.replace(" ", "")
+    ]
+    if not differing:
+        return one.negated != other.negated
+    if len(differing) > 1 or one.negated != other.negated:
+        return False
+    a, b = differing[0]
+    return not (_names(a, about_one) or _names(b, about_other))
+
+
+def _names(value: str, about: str) -> bool:
+    """Whether a note is called by a value: all its numbers stand there, however a date is written."""
+    numbers = {int(each) for each in _NUMBER.findall(value)}
+    if not numbers:
+        return set(value.split()) <= set(words_in_order(about))
+    return numbers <= {int(each) for each in _NUMBER.findall(about)}
+
+
+def neighbours(text: str) -> frozenset[tuple[str, ...]]:
+    """The words of a text, each with the next: what `nearly_same` compares."""
+    words = words_in_order(text)
+    return frozenset(pairwise(words)) or frozenset([tuple(words)])
+
+
+def nearly_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    """Whether two texts, given by their `neighbours`, are made of the same words but for a few."""
+    few, many = sorted((len(one), len(other)))
+    if few < _NEARLY * many:
+        return False
+    shared = len(one & other)
+    return shared >= _NEARLY * (few + many - shared)
