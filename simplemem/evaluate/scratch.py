@@ -154,6 +154,4 @@ def _for_the_copy(settings: Settings, root: Path, room: Path, asked: Path) -> Se
 
 def _answer_as_a_server(store: EnhancedStore) -> None:
     """Have vectors in memory, as a process that answers all day."""
-    embedder, _ = store.step.embedder()
-    if embedder is not None and embedder.dimension:
-        store.step.index.keep_vectors_in_memory(embedder.dimension)
+    store.step.index.keep_vectors_in_memory()
