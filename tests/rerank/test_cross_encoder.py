@@ -126,6 +126,19 @@ def test_a_model_that_was_downloaded_before_is_found_by_its_name(
 
 
 @needs_the_library
+def test_a_model_that_sorts_pairs_into_several_classes_is_no_reranker(model: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from transformers import BertConfig, BertForSequenceClassification
+
+    shutil.copytree(model, tmp_path / "classes")
+    config = BertConfig.from_pretrained(model, num_labels=3)
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "classes")
+    with pytest.raises(Unavailable, match="no number"):
+        cross_encoder(tmp_path / "classes")
+
+
+@needs_the_library
 def test_a_folder_without_a_model_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="cannot be loaded"):
         cross_encoder(tmp_path)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing
+from bare_client import Bare
+from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing, wait_until
 from rerank_service import WRONG, RerankService
 
 from simplemem.config import Settings
@@ -321,30 +322,22 @@ needs_the_client = pytest.mark.skipif(
 def test_a_server_answers_while_a_reranker_is_still_being_loaded(
     vault: Path, service: RerankService, notes: None
 ) -> None:
-    """In a process of its own, where Voyage's client is yet to be imported."""
-    program = f"""
-import time
-from pathlib import Path
-from simplemem.config import Settings
-from simplemem.store import EnhancedStore
-chosen = Settings.model_validate({{
-    "embed": {{"provider": "none"}},
-    "rerank": {{"provider": "voyage", "url": {service.voyage!r}, "api_key": "pa-1", "seconds": 0.01}},
-}})
-with EnhancedStore(Path({str(vault)!r}), chosen) as store:
-    store.sync()
-    store.start()
-    assert store.wait_until_settled()
-    found = store.search({QUERY!r})
-    print([hit.name for hit in found.hits], found.degraded)
-    while "being loaded" in store.search({QUERY!r}).degraded:
-        time.sleep(0.05)
-    print(store.stats()["reranker"])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    first, last = done.stdout.strip().split("\n")
-    assert first.startswith(f"{ORDER} The reranker voyage is still being loaded; the order is that of words")
-    assert last == "voyage/rerank-lite-1"
+    """A process of its own, where Voyage's client is yet to be imported: that takes longer than a millisecond."""
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+    named = {"EMBED_PROVIDER": "none", "RERANK_PROVIDER": "voyage", "RERANK_URL": service.voyage}
+    named |= {"RERANK_API_KEY": "pa-1", "RERANK_SECONDS": "0.001"}
+    with Bare(vault, env={f"SIMPLEMEM_{name}": value for name, value in named.items()}) as server:
+        server.initialize()
+
+        def searched() -> dict[str, Any]:
+            return server.call("search_memories", query=QUERY)["structuredContent"]
+
+        found = searched()
+        assert [hit["name"] for hit in found["hits"]] == ORDER
+        assert found["degraded"] == "The reranker voyage is still being loaded; the order is that of words and meaning."
+        assert wait_until(lambda: "loaded" not in searched().get("degraded", ""))
+        assert server.not_json == []
 
 
 @needs_the_client
