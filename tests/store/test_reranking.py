@@ -140,10 +140,15 @@ def test_the_same_question_has_the_same_answer_when_the_scores_are_equal(
         assert names(store.search(QUERY)) == names(store.search(QUERY)) == ORDER
 
 
-def test_a_context_pack_follows_the_same_order(vault: Path, service: RerankService, notes: None) -> None:
+def test_a_context_pack_follows_the_same_order(vault: Path, service: RerankService, write: Write) -> None:
+    write("a.md", "The harbour crane, worth 0.1, was painted blue by two apprentices last summer.")
+    write("b.md", "Nobody knows who owns the rusty harbour crane behind the fish market: worth 0.9 of a search.")
+    write("c.md", "Insurance papers of our harbour crane lie with Priya, in a drawer worth 0.5 of the rest.")
     with opened(vault, service) as store:
         pack = store.context(QUERY, budget_tokens=4000)
-    assert [item["name"] for item in pack.items] == ["c", "e", "b", "d", "a"]
+        plain = [hit.name for hit in store.search(QUERY, rerank=False).hits]
+    assert [item["name"] for item in pack.items] == ["b", "c", "a"]
+    assert plain != ["b", "c", "a"]
 
 
 def test_a_search_by_meaning_is_reranked_too(vault: Path, service: RerankService, notes: None) -> None:
