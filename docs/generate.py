@@ -254,6 +254,8 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
     limits = [f"{words[name]} {getattr(bound, name):g}" for bound in bounds for name in words if hasattr(bound, name)]
     if limits:
         return ", ".join(limits)
+    if get_origin(kind) is tuple:
+        return "a list of texts"
     kinds = get_args(kind) or (kind,)
     shown = "a path" if Path in kinds else "a number" if int in kinds else "a text"
     return shown + (", a table" if any(get_origin(each) is dict for each in kinds) else "")
@@ -278,7 +280,7 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 SUBJECTS = {
-    "In step with the files": ("sync", "start", "wait_until_settled", "on_change", "state", "close"),
+    "In step with the files": ("sync", "estimate", "start", "wait_until_settled", "on_change", "state", "close"),
     "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
     "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
     "Earlier versions": ("history", "undo"),

@@ -19,8 +19,17 @@ from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
 _NOT_FROM_A_VAULT = frozenset(
-    {"vault", "db", "voyage_ai.api_key", "embed.model", "embed.url", "embed.api_key", "embed.download"}
-    | {"embed.max_tokens_unasked"}
+    {
+        "vault",
+        "db",
+        "embed.model",
+        "embed.url",
+        "embed.api_key",
+        "embed.download",
+        "embed.max_tokens_unasked",
+        "voyage_ai.api_key",
+        "voyage_ai.model",
+    }
 )
 _ADDS_UP = frozenset({"embed.private"})  # what one place keeps private, no other gives away
 _PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes sent anywhere
@@ -333,11 +342,11 @@ EXAMPLE_CONFIG = """\
 # cache_mb = 512               # megabytes of vectors that are kept beside the index, so that none is paid for twice
 # keep_alive = ""              # how long ollama keeps the model loaded, for example 30m
 # download = false             # whether a local transformer may be fetched when it is not there
-# private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine, besides notes
-#                              # with `private: true` or the tag `private`; what several files say adds up
+# private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine;
+#                              # what several files say adds up to notes with `private: true` or the tag `private`
 # query_seconds = 2.0          # a search waits no longer for its vector; then it goes by words only
-# max_tokens_unasked = 100000  # a server sends no more than about this many tokens by itself; the rest waits for
-#                              # `simplemem index` (not in a vault's own file)
+# max_tokens_unasked = 100000  # tokens that may be sent without asking; more waits for `simplemem index`
+#                              # (not in a vault's own file)
 
 [history]
 # keep_days = 30               # days that the text of an earlier version is sure to be kept...

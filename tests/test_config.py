@@ -66,6 +66,66 @@ def test_a_vault_cannot_say_where_to_read_or_write(tmp_path: Path, line: str) ->
         load_settings(vault=vault_file(tmp_path, line), env={"XDG_CONFIG_HOME": str(tmp_path)})
 
 
+def test_a_vault_cannot_have_more_sent_than_its_user_allows(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="max_tokens_unasked"):
+        load_settings(
+            vault=vault_file(tmp_path, "[embed]\nmax_tokens_unasked = 1000000000"), env={"HOME": str(tmp_path)}
+        )
+
+
+def test_what_one_place_keeps_private_no_other_gives_away(tmp_path: Path) -> None:
+    env = user_file(tmp_path, '[embed]\nprivate = ["journal/"]')
+    vault = vault_file(tmp_path, '[embed]\nprivate = "diary/"')
+    env |= {"SIMPLEMEM_EMBED_PRIVATE": "*.secret, people/"}
+    assert load_settings(vault=vault, env=env).embed.private == ("journal/", "diary/", "*.secret", "people/")
+    sources = {key: source for key, _, source in settings_with_sources(vault=vault, env=env)}
+    assert sources["embed.private"].endswith(", $SIMPLEMEM_EMBED_PRIVATE")
+    with pytest.raises(Invalid, match=r"embed\.private"):
+        load_settings(vault=vault_file(tmp_path / "more", "[embed]\nprivate = 7"), env=env)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'provider = "openai"',
+        'provider = "ollama"',
+        'provider = "transformer"',
+        'provider = ["openai"]',
+        'url = "https://example.org"',
+        'api_key = { path = "/etc/passwd" }',
+        'model = "other"',
+        "download = true",
+    ],
+)
+def test_a_vault_cannot_have_its_notes_sent_anywhere(tmp_path: Path, line: str) -> None:
+    vault = vault_file(tmp_path, f"[embed]\n{line}")
+    with pytest.raises(Invalid, match="a vault may not say of itself"):
+        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize("provider", ["wordllama", "none"])
+def test_a_vault_can_keep_its_notes_at_home(tmp_path: Path, provider: str) -> None:
+    vault = vault_file(tmp_path, f'[embed]\nprovider = "{provider}"')
+    env = user_file(tmp_path, '[embed]\nprovider = "openai"')
+    assert load_settings(vault=vault, env=env).embed.provider == provider
+
+
+@pytest.mark.parametrize("value", ["12345678", '["sk-secret-12345678"]', "{ env = 12345678 }"])
+def test_a_key_that_is_no_key_is_not_shown(tmp_path: Path, value: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        load_settings(env=user_file(tmp_path, f"[embed]\napi_key = {value}"))
+    assert "embed.api_key" in caught.value.message
+    assert "12345678" not in str(caught.value.as_dict()) + repr(caught.value.__cause__)
+
+
+def test_a_key_is_not_shown_among_the_settings(tmp_path: Path) -> None:
+    env = user_file(tmp_path, '[embed]\napi_key = "sk-secret"\n[voyage_ai]\napi_key = "pa-secret"')
+    env |= {"SIMPLEMEM_EMBED_URL": "http://localhost:1234/v1"}
+    rows = settings_with_sources(env=env)
+    assert ("embed.url", "http://localhost:1234/v1", "$SIMPLEMEM_EMBED_URL") in rows
+    assert "secret" not in f"{rows} {load_settings(env=env)!r}"
+
+
 def test_broken_toml_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="not valid TOML"):
         load_settings(env=user_file(tmp_path, "limit = = 3"))

@@ -20,12 +20,12 @@ _REPRESENT = "Represent this sentence for searching relevant passages: "
 _INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 
 _KNOWN = (
-    (r"nomic-embed", Prefixes("search_query: ", "search_document: ")),
+    (r"nomic-embed-text", Prefixes("search_query: ", "search_document: ")),
     (r"embedding-?gemma", Prefixes("task: search result | query: ", "title: none | text: ")),
     (r"qwen3-embedding", Prefixes(_INSTRUCT)),
     (r"e5.*instruct", Prefixes(_INSTRUCT)),
     (r"(^|[-_/])(multilingual-)?e5-", Prefixes("query: ", "passage: ")),
-    (r"mxbai-embed-large|arctic-embed(?!.*(v2|2\.0|embed2))", Prefixes(_REPRESENT)),
+    (r"mxbai-embed-large|arctic-embed(?!2|.*v2)", Prefixes(_REPRESENT)),
     (r"arctic-embed", Prefixes("query: ")),
     (r"bge-(small|base|large)-en", Prefixes(_REPRESENT)),
 )

@@ -48,31 +48,41 @@ class Transformer(Asked):
         self._patience = Patience(name, timeout=max(choice.timeout_seconds, _LOADING_SECONDS), attempts=1)
 
     def _vectors(
-        self, texts: list[str], _: Purpose, deadline: float | None, stopped: Callable[[], bool]
+        self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Callable[[], bool]
     ) -> list[bytes]:
         """A question does not wait for the model to be loaded: it goes on without, and a later one finds it there."""
-        return self._patience.call(lambda _: self._encoded(texts), deadline=deadline, stopped=stopped)
+        return self._patience.call(lambda _: self._encoded(texts, purpose), deadline=deadline, stopped=stopped)
 
-    def _encoded(self, texts: list[str]) -> list[bytes]:
+    def _encoded(self, texts: list[str], purpose: Purpose) -> list[bytes]:
         model = self._loaded()
         given = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        # The prefixes are ours already; a model's own prompts would come on top of them.
-        rows = model.encode(given, prompt="", batch_size=self.batch, show_progress_bar=False, convert_to_numpy=True)
+        shape: dict[str, Any] = {"batch_size": self.batch, "show_progress_bar": False, "convert_to_numpy": True}
+        try:
+            if self._prefixes.query or self._prefixes.document:
+                rows = model.encode(given, prompt="", **shape)  # the model's own words would come on top of ours
+            elif purpose == "query":
+                rows = model.encode_query(given, **shape)
+            else:
+                rows = model.encode_document(given, **shape)
+        except (RuntimeError, ValueError, MemoryError) as error:
+            raise Unavailable(f"{self.name} failed ({type(error).__name__})") from error
         return self._checked(rows, len(texts))
 
     def _loaded(self) -> Any:
         with self._loading:
             if self._model is None:
-                from sentence_transformers import SentenceTransformer
-
+                if not self._download:
+                    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # its libraries ask for news of what they have
                 try:
+                    from sentence_transformers import SentenceTransformer
+
                     self._model = SentenceTransformer(
                         self._model_name,
                         local_files_only=not self._download,
                         truncate_dim=self._dimensions,
                         trust_remote_code=False,
                     )
-                except (OSError, ValueError, RuntimeError) as error:
+                except (ImportError, OSError, ValueError, RuntimeError) as error:
                     raise Unavailable(
                         f"the model {self._model_name} is not on this machine, or cannot be loaded",
                         hint="embed.download = true lets it be fetched; embed.model may also be the path of a folder.",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import email.utils
 import json
+import logging
+import re
 import threading
 import time
 import weakref
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 * 1024 * 1024  # of an answer: a thousand long vectors, written out
 _MOST_BYTES_OF_A_REFUSAL = 20_000
 _MAY_PASS = frozenset({408, 425, 429})
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+# What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
+_ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
 
 
 class Remote:
@@ -50,6 +55,7 @@ class Remote:
         self._patience = patience or Patience(name, timeout=timeout, attempts=attempts)
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
+        self._warned = False
 
     def post(
         self,
@@ -72,6 +78,7 @@ class Remote:
     def close(self) -> None:
         with self._lock:
             client, self._client = self._client, None
+        self._patience.close()
         if client is not None:
             client.close()
 
@@ -94,6 +101,7 @@ class Remote:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
+            self._warn_of_open_keys()
         ends = time.monotonic() + seconds
         url = self.address.url + path
         try:
@@ -109,6 +117,11 @@ class Remote:
         if not good:
             self._fail(answer.status_code, answer.headers, said(data, payload, key))
         return self._json(data)
+
+    def _warn_of_open_keys(self) -> None:
+        if not (self.address.encrypted or self.address.local or self._warned):
+            self._warned = True
+            _LOG.warning("the key for %s travels unencrypted, as its url is not https", self.name)
 
     def _read(self, answer: httpx2.Response, ends: float, most: int, good: bool) -> bytes:
         chunks: list[bytes] = []
@@ -137,11 +150,11 @@ class Remote:
     def _fail(self, status: int, headers: Mapping[str, str], sentence: str) -> None:
         """Raise what a status other than success means."""
         spoken = f"{status}, {sentence}" if sentence else str(status)
+        if status in _ABOUT_THE_REQUEST or (status == 500 and _ABOUT_A_TEXT.search(sentence)):
+            raise Refused(f"{self.name} refused the request: {spoken}", hint=self._hint("model"), status=status)
         if status in _MAY_PASS or status >= 500:
             hint = self._hint("limit") if status == 429 else ""
             raise Passing(spoken, hint=hint, retry_after=retry_after(headers), status=status)
-        if status in _ABOUT_THE_REQUEST:
-            raise Refused(f"{self.name} refused the request: {spoken}", hint=self._hint("model"), status=status)
         if status in (401, 403):
             raise Unavailable(f"{self.name} does not accept the key: {spoken}", hint=self._hint("key"), status=status)
         if 300 <= status < 400:

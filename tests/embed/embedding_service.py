@@ -93,6 +93,7 @@ class EmbeddingService:
         self.dimension = dimension
         self.asked: list[Asked] = []
         self.received = bytearray()  # every byte of every body, and of every request line and header
+        self.connections = 0
         self.always: Answer = WELL
         self.refuses: Callable[[str], bool] = lambda text: False  # texts for which a batch gets a 400
         self._next: deque[Answer] = deque()
@@ -170,6 +171,12 @@ class EmbeddingService:
 class _Handler(BaseHTTPRequestHandler):
     of: EmbeddingService
     protocol_version = "HTTP/1.1"
+    wbufsize = 65_536  # an answer leaves as one piece
+    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        super().setup()
+        self.of.connections += 1
 
     def log_message(self, *_: object) -> None:
         """Silence: the tests look at `asked`."""

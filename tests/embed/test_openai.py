@@ -264,6 +264,25 @@ def test_one_text_that_is_refused_says_nothing_about_the_service(service: Embedd
     assert len(service.asked) == 7  # a refusal is not asked again
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "failed to encode response: json: unsupported value: NaN",
+        "input (992 tokens) is too large to process. increase the physical batch size (current batch size: 512)",
+        "the input length exceeds the context length",
+    ],
+)
+def test_a_text_that_a_local_server_fails_on_is_refused_and_not_asked_again(
+    service: EmbeddingService, said: str
+) -> None:
+    service.next(failing(500, said))
+    embedder = openai(service)
+    with pytest.raises(Refused) as caught:
+        embedder.documents(TEXTS)
+    assert said[:20] in caught.value.message
+    assert len(service.asked) == 1
+
+
 def test_a_question_waits_no_longer_than_it_has_time(service: EmbeddingService) -> None:
     service.always = slow(30.0)
     embedder = openai(service)

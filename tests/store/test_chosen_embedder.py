@@ -1,0 +1,110 @@
+"""From the settings to an embedder, and a store that searches with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedding_service import EmbeddingService, failing
+
+from simplemem.config import Settings
+from simplemem.embed.cache import Cached
+from simplemem.embed.wordllama import WordLlama
+from simplemem.remote.keys import Key
+from simplemem.store import EnhancedStore
+from simplemem.store.embedder import cache_path, choice_of, embedder_of
+
+KEY = "sk-test-0123456789abcdefghij"
+
+
+def settings(**tables: dict[str, Any]) -> Settings:
+    return Settings.model_validate(tables)
+
+
+def served_by(service: EmbeddingService, **more: Any) -> Settings:
+    return settings(embed={"provider": "openai", "model": "tiny", "url": f"{service.url}/v1", "api_key": KEY} | more)
+
+
+def test_every_provider_can_be_chosen_and_none_asks_the_network(tmp_path: Path) -> None:
+    names = {}
+    for provider in ("wordllama", "voyage", "openai", "ollama"):
+        found = embedder_of(settings(embed={"provider": provider}), tmp_path / "index.db")
+        assert found is not None
+        names[provider] = (found.name, found.remote)
+    assert names == {
+        "wordllama": ("wordllama-l2-supercat-256", False),
+        "voyage": ("voyage/voyage-3.5", True),
+        "openai": ("openai/text-embedding-3-small", True),
+        "ollama": ('ollama/nomic-embed-text after "search_document: "', False),
+    }
+    assert embedder_of(settings(embed={"provider": "none"}), tmp_path / "index.db") is None
+
+
+def test_what_a_file_of_the_original_says_holds_for_voyage_and_for_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "voyage.key"
+    file.write_text(KEY)
+    original = {"api_key": {"path": str(file)}, "model": "voyage-3-large"}
+    taken = choice_of(settings(embed={"provider": "voyage"}, voyage_ai=original))
+    assert (taken.model, Key(taken.api_key).value()) == ("voyage-3-large", KEY)
+    both = choice_of(settings(embed={"provider": "voyage", "model": "voyage-4", "api_key": "pa-1"}, voyage_ai=original))
+    assert (both.model, Key(both.api_key).value()) == ("voyage-4", "pa-1")
+    other = choice_of(settings(embed={"provider": "openai"}, voyage_ai=original))
+    assert (other.model, other.api_key) == ("", None)
+
+
+def test_vectors_of_services_are_remembered_and_those_of_the_package_need_not_be(tmp_path: Path) -> None:
+    index = tmp_path / "index.db"
+    assert isinstance(embedder_of(settings(embed={"provider": "openai"}), index), Cached)
+    assert not isinstance(embedder_of(settings(embed={"provider": "openai", "cache_mb": 0}), index), Cached)
+    assert isinstance(embedder_of(settings(), index), WordLlama)
+    assert cache_path(index) == tmp_path / "vectors.db"
+    assert cache_path(tmp_path / "notes.db") == tmp_path / "notes-vectors.db"
+
+
+def test_a_store_finds_by_a_services_vectors_and_by_words_when_it_is_down(
+    vault: Path, write: Callable[[str, str], Path], service: EmbeddingService, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("crane.md", "The harbour crane was repaired.")
+    write("tax.md", "Income tax for last year.")
+    with caplog.at_level(logging.DEBUG), EnhancedStore(vault, served_by(service)) as store:
+        store.sync()
+        found = store.search("harbour", mode="semantic")
+        assert (found.hits[0].name, found.degraded) == ("crane", "")
+        assert any("The harbour crane was repaired." in text for text in service.texts())  # stop words and all
+        service.always = failing(503, "overloaded")
+        found = store.search("income tax")
+        assert [hit.name for hit in found.hits] == ["tax"]
+        assert "503, overloaded" in found.degraded
+        assert "openai/tiny" in found.degraded
+    assert KEY not in caplog.text
+    assert "crane was repaired" not in caplog.text
+
+
+def test_an_index_made_anew_pays_for_nothing_again(
+    vault: Path, write: Callable[[str, str], Path], service: EmbeddingService
+) -> None:
+    for k in range(10):
+        write(f"note {k}.md", f"# Note {k}\n\nA text of its own, number {k}.\n")
+    with EnhancedStore(vault, served_by(service)) as store:
+        store.sync()
+        before = store.search("number 7", mode="semantic").hits[0].name
+        service.asked.clear()
+        store.sync(rebuild=True)
+        write("note 10.md", "# Note 10\n\nSomething new.\n")
+        (vault / "note 3.md").rename(vault / "note three.md")
+        store.sync()
+        assert service.texts()
+        assert all("Something new." in text for text in service.texts())
+        assert store.search("number 7", mode="semantic").hits[0].name == before
+
+
+def test_a_setting_that_cannot_be_is_told_and_words_still_find(vault: Path, write: Callable[[str, str], Path]) -> None:
+    write("crane.md", "The harbour crane was repaired.")
+    with EnhancedStore(vault, settings(embed={"provider": "openai", "url": "http://localhost:1/v1"})) as store:
+        store.sync()
+        found = store.search("crane")
+        assert [hit.name for hit in found.hits] == ["crane"]
+        assert "embed.model" in found.degraded
