@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from simplemem.config import Settings
@@ -35,6 +36,7 @@ from simplemem.vault.vault import Vault
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
 _MODEL = re.compile(r"[^/]+/(?P<model>\S+)(?:.*? in (?P<dimensions>\d+) dimensions)?")
+_FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
 _LOG = logging.getLogger(__name__)
 
 
@@ -284,9 +286,18 @@ class Embedding:
                 _LOG.warning("%s", self.failure)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
+                self._remember(self.failure)
             return 0
+        if self._index.database.meta(_FAILED):
+            self._remember("")
         self.failure, self.too_much, self._waits, self._not_before = "", None, _FIRST_WAIT, 0.0
         return done
+
+    def _remember(self, failure: str) -> None:
+        """For `stats` and `doctor` of another process: what went wrong last, and when."""
+        with suppress(SimplememError):
+            when = time.strftime("%Y-%m-%dT%H:%M:%S")
+            self._index.database.set_meta(_FAILED, f"{when}: {failure}" if failure else "")
 
     def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None) -> None:
         """Wait until no other process makes vectors here, and show how far it is."""
@@ -342,6 +353,7 @@ class Embedding:
             "waiting": self.pending(),
             "private": self.kept_private(),
             "refused": [{"path": path, "why": why} for path, why in self._index.refused()],
+            "last_failure": self._index.database.meta(_FAILED) or "",
             "trouble": self.trouble() or (why_not if self.provider != "none" else ""),
         }
 

@@ -63,6 +63,8 @@ def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: Emb
     assert ran.code == 1 and ran.out.startswith("3 added") and "this key is not known" in ran.err
     again = run("index", "--json")
     assert again.code == 1 and "this key is not known" in again.json["trouble"]
+    facts = run("stats", "--json").json["embedding"]  # of another process, which asked nobody
+    assert "this key is not known" in facts["last_failure"] and facts["trouble"] == ""
     far.always = slow(60)
     found = run("search", "launch", "--json").json  # which does not wait for it
     assert found["hits"] and found["index"]["pending"] == 3
