@@ -202,7 +202,7 @@ def context(
         output.print_json(pack.as_dict())
         return
     if not pack.items:
-        output.say("Nothing found.")
+        output.say(f"Nothing fits into {budget} tokens." if pack.left_out else "Nothing found.")
     else:
         _print_text(pack.text if pack.text.endswith("\n") else pack.text + "\n")
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,8 @@ _MOST_CITED = 6  # places named beside one
 _MOST_CHARACTERS = 10  # of the passages that are looked at, to a token of the budget
 _LEAST_PIECES = 12  # looked at, however small the budget
 _BETWEEN = "\n\n"
+
+_WORD = re.compile(r"\S+")
 
 Count = Callable[[str], int]
 
@@ -165,9 +168,10 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
 
 
 def _shortened(voice: Voice, budget: int, count: Count) -> tuple[Voice, str] | None:
-    """As many whole sentences of a passage as fit, from the place that was found."""
+    """As many whole sentences of a passage as fit, from the place that was found; as many words where not one does."""
     piece = voice.piece
     ends = [found.start + len(found.text) for found in sentences(piece.text) if found.start >= piece.at]
+    ends = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else len(piece.text))] + ends
     for end in reversed(ends):
         part = _part(piece, piece.at, end)
         if part is not None:
