@@ -36,7 +36,7 @@ class Packed:
 
 def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
     """Take passages in order while they fit, each saying what no other has said. One that does not fit is left out, and a
-    smaller one after it may still go; where not even one fits whole, the first is cut after a sentence."""
+    smaller one after it may still go; the best of all is cut after a sentence rather than left out."""
     considered, beyond = _enough(pieces, budget)
     speaking, taken_up = voices(considered)
     duplicates = [
@@ -53,14 +53,14 @@ def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> P
         voice.piece = piece
         section = _section(voice)
         cost = count(_BETWEEN + section)
-        if used + cost > budget:
+        if used + cost > budget and voice is speaking[0] and (short := _shortened(voice, budget, count)) is not None:
+            voice, section = short
+            cost = count(_BETWEEN + section)
+        elif used + cost > budget:
             no_room.append(_omitted(piece, "budget"))
             continue
         used += cost
         taken.append((voice, section))
-    if not taken and speaking and (short := _shortened(speaking[0], budget, count)) is not None:
-        taken = [short]
-        no_room.remove(_omitted(speaking[0].piece, "budget"))
     while taken and count(_joined(taken)) > budget:  # a tokenizer may count a whole otherwise than its parts
         no_room.append(_omitted(taken.pop()[0].piece, "budget"))
     text = _joined(taken)

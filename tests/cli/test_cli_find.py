@@ -221,7 +221,7 @@ def test_why_of_a_name_that_nothing_has_fails_with_those_that_are_near(run: Run)
 
 def test_a_context_says_beside_the_answer_what_was_left_out(run: Run, vault: Path) -> None:
     (vault / "copy.md").write_text("The weather was calm, launch rehearsed.\n", encoding="utf-8")
-    ran = run("context", "launch", "rehearsed", "--budget", "60")
+    ran = run("context", "launch", "rehearsed", "--budget", "50")
     assert "launch rehearsed" in ran.out
     assert "passages left out: " in ran.err and "for the budget" in ran.err
     whole = run("context", "launch", "rehearsed", "--budget", "5000")

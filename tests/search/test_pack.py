@@ -95,13 +95,16 @@ def test_overlapping_passages_of_a_note_say_each_line_once_under_its_own_number(
     assert (len(packed.items), packed.duplicates) == (1, 1)
 
 
-def test_where_no_passage_fits_the_first_is_cut_after_a_sentence_near_what_was_found() -> None:
+def test_the_best_passage_is_cut_after_a_sentence_rather_than_left_out() -> None:
     text = "It rained all day long in the harbour of Sandhaven.\n\nThe crane was sold. It was red. " + "More. " * 90
     packed = pack([piece(text, at=text.index("The crane")), piece("x " * 400, "b")], 50)
     assert packed.text.startswith("### Title › A > B\n[n:9] 2026-01-24\n\nThe crane was sold. It was red.")
     assert packed.text.endswith(" …")
     assert packed.tokens <= 50
     assert packed.left_out == 1
+    packed = pack([piece(text, at=text.index("The crane")), piece("Small.", "b")], 50)
+    assert packed.items[0]["name"] == "n"
+    assert packed.tokens <= 50
 
 
 def test_nothing_makes_an_empty_pack() -> None:
