@@ -219,8 +219,10 @@ def test_why_of_a_name_that_nothing_has_fails_with_those_that_are_near(run: Run)
     assert "projects/apollo" in ran.err
 
 
-def test_a_context_says_beside_the_answer_what_was_left_out(run: Run, vault: Path) -> None:
+def test_a_context_says_on_a_terminal_what_was_left_out(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (vault / "copy.md").write_text("The weather was calm, launch rehearsed.\n", encoding="utf-8")
+    assert run("context", "launch", "rehearsed", "--budget", "50").err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
     ran = run("context", "launch", "rehearsed", "--budget", "50")
     assert "launch rehearsed" in ran.out
     assert "passages left out: " in ran.err and "for the budget" in ran.err

@@ -141,7 +141,7 @@ def test_a_note_made_after_another_was_deleted_is_found_by_its_own_meaning(store
         assert served.search("railway train to Vienna", mode="semantic").hits[0].name == "train"
         for hit in served.search("bees honey hive", mode="semantic", explain=True).hits:
             assert hit.why is not None
-            assert hit.why["cosine"]["block"] < 0.5, hit.name
+            assert hit.why["legs"]["block_meaning"]["raw"] < 0.5, hit.name
 
 
 def test_vectors_of_a_note_that_changed_meanwhile_are_not_stored(database: Database) -> None:
