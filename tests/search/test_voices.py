@@ -59,6 +59,15 @@ def test_where_notes_disagree_the_newest_speaks_and_quotes_the_older() -> None:
         assert [(one.name, of.name) for one, of in taken_up] == [("old", "new")]
 
 
+def test_of_near_duplicates_the_newer_speaks_though_only_a_word_is_another() -> None:
+    old = piece("old", LONG, "2024-05-01")
+    new = piece("new", LONG.replace("until the neck is tied", "until the neck is closed"), "2025-09-01")
+    speaking, _ = voices([old, new])
+    assert [voice.piece.name for voice in speaking] == ["new"]
+    tied = "Nobody else stands within ten metres of the hose until the neck is tied."
+    assert said(speaking[0]) == [("older", tied, "old:1", "2024-05-01")]
+
+
 def test_an_older_passage_that_says_more_stays_behind_the_newer_one() -> None:
     old = piece("old", f"The wind limit for launches is 8 m/s. {LONG}", "2024-05-01")
     between = piece("other", "Bees and honey.")

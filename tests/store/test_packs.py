@@ -173,12 +173,38 @@ def test_a_note_linked_with_the_best_hit_is_named_as_such_and_only_if_it_holds_a
     assert names(narrowed) == ["best"]
 
 
+def test_a_neighbour_takes_its_turn_by_its_score_and_a_tenth_of_the_hits(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    for k in range(30):
+        write(f"c{k:02}.md", f"The crane {'abcdefghijklmnopqrstuvwxyzäöüé'[k]} of the harbour, which is red.")
+    write("best.md", "The crane, the pier, the crane by the pier: see [[near]].")
+    write("near.md", "The crane x of the harbour, which is neither red nor old nor blue.")
+    plain_store.sync()
+    packed = plain_store.context("crane pier", budget_tokens=5000)
+    assert names(packed)[:2] == ["best", "near"]
+    assert packed.items[1]["via"] == "linked from best"
+
+
+def test_a_linked_note_that_is_only_alike_is_no_neighbour(store: EnhancedStore, write: Write) -> None:
+    for k in range(30):
+        write(f"c{k:02}.md", f"Number {k}: " + "the crane, the crane. " * 3)
+    write("best.md", "The crane, the crane, the crane by the pier: see [[alike]].")
+    write("alike.md", "Hoisting machinery, derricks and winches for loading ships at the docks.")
+    store.sync()
+    packed = store.context("crane pier", budget_tokens=8000)
+    assert names(packed)[0] == "best"
+    assert not [item for item in packed.items if item.get("via")]
+
+
 def test_the_days_before_and_after_a_dated_note_are_its_neighbours(plain_store: EnhancedStore, write: Write) -> None:
     for k in range(30):
         write(f"c{k:02}.md", f"Number {k}: " + "the crane, the crane. " * 3)
     pad = "Of other things that were said on that day, and of some that were not. "
     more = "We had bread and cheese at noon, in the shade of the shed, and a nap."
     write("log/2026-01-22.md", f"A crane. {more} {more}")
+    write("log/deep/2026-01-24.md", f"One more crane. {pad} {more}")
+    write("log/a diary 2026-01-25.md", f"After that a crane. {more} {pad} {pad}")
     write("log/2026-01-23.md", "The crane of the pier, the pier crane, was repaired.")
     write("log/2026-01-30.md", f"Again a crane. {pad} {pad}")
     write("log/2026-02-14.md", f"And a crane. {pad}")
@@ -188,7 +214,7 @@ def test_the_days_before_and_after_a_dated_note_are_its_neighbours(plain_store: 
     via = {item["name"]: item["via"] for item in packed.items if item.get("via")}
     assert via == {
         "log/2026-01-22": "the one before log/2026-01-23",
-        "log/2026-01-30": "the one after log/2026-01-23",
+        "log/a diary 2026-01-25": "the one after log/2026-01-23",
     }
 
 
