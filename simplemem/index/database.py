@@ -21,6 +21,7 @@ from typing import Any
 import apsw
 
 from simplemem.errors import Unavailable
+from simplemem.index import bm25
 from simplemem.vault.kernel import is_alive
 
 SCHEMA_VERSION = 2
@@ -118,6 +119,7 @@ class Database:
         with _speaking_plainly():
             connection = _connect(self.path)
         self.vectors_in_sql = _load_sqlite_vec(connection)
+        bm25.teach(connection)
         with self._guard:
             self._close_dead_threads()
             old = self._open.pop(threading.get_ident(), None)

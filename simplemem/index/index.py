@@ -13,6 +13,7 @@ from typing import Any
 
 from simplemem.embed import Embedder
 from simplemem.index import counts, filters, legs, links, notes, text, vectors
+from simplemem.index.bm25 import CountsKept
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.filters import Narrow
 from simplemem.index.legs import Match
@@ -31,6 +32,7 @@ class Index:
         self._lock = lock
         self.database: Database = open_database(path, lock)
         self._resident: Resident | None = None
+        self._counts = CountsKept()
         self._guard = threading.Lock()
 
     @property
@@ -108,7 +110,8 @@ class Index:
 
     def leg(self, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
         with self.database.reading() as db:
-            return legs.leg(db, name, expression, limit, ids)
+            counts = self._counts.of_state(self.database.generation, notes.newest_rev(db))
+            return legs.leg(db, name, expression, limit, ids, counts)
 
     def places(self, ids: Iterable[int]) -> dict[int, Place]:
         with self.database.reading() as db:
