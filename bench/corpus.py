@@ -109,3 +109,8 @@ class Corpus:
                 )
             )
         return asked
+
+    def frequent_questions(self, count: int) -> list[str]:
+        """Questions of four to eight of the hundred words that most notes hold: the worst there is for words."""
+        chance = random.Random(f"{self.seed}/frequent")
+        return [" ".join(chance.sample(self.words[:100], chance.randint(4, 8))) for _ in range(count)]

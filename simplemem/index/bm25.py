@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import apsw
 
+from simplemem.index import among
+
 TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 _MOST_TERMS = 20_000  # whose counts are kept
@@ -55,10 +57,22 @@ class Counts:
                 count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
             else:
                 count = int(db.execute(f"SELECT count(*) FROM {table}_docsize").get)
-            if len(self._of) >= _MOST_TERMS:
-                self._of.clear()
-            self._of[(table, term)] = count
+            self._keep(table, term, count)
         return count
+
+    def of_with_rows(self, db: apsw.Connection, table: str, term: str, ids: Sequence[int]) -> list[int]:
+        """Count the rows that hold a term, and return those among `ids`."""
+        among_ids = f"(rowid >> 0) IN (SELECT value FROM {among.TABLE})"
+        sql = f"SELECT count(*), json_group_array(rowid) FILTER (WHERE {among_ids}) FROM {table} WHERE {table} MATCH :term"
+        count, rows = next(db.execute(sql, {"term": term, "ids": among.bound(ids)}))
+        self._keep(table, term, int(count))
+        found: list[int] = json.loads(rows)
+        return found
+
+    def _keep(self, table: str, term: str, count: int) -> None:
+        if len(self._of) >= _MOST_TERMS:
+            self._of.clear()
+        self._of[(table, term)] = count
 
     def idfs(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
         """What `scored` is given for a MATCH of these terms."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int64]
 
 _WEIGHED = 8_192  # passages: 400 for each of twenty that are wanted (limits.md B.2: 64 for each, unweighed)
-_READ = 2  # times as many notes as are wanted
+_READ = 400  # notes at least, and twice as many as are wanted
 _FEW = 1_000  # notes: their vectors are read at once
 _AT_ONCE = 32_768  # passages, as the processor's cache holds them
 
@@ -78,9 +78,10 @@ class Codes:
 
         keep = self.counts if ids is None else self.counts & np.isin(self.notes, ids)
         rows = np.flatnonzero(keep)
-        if len(rows) > max(_FEW, _READ * limit):
-            rows = np.union1d(self._likely(asked, keep, _READ * limit), rows[holds(also, self.notes[rows])])
-        chosen = self.notes[rows]
+        if len(rows) > max(_FEW, 2 * limit):
+            likely = self._likely(asked, keep, max(_READ, 2 * limit))
+            rows = np.union1d(likely, rows[holds(also, self.notes[rows])])
+        chosen = np.sort(self.notes[rows])
         near = self._best(db, asked, chosen, 0, BLOCK)
         if len(chosen) > limit:
             wanted = holds(also, chosen)

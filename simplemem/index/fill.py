@@ -60,8 +60,10 @@ def fill(
         texts = [_texts(vault, database, note_id, path, ready) for note_id, path in waiting[:_NOTES_AT_ONCE]]
         passed |= {text.note for text in texts}
         done += _embed(database, embedder, [text for text in texts if text.sha256])
+        database.checkpoint(amid_much=True)
         if progress is not None:
             progress("vectors", min(len(passed), total), max(total, len(passed)))
+    database.checkpoint()
     return done
 
 

@@ -18,10 +18,11 @@ from simplemem.index import among
 from simplemem.index.bm25 import BODY_WEIGHT, TITLE_WEIGHT, Counts
 from simplemem.index.text import SHIFT
 
-MOST_SCORED = 20_000  # entries of words; SQLite scores so many in ten milliseconds
-_MOST_CHOOSING = 8_000  # entries of the rarest words, two words at least
-_CHOSEN = 600  # notes that are then scored in full, at least
-_FEW = 1_000  # so many notes are scored without choosing
+MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
+_CHOOSING = 0.4  # of them, for the words that choose
+_CHOSEN = 300  # notes that are then scored in full, at least
+_FEW = 1_000  # notes: so many are scored without choosing
+_SOUGHT = 30  # rows: so few are sought one by one
 
 _TERMS = re.compile(r'"(?:[^"]|"")*"\*?')
 
@@ -52,13 +53,15 @@ def leg(
     terms = _TERMS.findall(expression)
     if ids is not None and not ids:
         return []
-    if counts is None or " OR ".join(terms) != expression or _holds_at_most(db, most_scored // 10):
+    if counts is None or " OR ".join(terms) != expression or _holds_at_most(db, most_scored // 3):
         return _all_scored(db, name, expression, limit, ids)
+    if ids is not None and len(ids) <= _FEW and name == "note" and all(" " in term for term in terms):
+        return _phrases_scored(db, terms, limit, ids, counts)
     found = {term: counts.of(db, LEGS[name], term) for term in terms}
     if sum(found.values()) <= most_scored:
         return _all_scored(db, name, expression, limit, ids)
     if ids is None or len(ids) > _FEW:
-        chosen = _rarest(found, most_scored * _MOST_CHOOSING // MOST_SCORED)
+        chosen = _rarest(found, int(most_scored * _CHOOSING))
         if name != "note" or len(chosen) == len(found):
             return _all_scored(db, name, expression, limit, ids)
         best = _all_scored(db, name, " OR ".join(chosen), max(limit, _CHOSEN), ids)
@@ -97,10 +100,23 @@ def _few_scored(
     return _best(db, name, f"scored({table}, :idfs)", values, ids)
 
 
+def _phrases_scored(
+    db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
+) -> list[Match]:
+    """To find where words stand side by side is most of the work, so it is done once: for the count, and for the few
+    notes that hold them."""
+    holding: set[int] = set()
+    for term in terms:
+        holding.update(counts.of_with_rows(db, LEGS["note"], term, ids))
+    return _few_scored(db, "note", terms, limit, sorted(holding), counts) if holding else []
+
+
 def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], ids: Sequence[int] | None) -> list[Match]:
     table = LEGS[name]
-    shift = 0 if name == "note" else SHIFT  # `rowid >> 0` as well: SQLite would ask FTS5 for each of the ids by itself
-    narrowed = "" if ids is None else f"AND (rowid >> {shift}) IN (SELECT value FROM {among.TABLE})"
+    row = "(rowid >> 0)" if name == "note" else f"(rowid >> {SHIFT})"
+    if name == "note" and ids is not None and len(ids) <= _SOUGHT:
+        row = "rowid"  # as it stands, SQLite asks FTS5 for each of the ids by itself
+    narrowed = "" if ids is None else f"AND {row} IN (SELECT value FROM {among.TABLE})"
     sql = f"""SELECT rowid, {score} AS score FROM {table}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
     if ids is not None:
