@@ -240,6 +240,7 @@ class Sync:
             with self.database.writing() as db:
                 for path in batch:
                     self._look_at_file(db, path, known.get(path), gone_by_hash, named, report)
+            self.database.checkpoint(amid_much=True)
             if progress is not None:
                 progress("text", min(first + _BATCH, len(to_read)), len(to_read))
         left = [found for same in gone_by_hash.values() for found in same]
