@@ -60,3 +60,12 @@ def test_a_question_of_known_words_costs_one_look_a_word() -> None:
     words = Words("The harbour crane was repaired.")
     meant(read_query("harbour crane repaired"), words)
     assert words.asked == 4  # and one whether there are notes with stems
+
+
+def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_language_are_not_asked() -> None:
+    query = meant(read_query("Wurden die Stadt und das Haus verkauft"), MIXED)
+    assert query.words == ("stadt", "haus", "verkauft")
+    found = "SELECT rowid FROM note_text WHERE note_text MATCH ?"
+    backwards = meant(read_query("Haus Stadt"), MIXED)
+    assert MIXED.db.execute(found, (backwards.side_by_side(),)).fetchall() == [(2,)]
+    assert MIXED.db.execute(found, ('"haus stadt"',)).fetchall() == []
