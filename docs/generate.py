@@ -85,11 +85,13 @@ takes milliseconds when little has changed. Edit notes in Obsidian, in an editor
 you like.
 
 A search is by words and by meaning at once. In a terminal the words are in bold. Each hit names the
-note, the heading and the line, so that it can be opened there and cited.
+note, the heading and the line, so that it can be opened there and cited. `--explain` shows the numbers behind
+each rank, `--why NAME` where a note is, or what keeps it out ([search.md](search.md)).
 """,
         (
             "simplemem search how high did Dipper really go --limit 2",
-            "simplemem search gas --tag status=active --limit 1",
+            "simplemem search gas --tag status=active --limit 1 --explain",
+            "simplemem search gas --tag status=active --limit 1 --why 'Helium for lift'",
             "simplemem list --prefix decisions/",
             "simplemem show Dipper --section 'How high'",
             "simplemem show 'Hydrogen for lift' --links",
@@ -257,6 +259,8 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
     limits = [f"{words[name]} {getattr(bound, name):g}" for bound in bounds for name in words if hasattr(bound, name)]
     if limits:
         return ", ".join(limits)
+    if get_origin(kind) is tuple:
+        return "a list of texts"
     kinds = get_args(kind) or (kind,)
     shown = "a path" if Path in kinds else "a number" if int in kinds else "a text"
     return shown + (", a table" if any(get_origin(each) is dict for each in kinds) else "")
@@ -281,7 +285,7 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 SUBJECTS = {
-    "In step with the files": ("sync", "start", "wait_until_settled", "on_change", "state", "close"),
+    "In step with the files": ("sync", "estimate", "start", "wait_until_settled", "on_change", "state", "close"),
     "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
     "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
     "Earlier versions": ("history", "undo"),

@@ -66,6 +66,24 @@ def test_a_vault_cannot_say_where_to_read_or_write(tmp_path: Path, line: str) ->
         load_settings(vault=vault_file(tmp_path, line), env={"XDG_CONFIG_HOME": str(tmp_path)})
 
 
+def test_a_vault_cannot_have_more_sent_than_its_user_allows(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="max_tokens_unasked"):
+        load_settings(
+            vault=vault_file(tmp_path, "[embed]\nmax_tokens_unasked = 1000000000"), env={"HOME": str(tmp_path)}
+        )
+
+
+def test_what_one_place_keeps_private_no_other_gives_away(tmp_path: Path) -> None:
+    env = user_file(tmp_path, '[embed]\nprivate = ["journal/"]')
+    vault = vault_file(tmp_path, '[embed]\nprivate = "diary/"')
+    env |= {"SIMPLEMEM_EMBED_PRIVATE": "*.secret, people/"}
+    assert load_settings(vault=vault, env=env).embed.private == ("journal/", "diary/", "*.secret", "people/")
+    sources = {key: source for key, _, source in settings_with_sources(vault=vault, env=env)}
+    assert sources["embed.private"].endswith(", $SIMPLEMEM_EMBED_PRIVATE")
+    with pytest.raises(Invalid, match=r"embed\.private"):
+        load_settings(vault=vault_file(tmp_path / "more", "[embed]\nprivate = 7"), env=env)
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -60,6 +60,8 @@ def config(
 
 def _plain(value: Any) -> Any:
     """A setting as JSON has it: paths are texts, and a secret stays covered."""
+    if isinstance(value, tuple):
+        return list(value)
     return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
 
 

@@ -100,9 +100,10 @@ def index(
 
     with opened(vault, sync=False) as store:
         began = time.monotonic()
+        before: SyncReport | None = None
         if dry_run or (not yes and store.embeds_remotely):
             with progress_bar() as progress:
-                store.sync(progress=progress, embed=False)
+                before = store.sync(progress=progress, embed=False)
             wanted = store.estimate(rebuild=rebuild)
             if dry_run:
                 _print_estimate(wanted, as_json)
@@ -110,6 +111,7 @@ def index(
             _ask_for_much(wanted, store.settings.embed.max_tokens_unasked)
         with progress_bar() as progress:
             report = store.sync(progress=progress, embed=True, rebuild=rebuild)
+        report = report if before is None else report.after(before)
         seconds = time.monotonic() - began
         if as_json:
             output.print_json(report.as_dict() | {"seconds": round(seconds, 3)}, compact=watch)

@@ -23,7 +23,8 @@ def int8_vectors(rows: Any, count: int, dimension: int | None, name: str) -> lis
         wrong = min(widths - {wanted} or widths)
         raise Unavailable(
             f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected",
-            hint="Another model may answer now. If that is meant, name it in embed.model, so that the two are kept apart.",
+            hint="Another model may answer now. If that is meant, give it its own name in embed.model, or delete the file "
+            "vectors.db beside the index.",
         )
     try:
         numbers = np.asarray(rows, np.float64)

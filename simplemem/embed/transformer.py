@@ -9,6 +9,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from simplemem.embed import Choice
@@ -53,6 +54,9 @@ class Transformer(Asked):
         """A question does not wait for the model to be loaded: it goes on without, and a later one finds it there."""
         return self._patience.call(lambda _: self._encoded(texts, purpose), deadline=deadline, stopped=stopped)
 
+    def close(self) -> None:
+        self._patience.close()
+
     def _encoded(self, texts: list[str], purpose: Purpose) -> list[bytes]:
         model = self._loaded()
         given = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
@@ -76,6 +80,7 @@ class Transformer(Asked):
                 try:
                     from sentence_transformers import SentenceTransformer
 
+                    _without_bars()
                     self._model = SentenceTransformer(
                         self._model_name,
                         local_files_only=not self._download,
@@ -88,3 +93,11 @@ class Transformer(Asked):
                         hint="embed.download = true lets it be fetched; embed.model may also be the path of a folder.",
                     ) from error
             return self._model
+
+
+def _without_bars() -> None:
+    """Loading weights draws a bar on stderr, which is where a server's log goes."""
+    with suppress(ImportError):
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()

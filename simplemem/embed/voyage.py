@@ -57,8 +57,8 @@ class Voyage(Asked):
         dimensions: int | None,
         batch: int,
     ) -> None:
-        remote = address is None or not address.local
-        super().__init__(patience.name, remote=remote, batch=batch, dimension=dimensions, prefixes=prefixes)
+        # Always remote: its package sends through any proxy that the environment names, from this machine to this too.
+        super().__init__(patience.name, remote=True, batch=batch, dimension=dimensions, prefixes=prefixes)
         self._patience = patience
         self._address = address
         self._key = key
@@ -72,6 +72,9 @@ class Voyage(Asked):
         return self._patience.call(
             lambda seconds: self._attempt(texts, purpose, seconds), deadline=deadline, stopped=stopped
         )
+
+    def close(self) -> None:
+        self._patience.close()
 
     def _attempt(self, texts: list[str], purpose: Purpose, seconds: float) -> list[bytes]:
         key = self._key.value()

@@ -81,6 +81,7 @@ class _Fill:
     ready: Waiting | None
     private: Sequence[str]
     passed: set[int] = field(default_factory=set)
+    unreadable: set[int] = field(default_factory=set)  # just now; one such note does not hold up all others
     took_any: bool = False  # whether the embedder has taken a text yet
     lost: bool = False  # whether another process makes vectors of another embedder now
 
@@ -101,15 +102,17 @@ class _Fill:
                 if self.lost:
                     return done
                 self.passed |= {texts.note for texts in batch}
+                self.database.checkpoint(amid_much=True)
                 if progress is not None:
                     progress("vectors", min(len(self.passed), total), max(total, len(self.passed)))
                 if self.stopped():
                     return done
         with self.database.reading() as db:
-            if not generations.may_be_complete(db):
+            if not generations.may_be_complete(db, self.unreadable):
                 return done
         with self.database.writing() as db:
-            generations.switch_if_complete(db)
+            generations.switch_if_complete(db, self.unreadable)
+        self.database.checkpoint()
         return done
 
     def _batches(self, waiting: Sequence[tuple[int, str]], generation: Generation) -> Iterator[list[_Texts]]:
@@ -132,6 +135,7 @@ class _Fill:
         try:
             file = self.vault.read(path)
         except (SimplememError, OSError):
+            self.unreadable.add(note_id)
             return _Texts(note_id, "", [])
         note = read_note(file.data)
         if self.embedder.remote and private_reason(path, note, self.private) is not None:

@@ -6,6 +6,7 @@ own; then the two tables change places in one transaction. Nothing here compares
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import apsw
@@ -91,16 +92,17 @@ def set_dimension(db: apsw.Connection, generation: Generation, dimension: int) -
     db.execute(sql, (dimension, generation.shelf.place, generation.embedder)).fetchall()
 
 
-def may_be_complete(db: apsw.Connection) -> bool:
-    """Whether there is a next generation that no note waits for."""
+def may_be_complete(db: apsw.Connection, without: Collection[int] = ()) -> bool:
+    """Whether there is a next generation that no note waits for, but for those that nobody can read just now."""
     if not any(found.shelf == NEXT for found in generations(db)):
         return False
-    return not db.execute("SELECT EXISTS (SELECT 1 FROM notes WHERE embedded_next = 0)").get
+    waiting = db.execute("SELECT id FROM notes WHERE embedded_next = 0 LIMIT ?", (len(without) + 1,))
+    return all(note_id in without for (note_id,) in waiting)
 
 
-def switch_if_complete(db: apsw.Connection) -> bool:
+def switch_if_complete(db: apsw.Connection, without: Collection[int] = ()) -> bool:
     """Put the next generation in use when no note waits for it, and drop the one before it."""
-    if not may_be_complete(db):
+    if not may_be_complete(db, without):
         return False
     db.execute("ALTER TABLE vectors RENAME TO vectors_before").fetchall()
     db.execute("ALTER TABLE vectors_next RENAME TO vectors").fetchall()

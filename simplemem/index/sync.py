@@ -45,6 +45,20 @@ class SyncReport:
     trouble: str = ""  # why vectors are missing that could not be made
     seconds: float = 0.0
 
+    def after(self, earlier: SyncReport) -> SyncReport:
+        """Two passes, told as one."""
+        return SyncReport(
+            earlier.added + self.added,
+            earlier.modified + self.modified,
+            earlier.moved + self.moved,
+            earlier.removed + self.removed,
+            self.skipped,
+            self.doubted,
+            earlier.embedded + self.embedded,
+            self.trouble,
+            earlier.seconds + self.seconds,
+        )
+
     def changed(self) -> set[str]:
         """The paths of all notes whose rows are new."""
         return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
@@ -226,6 +240,7 @@ class Sync:
             with self.database.writing() as db:
                 for path in batch:
                     self._look_at_file(db, path, known.get(path), gone_by_hash, named, report)
+            self.database.checkpoint(amid_much=True)
             if progress is not None:
                 progress("text", min(first + _BATCH, len(to_read)), len(to_read))
         left = [found for same in gone_by_hash.values() for found in same]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import json
 import logging
+import re
 import threading
 import time
 import weakref
@@ -27,6 +28,8 @@ _MOST_BYTES = 64 * 1024 * 1024  # of an answer: a thousand long vectors, written
 _MOST_BYTES_OF_A_REFUSAL = 20_000
 _MAY_PASS = frozenset({408, 425, 429})
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+# What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
+_ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
 
 
 class Remote:
@@ -75,6 +78,7 @@ class Remote:
     def close(self) -> None:
         with self._lock:
             client, self._client = self._client, None
+        self._patience.close()
         if client is not None:
             client.close()
 
@@ -146,11 +150,11 @@ class Remote:
     def _fail(self, status: int, headers: Mapping[str, str], sentence: str) -> None:
         """Raise what a status other than success means."""
         spoken = f"{status}, {sentence}" if sentence else str(status)
+        if status in _ABOUT_THE_REQUEST or (status == 500 and _ABOUT_A_TEXT.search(sentence)):
+            raise Refused(f"{self.name} refused the request: {spoken}", hint=self._hint("model"), status=status)
         if status in _MAY_PASS or status >= 500:
             hint = self._hint("limit") if status == 429 else ""
             raise Passing(spoken, hint=hint, retry_after=retry_after(headers), status=status)
-        if status in _ABOUT_THE_REQUEST:
-            raise Refused(f"{self.name} refused the request: {spoken}", hint=self._hint("model"), status=status)
         if status in (401, 403):
             raise Unavailable(f"{self.name} does not accept the key: {spoken}", hint=self._hint("key"), status=status)
         if 300 <= status < 400:

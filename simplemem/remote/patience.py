@@ -82,6 +82,10 @@ class Patience:
         breaker.succeeded()
         return answer
 
+    def close(self) -> None:
+        """Let go of threads that wait for work. A later call has new ones."""
+        self._workers.close()
+
     def _admitted(self, *, hurried: bool) -> Breaker:
         breaker = self._hurried if hurried else self._calm
         rests = max(breaker.rests_for(), self._calm.rests_for() if hurried else 0.0)
@@ -168,7 +172,7 @@ class _Workers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[queue.SimpleQueue[_Attempt[Any]]] = []
+        self._idle: list[queue.SimpleQueue[_Attempt[Any] | None]] = []
 
     def make(self, attempt: _Attempt[Any]) -> None:
         with self._lock:
@@ -178,7 +182,14 @@ class _Workers:
             threading.Thread(target=self._work, args=(jobs,), name="simplemem-remote", daemon=True).start()
         jobs.put(attempt)
 
-    def _work(self, jobs: queue.SimpleQueue[_Attempt[Any]]) -> None:
+    def close(self) -> None:
+        """End those that are idle; the others end soon after their attempt."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for jobs in idle:
+            jobs.put(None)
+
+    def _work(self, jobs: queue.SimpleQueue[_Attempt[Any] | None]) -> None:
         while True:
             try:
                 attempt = jobs.get(timeout=_IDLE_SECONDS)
@@ -188,6 +199,8 @@ class _Workers:
                         self._idle.remove(jobs)
                         return
                 continue  # taken at this moment: the attempt is on its way
+            if attempt is None:
+                return
             attempt.run()
             with self._lock:
                 self._idle.append(jobs)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 _MOST_CHARACTERS = 200
+_MOST_READ = 500
 _WINDOW = 12  # a run of so many characters that also stands in the texts was taken from them
 _SHORTEST = 3  # a shorter text than this would take single letters out of the sentence
 _NOT_TEXTS = frozenset({"model", "encoding_format", "input_type", "keep_alive", "output_dtype", "output_dimension"})
@@ -48,7 +49,7 @@ def _sentence(body: bytes) -> str:
         if text.lstrip()[:1] == "<":
             return ""  # a page for a browser
         found = text
-    printable = "".join(c if c.isprintable() else " " for c in found[:2000])
+    printable = "".join(c if c.isprintable() else " " for c in found[:_MOST_READ])
     return " ".join(printable.split())
 
 

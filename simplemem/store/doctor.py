@@ -72,8 +72,8 @@ def _can_be_made_again(index: Index, embedder: Embedder) -> bool:
 
 def _of_vectors(facts: Mapping[str, Any]) -> Iterator[Finding]:
     """What keeps notes from being found by meaning, out of `Embedding.facts`."""
-    if facts["trouble"]:
-        yield Finding("vectors", "warning", "", facts["trouble"])
+    if failure := facts["trouble"] or facts["last_failure"]:
+        yield Finding("vectors", "warning", "", failure)
     if facts["wanted"] not in ("none", facts["in_use"]) and facts["in_use"] != "none":
         yield Finding(
             "vectors",

@@ -6,17 +6,19 @@ from pathlib import Path
 
 from simplemem.config import Settings
 from simplemem.embed import Choice, Embedder, embedder_named
-from simplemem.embed.asked import Asked
-from simplemem.embed.cache import Cached
-from simplemem.index.vector_cache import VectorCache
 
 
 def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
     """The provider of `embed.provider` with its settings, None for "none". Nothing is asked of the network."""
     found = embedder_named(settings.embed.provider, choice_of(settings))
-    if isinstance(found, Asked) and settings.embed.cache_mb:
-        return Cached(found, VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
-    return found
+    if found is None or settings.embed.provider == "wordllama" or not settings.embed.cache_mb:
+        return found  # word vectors are made more quickly than they are looked up
+    from simplemem.embed.asked import Asked
+    from simplemem.embed.cache import Cached
+    from simplemem.index.vector_cache import VectorCache
+
+    assert isinstance(found, Asked)
+    return Cached(found, VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
 
 
 def cache_path(index_path: Path) -> Path:

@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from simplemem.config import Settings
@@ -35,6 +36,7 @@ from simplemem.vault.vault import Vault
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
 _MODEL = re.compile(r"[^/]+/(?P<model>\S+)(?:.*? in (?P<dimensions>\d+) dimensions)?")
+_FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
 _LOG = logging.getLogger(__name__)
 
 
@@ -198,21 +200,36 @@ class Embedding:
         begin: bool,
         ready: Waiting | None,
         into: Database | None = None,
-        stopped: Callable[[], bool] = lambda: False,
     ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
         a person asked for it: there is no limit, and a new embedder gets its generation. A failure is kept in
         `failure`, for words are searched without it."""
         embedder, _ = self.wanted()
-        if embedder is None or not (begin or self._may_go_on(embedder, first=False)):
+        if embedder is None:
             return 0
+        if not begin:
+            return self._fill_in_passing(embedder, progress, ready)
         with self._making:
-            if begin:
-                self._wait_for_our_turn(embedder, progress, stopped)
-            elif not self._turn.held():
+            self._wait_for_our_turn(embedder, progress)
+            try:
+                return self._filled(embedder, progress, ready, into, lambda: False)
+            finally:
+                self._turn.resign()
+
+    def _fill_in_passing(self, embedder: Embedder, progress: Progress | None, ready: Waiting | None) -> int:
+        """For a command that came for something else. A model is given one batch at most, and as long as a question."""
+        if not self._may_go_on(embedder, first=False):
+            return 0
+        ends = float("inf")
+        if embedder.reads_sentences:
+            if self.estimate().texts > embedder.batch:
+                return 0
+            ends = time.monotonic() + self._settings.embed.query_seconds
+        with self._making:
+            if not self._turn.held():
                 return 0
             try:
-                return self._filled(embedder, progress, ready, into, stopped)
+                return self._filled(embedder, progress, ready, None, lambda: time.monotonic() > ends)
             finally:
                 self._turn.resign()
 
@@ -274,13 +291,22 @@ class Embedding:
                 _LOG.warning("%s", self.failure)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
+                self._remember(self.failure)
             return 0
+        if self._index.database.meta(_FAILED):
+            self._remember("")
         self.failure, self.too_much, self._waits, self._not_before = "", None, _FIRST_WAIT, 0.0
         return done
 
-    def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None, stopped: Callable[[], bool]) -> None:
+    def _remember(self, failure: str) -> None:
+        """For `stats` and `doctor` of another process: what went wrong last, and when."""
+        with suppress(SimplememError):
+            when = time.strftime("%Y-%m-%dT%H:%M:%S")
+            self._index.database.set_meta(_FAILED, f"{when}: {failure}" if failure else "")
+
+    def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None) -> None:
         """Wait until no other process makes vectors here, and show how far it is."""
-        while not (self._turn.held() or stopped()) and self._turn_file.exists():
+        while not self._turn.held() and self._turn_file.exists():
             ours = self._index.generation_of(embedder.name)
             if ours is not None and not self._index.pending(ours):
                 break
@@ -332,6 +358,7 @@ class Embedding:
             "waiting": self.pending(),
             "private": self.kept_private(),
             "refused": [{"path": path, "why": why} for path, why in self._index.refused()],
+            "last_failure": self._index.database.meta(_FAILED) or "",
             "trouble": self.trouble() or (why_not if self.provider != "none" else ""),
         }
 

@@ -62,6 +62,7 @@ class InStep:
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self._generation = self.index.generation
         self._keeper: Keeper | None = None
+        self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self._guard = threading.RLock()
         self._listeners: list[Listener] = []
         self._scanned = self.index.database.meta("scanned") is not None
@@ -175,6 +176,7 @@ class InStep:
 
     def start(self, *, embed: bool) -> None:
         """Keep in step from now on, in the background."""
+        self.long_lived = True
         with self._guard:
             if self._keeper is None:
                 index = self.settings.index
@@ -182,11 +184,6 @@ class InStep:
                 self._keeper = Keeper(self, embed=embed, scan_seconds=index.scan_minutes * 60, watch=index.watch)
                 self.embedding.answers_again = self._keeper.fill_soon
                 self._keeper.start()
-
-    @property
-    def long_lived(self) -> bool:
-        """Whether this process will be asked again: what takes long may then be made ready beside the answer."""
-        return self._keeper is not None
 
     def wait_until_settled(self, timeout: float) -> bool:
         return self._keeper is None or self._keeper.settled.wait(timeout)

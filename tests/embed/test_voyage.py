@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from simplemem.embed import Choice, Embedder, embedder_named
 from simplemem.errors import Invalid, Unavailable
 from simplemem.remote.failures import Refused
 
+pytestmark = pytest.mark.skipif(find_spec("voyageai") is None, reason="the package voyageai is not installed")
 KEY = "pa-test-0123456789abcdefghij"
 TEXTS = ["the harbour crane was repaired", "a puppy at the veterinarian", "income tax for last year"]
 
@@ -51,6 +53,7 @@ def test_documents_and_questions_are_sent_as_such(service: EmbeddingService) -> 
     assert documents.json["output_dimension"] == 32
     assert documents.headers["Authorization"] == f"Bearer {KEY}"
     assert embedder.name == f"voyage/voyage-3.5 at {service.host} in 32 dimensions"
+    assert embedder.remote  # wherever its url leads: its package may go through a proxy
 
 
 def test_the_key_of_the_environment_serves(service: EmbeddingService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,10 +154,9 @@ def test_a_question_waits_no_longer_than_it_has_time(service: EmbeddingService) 
     embedder = voyage(service)
     embedder.query("the package is loaded")
     service.always = slow(30.0)
-    began = time.monotonic()
     with pytest.raises(Unavailable, match="no answer"):
         embedder.query("crane", deadline=time.monotonic() + 0.2)
-    assert time.monotonic() - began < 10.0
+    assert (len(service.asked), service.answered) == (2, 1)  # it was not waited for
 
 
 def test_a_model_that_its_package_would_fetch_and_run_here_is_refused() -> None:

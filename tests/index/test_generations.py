@@ -173,6 +173,16 @@ def test_when_the_last_note_that_waited_is_deleted_the_new_vectors_are_whole(
     assert kept.in_use() == "half"
 
 
+def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(kept: Kept, half: Half, vault: Path) -> None:
+    kept.fill(WHOLE)
+    (vault / "n2.md").rename(vault / "n2.away")  # and the index has not heard of it
+    assert fill.fill(kept.vault, kept.database, half) == 5
+    assert kept.in_use() == "half" and len(kept.nearest(half, "honey bees")) == 5
+    (vault / "n2.away").rename(vault / "n2.md")
+    assert fill.fill(kept.vault, kept.database, half) == 1
+    assert len(kept.nearest(half, "honey bees")) == 6
+
+
 def test_going_back_costs_nothing_and_going_on_costs_the_rest(kept: Kept, half: Half) -> None:
     kept.fill(WHOLE)
     half.fails_after = 4

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from simplemem.config import Settings
 from simplemem.embed import embedder_named
+from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import SimplememError
-from simplemem.index import sync
+from simplemem.index import fill, sync
 from simplemem.index.counts import dump
 from simplemem.index.database import open_database
 from simplemem.store import EnhancedStore, embedder
@@ -45,8 +46,10 @@ _LINKS = [
 _PIECES = [
     *_LINKS, *_LINKS,
     "Plain words of a note.", "# Part", "## Deeper, with #tag", "- item\n- [ ] task #todo", "> quote [[Other]]",
-    "| a | b |\n| --- | --- |\n| [[Note\\|n]] | 2 |", "```\n[[Note]] #no\n```", "%% [[Other]] %%", "東京タワーに行く",
-    "#status/done #Status/Done", "same words", "same words", "text ^id", "$$\nx [[Note]]\n$$", "\u2028 odd \x0b ends",
+    "| a | b |\n| --- | --- |\n| [[Note\\|n]] | 2 |", "```\n[[Note]] #no getUserName\n```",
+    "Die Häuser der Stadt und die Straßen", "%% [[Other]] %%", "東京タワーに行く",
+    "#status/done #Status/Done", "Not for all #private/x",
+    "same words", "same words", "text ^id", "$$\nx [[Note]]\n$$", "\u2028 odd \x0b ends",
     "word " * 300,
 ]  # fmt: skip
 _HEADERS = [
@@ -57,9 +60,19 @@ _HEADERS = [
     "---\ncreated: 2024-01-15\nmodified: 2099-01-01T10:00:00+02:00\ndescription: About it\n---\n\n",
     "---\nmodified: 2026-01-24T12:00:00\n---\n",
     "---\nbroken: [\ntags: [x]\n---\n",
+    "---\nprivate: true\n---\n",
     "---\n{\"title\": \"JSON\", \"tags\": [\"j\"]}\n---\n",
     "---\nnever closed: yes\n",
 ]  # fmt: skip
+
+
+class Half(WordLlama):
+    """Another embedder: half the dimensions of the one in the package, and another name."""
+
+    name = "half"
+
+    def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+        return [vector[:128] for vector in super().documents(texts, stopped=stopped)]
 
 
 @st.composite
@@ -93,6 +106,7 @@ _SETTINGS = st.sampled_from(
     ]
 )
 _LOADED = cache(embedder_named)  # once for all stores, which would each load it for itself
+_HALF = Half()
 _LESS = {"write": {"durability": "fast"}, "index": {"max_note_mb": 0.003}}  # the disk is waited for elsewhere
 
 
@@ -501,6 +515,15 @@ class AVaultWithVectors(AVault):
     def look_at_the_words_alone(self, who: int) -> None:
         self.stores[who].sync(embed=False)
         self.looked()
+
+    @rule(who=st.integers(0, 1), finish=st.booleans())
+    def try_another_embedder(self, who: int, finish: bool) -> None:
+        """Its vectors lie beside ours, or in their place until ours are made again."""
+        step = self.stores[who].step
+        fill.adopt(step.index.database, _HALF)
+        if finish:
+            fill.fill(step.vault, step.index.database, _HALF)
+        self.embedded = False
 
     @rule(who=st.integers(0, 1))
     def embed_what_waits(self, who: int) -> None:

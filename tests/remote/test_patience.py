@@ -57,10 +57,16 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not() -> None:
 
 
 def test_a_service_that_says_when_to_come_back_is_not_asked_before() -> None:
-    attempt = Fails(1, lambda: Passing("429", retry_after=0.3))
-    began = time.monotonic()
-    assert patience().call(attempt) == "answer 2"
-    assert time.monotonic() - began >= 0.3
+    moments: list[float] = []
+
+    def attempt(_: float) -> str:
+        moments.append(time.monotonic())
+        if len(moments) == 1:
+            raise Passing("429", retry_after=0.3)
+        return "answer"
+
+    assert patience().call(attempt) == "answer"
+    assert moments[1] >= moments[0] + 0.3
 
 
 def test_a_service_that_wants_to_be_left_alone_for_long_is_given_up_at_once_with_what_it_said() -> None:
@@ -77,12 +83,17 @@ def test_a_service_that_wants_to_be_left_alone_for_long_is_given_up_at_once_with
 
 
 def test_a_deadline_holds_whatever_the_attempt_does() -> None:
-    released = threading.Event()
-    began = time.monotonic()
+    released, ended = threading.Event(), threading.Event()
+
+    def hangs(_: float) -> None:
+        released.wait(30)
+        ended.set()
+
     with pytest.raises(Unavailable, match=r"no answer within 0\.2 s"):
-        patience().call(lambda _: released.wait(30), deadline=time.monotonic() + 0.2)
-    assert time.monotonic() - began < 10
+        patience().call(hangs, deadline=time.monotonic() + 0.2)
+    assert not ended.is_set()
     released.set()
+    assert ended.wait(10)
 
 
 def test_somebody_who_waits_is_not_kept_waiting_for_many_attempts() -> None:
@@ -181,3 +192,13 @@ def test_attempts_after_one_another_share_a_thread_so_that_connections_last() ->
     waiting = patience()
     assert len({waiting.call(lambda _: threading.get_ident()) for _ in range(10)}) == 1
     assert threading.get_ident() != waiting.call(lambda _: threading.get_ident())
+
+
+def test_a_closed_one_leaves_no_thread_behind_and_can_be_asked_again() -> None:
+    waiting = patience()
+    mine = waiting.call(lambda _: threading.current_thread())
+    waiting.close()
+    mine.join(10)
+    assert not mine.is_alive()
+    assert waiting.call(Fails(0)) == "answer 1"
+    waiting.close()

@@ -112,6 +112,9 @@ def test_a_private_note_is_found_by_its_words(far: EmbeddingService, open_with: 
     write("secret.md", "---\nprivate: true\n---\nThe quagga is kept in a box.")
     write("open.md", "A box of paper lanterns.")
     store = open_with()
+    far.next(failing(404))
+    store.sync()
+    assert store.state().pending == 1  # the private one is not waited for
     store.sync()
     found = store.search("quagga box")
     assert {hit.name for hit in found.hits} == {"secret", "open"}
@@ -303,7 +306,7 @@ def test_an_embedder_that_fails_touches_neither_words_nor_writes_and_is_named(
     assert any("this key is not known" in finding.message for finding in store.doctor())
     service.always = WELL
     assert store.sync().embedded == 1
-    assert store.search("crane").degraded == ""
+    assert store.search("crane").degraded == "" and store.stats()["embedding"]["last_failure"] == ""
 
 
 def test_a_server_goes_on_by_itself_when_the_embedder_is_back(

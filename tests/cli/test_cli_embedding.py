@@ -1,0 +1,113 @@
+"""`index` before an embedder that is not on this machine: what it says, what it asks, and what it sends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from embedding_service import EmbeddingService, failing, slow, wait_until
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingService]:
+    """A service under the name of another machine, which a proxy leads to, and that is set as the embedder."""
+    with EmbeddingService() as running:
+        for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "http_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HTTP_PROXY", running.url)
+        for name, value in {"PROVIDER": "openai", "MODEL": "tiny", "URL": "http://embeddings.example/v1"}.items():
+            monkeypatch.setenv(f"SIMPLEMEM_EMBED_{name}", value)
+        yield running
+
+
+def test_a_dry_run_says_how_much_would_be_sent_and_sends_nothing(run: Run, vault: Path, far: EmbeddingService) -> None:
+    (vault / "secret.md").write_text("---\nprivate: true\n---\n" + "Nobody is to read this. " * 100)
+    shown = run("index", "--dry-run", "--json").json
+    assert shown["embedder"].startswith("openai/tiny") and shown["remote"] is True
+    assert (shown["notes"], shown["kept"]) == (3, 0)
+    assert shown["texts"] >= 3 and 30 < shown["tokens"] < 200
+    ran = run("index", "--dry-run")
+    assert f"{shown['texts']} texts of 3 notes, about {shown['tokens']} tokens" in ran.out
+    assert "over the network" in ran.out
+    assert far.asked == []
+    assert "3 embedded" in run("index").out
+    assert "Nothing for openai/tiny" in run("index", "--dry-run").out
+    assert "more had their vectors made before" in run("index", "--rebuild", "--dry-run").out
+    assert b"Nobody is to read this" not in far.received
+
+
+def test_where_nobody_can_be_asked_much_is_not_sent_without_yes(
+    run: Run, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMPLEMEM_EMBED_MAX_TOKENS_UNASKED", "10")
+    ran = run("index")
+    assert ran.code == 1 and "this would send" in ran.err and "--yes" in ran.err
+    assert run("search", "launch").code == 0 and run("context", "launch").code == 0
+    assert far.asked == []
+    ran = run("index", "--yes")
+    assert ran.code == 0 and len(far.asked) == 1
+
+
+def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: EmbeddingService) -> None:
+    far.always = failing(401, "this key is not known")
+    ran = run("index")
+    assert ran.code == 1 and ran.out.startswith("3 added") and "this key is not known" in ran.err
+    again = run("index", "--json")
+    assert again.code == 1 and "this key is not known" in again.json["trouble"]
+    facts = run("stats", "--json").json["embedding"]  # of another process, which asked nobody
+    assert "this key is not known" in facts["last_failure"] and facts["trouble"] == ""
+    far.always = slow(60)
+    found = run("search", "launch", "--json").json  # which does not wait for it
+    assert found["hits"] and found["index"]["pending"] == 3
+
+
+def test_stats_and_doctor_tell_of_the_embedder(run: Run, vault: Path, far: EmbeddingService) -> None:
+    (vault / "secret.md").write_text("---\nprivate: true\n---\nThe quokka.\n")
+    far.refuses = lambda text: "balloons" in text
+    assert run("index").code == 0
+    facts = run("stats", "--json").json["embedding"]
+    assert (facts["dimension"], facts["notes_with_vectors"], facts["private"], facts["waiting"]) == (64, 3, 1, 0)
+    assert [refused["path"] for refused in facts["refused"]] == ["people/Ada.md"]
+    said = {
+        (found["level"], found["path"])
+        for found in run("doctor", "--json").json["findings"]
+        if found["check"] == "vectors"
+    }
+    assert said == {("warning", "people/Ada.md"), ("note", "")}
+    assert "private" in run("stats").out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C cannot be sent to one process there")
+@pytest.mark.parametrize("number", [signal.SIGINT, getattr(signal, "SIGKILL", signal.SIGTERM)])
+def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
+    run: Run, vault: Path, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    for k in range(12):
+        (vault / f"n{k}.md").write_text(f"Number {k} of the launches.\n")
+    monkeypatch.setenv("SIMPLEMEM_EMBED_BATCH", "2")
+    far.next(*[slow(0.01)] * 3, slow(60))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "simplemem", "index", "--vault", str(vault)], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert wait_until(lambda: len(far.asked) == 4, 30)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode != 0 and "Traceback" not in said
+    under_way = far.asked[3].texts
+    ran = run("index")
+    assert ran.code == 0 and "embedded" in ran.out
+    assert run("stats", "--json").json["embedding"]["waiting"] == 0
+    texts = far.texts()
+    assert [text for text in set(texts) if texts.count(text) > 1 and text not in under_way] == []
