@@ -176,11 +176,14 @@ class Sync:
         except SimplememError:
             return []
 
-    def scan(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
-        """Compare the whole vault with the index. `believe` accepts that many notes are gone."""
+    def scan(
+        self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
+    ) -> SyncReport:
+        """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what has just
+        been found there."""
         began = time.perf_counter()
         report = SyncReport()
-        entries = {entry.path: entry for entry in self.vault.scan()}
+        entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
         with self.database.reading() as db:
             known, files = notes.all_known(db), links.all_files(db)
         if not believe:
