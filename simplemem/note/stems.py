@@ -15,7 +15,9 @@ from simplemem.note.language import LANGUAGES, is_small_word
 from simplemem.note.words import spaced_words
 
 MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
-_NAMES = {"de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese"}
+_NAMES = {
+    "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese", "en": "Porter",
+}  # fmt: skip
 _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 
 
@@ -29,6 +31,12 @@ def stem(word: str, language: str) -> str:
     """The marked stem of a word in small letters. The mark comes last, where no ending can be taken off it again."""
     with _ONE_AT_A_TIME:
         return str(_stemmer(language).stemWord(word)) + MARKS[language]
+
+
+def english_stem(word: str) -> str:
+    """The stem that SQLite's tokenizer gives a word."""
+    with _ONE_AT_A_TIME:
+        return str(_stemmer("en").stemWord(word))
 
 
 @cache

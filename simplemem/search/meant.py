@@ -15,7 +15,7 @@ from typing import Protocol
 
 from simplemem.index.filters import quoted
 from simplemem.note.language import holding_together
-from simplemem.note.stems import MARKS, stem
+from simplemem.note.stems import MARKS, english_stem, stem
 from simplemem.note.words import is_unspaced
 from simplemem.search.query import Query
 
@@ -130,9 +130,15 @@ def _one_slip_away(word: str, query: Query, vocabulary: Vocabulary, *, surely: b
     found: list[str] = []
     for count, candidate in best[:_LOOKED_AT]:
         both = vocabulary.notes_with([f"{quoted(candidate)} AND {quoted(other)}" for other in found], _OFTEN)
-        if count and count not in both:  # else it is another form of that word
+        if count and count not in both and _stands_for_itself(candidate):  # else it is another form of that word
             found.append(candidate)
     return found[:_MOST_INSTEAD]
+
+
+def _stands_for_itself(word: str) -> bool:
+    """Whether a word is more than an ending on a short stem: the index holds stems, and `notting` would find every *not*."""
+    left = english_stem(word)
+    return len(left) >= _SHORTEST_SLIP or len(word) - len(left) < _ENDING
 
 
 def _slips(word: str, *, surely: bool) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import apsw
 from hypothesis import given
@@ -12,6 +13,9 @@ from simplemem.index.vocabulary import notes_with
 from simplemem.note.stems import MARKS, stems_of
 from simplemem.search.meant import meant
 from simplemem.search.query import read_query
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
 
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 GERMAN = "Die Häuser der Stadt wurden verkauft"
@@ -69,3 +73,11 @@ def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_lang
     backwards = meant(read_query("Haus Stadt"), MIXED)
     assert MIXED.db.execute(found, (backwards.side_by_side(),)).fetchall() == [(2,)]
     assert MIXED.db.execute(found, ('"haus stadt"',)).fetchall() == []
+
+
+def test_a_word_that_is_an_ending_on_a_short_stem_is_no_slip(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "Not much of a note.")
+    write("b.md", "The kubernetes cluster moved.")
+    plain_store.sync()
+    assert plain_store.search("nothing").hits == ()
+    assert [hit.name for hit in plain_store.search("kuberntes").hits] == ["b"]
