@@ -85,11 +85,13 @@ takes milliseconds when little has changed. Edit notes in Obsidian, in an editor
 you like.
 
 A search is by words and by meaning at once. In a terminal the words are in bold. Each hit names the
-note, the heading and the line, so that it can be opened there and cited.
+note, the heading and the line, so that it can be opened there and cited. `--explain` shows the numbers behind
+each rank, `--why NAME` where a note is, or what keeps it out ([search.md](search.md)).
 """,
         (
             "simplemem search how high did Dipper really go --limit 2",
-            "simplemem search gas --tag status=active --limit 1",
+            "simplemem search gas --tag status=active --limit 1 --explain",
+            "simplemem search gas --tag status=active --limit 1 --why 'Helium for lift'",
             "simplemem list --prefix decisions/",
             "simplemem show Dipper --section 'How high'",
             "simplemem show 'Hydrogen for lift' --links",

@@ -89,7 +89,8 @@ In `query`, `"a phrase"`, `-word`, `tag:todo`, `path:people/` and `type:decision
 only words. Filters narrow before anything is ranked, so a filtered search returns as many hits as there are. With an
 empty query the newest memories come first. `index.state` is `ready`, `indexing` (the first index is still being made:
 the answer is what is there so far) or `partial`, with a reason; `degraded` says so when a search had to do without
-meaning. `explain` gives the numbers behind each rank.
+meaning. `explain` gives the numbers behind each rank: place, score and share of the best in every leg, the words of the
+question that a memory holds and lacks, what each filter removed, and what was not searched.
 """,
     "read_memory": """
 `section` is a heading, one below another (`Log > 2026`, as hits say it), or a block (`^id`). A long memory comes in
@@ -117,8 +118,11 @@ Explicit links come first, each with the line it stands in and its `form` (wiki,
 memories about the same thing.
 """,
     "build_context": """
-The pack keeps to its budget, as the server counts tokens (for the models of today that is an estimate), names the
-source and the line of each passage, and takes no text twice. `left_out` counts what there was no room for.
+The pack keeps to its budget as `tokenizer` counts (that of the embedder, else an estimate; a model's own may count
+otherwise), and names the source and the line of each passage. What says the same goes in once, with the other places
+beside it. Where notes say the same sentence with another number or date, or with a *not*, the newest speaks and the
+others are quoted beneath it (`older: "…"`), word for word. `left_out` counts passages that found no room, `duplicates`
+those that say the same.
 """,
     "move_memory": """
 Links to the memory are rewritten, each in its own form and in the style of the vault; nothing else in those notes

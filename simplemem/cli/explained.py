@@ -64,7 +64,7 @@ def _numbers(
     legs = dict.fromkeys([leg for leg in (*_LEGS, *legs) if leg in legs])
     shown = weights if weights is not None else {part: 1 for _, _, why in rows for part in _PARTS if part in why}
     parts = [part for part in _PARTS if shown.get(part)]
-    sign = " = " if weights is not None else " of "
+    sign = " = " if weights is not None else ": "
     header = ["", f"score{sign}" + (" + " if weights is not None else ", ").join(parts)]
     table = [[output.styled((cell, "dim")) for cell in [*header, *(_LEGS.get(leg, leg) for leg in legs)]]]
     for label, score, why in rows:
@@ -82,7 +82,8 @@ def _standing(standing: Mapping[str, Any] | None) -> str:
 
 
 def _facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
-    rows = [("formula", told["formula"])]
+    score, _, meant = told["formula"].partition(". ")
+    rows = [("formula", score), *([("", meant)] if meant else [])]
     if told["notes_with"]:
         counts = (f"{word} in {count or 'no'} {_notes(count)}" for word, count in told["notes_with"].items())
         rows.append(("words", ", ".join(counts)))

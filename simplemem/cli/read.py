@@ -202,12 +202,12 @@ def context(
         output.print_json(pack.as_dict())
         return
     if not pack.items:
-        output.say("Nothing found.")
+        output.say(f"Nothing fits into {budget} tokens." if pack.left_out else "Nothing found.")
     else:
         _print_text(pack.text if pack.text.endswith("\n") else pack.text + "\n")
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
-    if left:
+    if left and output.console(stderr=True).is_terminal:  # hardly news, and so no remark for a script to hear
         counted = f"about {pack.tokens} tokens" if pack.tokenizer == "estimate" else f"{pack.tokens} tokens"
         output.warn(f"{counted}; passages left out: {', '.join(left)}")
     if pack.degraded:

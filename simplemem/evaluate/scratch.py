@@ -102,7 +102,7 @@ class Scratch:
             touched |= {path, now}
         for store in self.stores if touched else ():
             store.step.look_at(set(touched))
-            store.step.fill_vectors(lambda: False)
+            store.step.embedding.fill(None, begin=True, ready=store.step.rows.waiting)
 
     def _write(self, path: str, data: bytes, mtime_ns: int) -> None:
         file = self.root / path
@@ -134,7 +134,7 @@ def scratch(read: Read, variants: Mapping[str, Settings], progress: Progress | N
         for settings in variants.values():
             store = opened.enter_context(EnhancedStore(root, _for_the_copy(settings, root, room, read.root)))
             store.sync(progress=progress, embed=True)
-            _answer_as_a_server(store)
+            store.step.index.keep_vectors_in_memory()  # as a process that answers all day
             copy.stores.append(store)
         yield copy
 
@@ -150,8 +150,3 @@ def _for_the_copy(settings: Settings, root: Path, room: Path, asked: Path) -> Se
         shutil.copyfile(bought, cache_path(index))  # what a service has embedded is not paid for again
     fast = settings.write.model_copy(update={"durability": "fast"})
     return settings.model_copy(update={"vault": root, "db": index, "read_only": False, "write": fast})
-
-
-def _answer_as_a_server(store: EnhancedStore) -> None:
-    """Have vectors in memory, as a process that answers all day."""
-    store.step.index.keep_vectors_in_memory()

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simplemem.note.body import Body
+from simplemem.note.language import language_of
 from simplemem.note.names import base_name, compare_key
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages
@@ -44,6 +45,7 @@ class Facts:
     summary: str  # what is searched with the whole note but stands in no passage: description and aliases
     passages: tuple[Unit, ...]
     blocks: tuple[Unit, ...]
+    language: str  # of its stems; "" for English and what cannot be told
 
 
 def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
@@ -79,6 +81,7 @@ def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
         summary="\n".join([description, *note.aliases]).strip(),
         passages=passages,
         blocks=blocks,
+        language=language_of(f"{title}\n{note.content}", note.string("lang") or note.string("language")),
     )
 
 

@@ -11,7 +11,9 @@ import apsw
 
 from simplemem.index.facts import Facts, Unit, embedded_text, hash_of
 from simplemem.index.generations import NOW, Generation, Shelf, generations
+from simplemem.note.code import may_hold_names, parts_of_names
 from simplemem.note.names import base_name
+from simplemem.note.stems import MARKS, stems_of
 from simplemem.note.words import searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
@@ -56,12 +58,12 @@ def put(
     if not new:
         kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
         remove(db, note_id)
-    title = searchable(_titles(path, facts))
+    title = indexed(_titles(path, facts), facts.language)
     body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
     whole = body if body is not None else "\n".join(unit.text for unit in facts.blocks)
-    db.execute(
-        "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", (note_id, title, searchable(whole))
-    ).fetchall()
+    names = may_hold_names(whole)
+    in_index = indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
+    db.execute("INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", (note_id, title, in_index)).fetchall()
     texts = to_embed(note_id, facts)
     hashes = {id_: hash_of(text) for id_, text in texts}
     rows = places(note_id, facts)
@@ -76,7 +78,7 @@ def put(
     )
     db.executemany(
         "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)",
-        ((id_, title, searchable(u.text)) for id_, u in blocks),
+        ((id_, title, indexed(u.text, facts.language, names=names)) for id_, u in blocks),
     )
     missing: list[tuple[int, str]] = []
     for found in shelves:  # the one that is being made comes last: its texts are the ones that wait
@@ -92,6 +94,15 @@ def put(
 
 
 _TO_COME = Generation(NOW, "", 0, remote=False)  # no embedder has come by yet
+
+
+def indexed(text: str, language: str, *, names: bool = True) -> str:
+    """A text as the index takes it in: its words, then the parts of the names in it (`names`: there may be some) and its
+    stems. What is added stands behind the text, so that neighbours in the text stay neighbours."""
+    parts = parts_of_names(text) if names else ""
+    if not parts and not language:
+        return searchable(text)
+    return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
 
 
 def _vectors_of(note_id: int, shelf: Shelf) -> tuple[str, tuple[int, int]]:

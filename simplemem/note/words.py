@@ -26,6 +26,12 @@ STOP_WORDS = frozenset(
     were what when where which while who whom why will with would you your yours actually really""".split()
 )
 
+# Pairs of characters that only hold a sentence together where words have no spaces.
+_UNSPACED_STOP_PAIRS = frozenset(
+    """です ます した して てい いる ある こと これ それ から ため とい いう でし まし すか 我们 你们 他们 什么 怎么 时候
+    这个 那个 哪里 為什 为什 我們 什麼 怎麼 時候 這個 니다 습니 입니 합니 에서 으로 는지""".split()
+)
+
 
 class _Letters(dict[int, str]):
     """Characters of words as they are, all others as spaces. The tokenizer would say the same, but takes every character
@@ -91,6 +97,16 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def is_unspaced(word: str) -> bool:
+    """Whether it is of a script without spaces."""
+    return not word.isascii() and _UNSPACED.fullmatch(word) is not None
+
+
+def spaced_words(text: str) -> list[str]:
+    """The words of a text that are made of letters alone and written with spaces between them, in small letters."""
+    return [_small(word) for word in _split(_one_form(text)) if word.isalpha() and not _UNSPACED.search(word)]
+
+
 def words_in_order(text: str) -> list[str]:
     """The words of a question as they follow each other."""
     return [word for stretch in stretches(text) for word in stretch]
@@ -114,7 +130,7 @@ def _split(text: str) -> list[str]:
 
 def content_words(words: list[str]) -> list[str]:
     """Without the words that only hold a sentence together; all of them when nothing else is there."""
-    return [word for word in words if word not in STOP_WORDS] or words
+    return [word for word in words if word not in STOP_WORDS and word not in _UNSPACED_STOP_PAIRS] or words
 
 
 def without_stop_words(text: str) -> str:

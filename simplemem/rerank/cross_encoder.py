@@ -3,6 +3,7 @@ nothing is downloaded unless a person allowed it."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ class CrossEncoderReranker:
         self._model = _loaded(model.strip() or DEFAULT_MODEL, download=download)
         self._lock = threading.Lock()
         self._breaker = Breaker()
+        # The first pair takes far longer than those after it, and shows whether the model is one that scores pairs.
+        in_order(self.name, enumerate(self._predicted("question", ["answer"], math.inf)), 1)
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
         if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):

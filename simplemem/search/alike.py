@@ -27,7 +27,7 @@ _NAMED_VALUES = frozenset(
 _CONTRACTED = re.compile(r"\b(ca|wo|[a-z]+)n['’]t\b", re.IGNORECASE)
 
 _LINE = re.compile(r"(?<=\n)")
-_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|)")
+_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
 _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
 _SENTENCE_END = re.compile(r"[.!?…]+[\"”’»)\]*_]*(?=\s)\s*|[。！？｡]+\s*")
 _NUMBER = re.compile(r"\d+")
@@ -66,8 +66,8 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
             start = -1
         if line.strip() and not is_heading:
             if start < 0:
-                start = offset + (marker.end() if marker else len(line) - len(line.lstrip()))
-            end = offset + len(line.rstrip())
+                start = offset + (marker.end() if marker else 0)
+            end = offset + len(line)
         offset += len(line)
     if start >= 0:
         yield start, end
@@ -75,14 +75,15 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 def _cut(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
     for found in _SENTENCE_END.finditer(text, start, stop):
-        yield start, start + len(text[start : found.end()].rstrip())
+        yield start, found.end()
         start = found.end()
     if start < stop:
         yield start, stop
 
 
 def _sentence(text: str, start: int, stop: int) -> Sentence:
-    said = text[start:stop]
+    said = text[start:stop].strip()
+    start += len(text[start:stop]) - len(text[start:stop].lstrip())
     words = words_in_order(_CONTRACTED.sub(_in_full, said))
     kept = [word for word in words if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))]
     frame: list[str] = []

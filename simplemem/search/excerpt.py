@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simplemem.index.text import Place
+
+_STEM = 4  # letters of a word that its forms share, and of an ending
+_LOOKED_AT = 100  # words found
 
 
 def passage_around(passages: Sequence[Place], place: Place | None) -> Place | None:
@@ -16,6 +21,33 @@ def passage_around(passages: Sequence[Place], place: Place | None) -> Place | No
         if passage.start <= place.start < passage.stop:
             return passage
     return place
+
+
+def where_words_stand(
+    text: str, passages: Sequence[Place], place: Place | None, words: Sequence[str], limit: int
+) -> tuple[Place | None, Place | None]:
+    """The passage to show and the place in it. In a block that is longer than what is shown, that is where most of the
+    words stand together."""
+    if place is None or place.stop - place.start <= limit:
+        return passage_around(passages, place), place
+    at = place.start + _first_of_most(_plain(text[place.start : place.stop]), words, limit)
+    there = replace(place, start=at, line=place.line + text.count("\n", place.start, at))
+    around = passage_around(passages, there)
+    if around is None or at == place.start:
+        return around, place
+    return around, replace(there, start=max(around.start, at - limit // 4))
+
+
+def _first_of_most(plain: str, words: Sequence[str], limit: int) -> int:
+    """An offset where a stretch begins that holds most of the words; 0 when the beginning holds as many."""
+    beginnings = {_plain(word)[: max(_STEM, len(word) - _STEM)] for word in words}
+    found = sorted((m.start(), word) for word in beginnings for m in re.finditer(re.escape(word), plain))[:_LOOKED_AT]
+    best, most = 0, len({word for at, word in found if at < limit * 3 // 4})
+    for k, (start, _) in enumerate(found):
+        held = len({word for at, word in found[k:] if at < start + limit * 2 // 3})
+        if held > most:
+            best, most = start, held
+    return best
 
 
 _SPACE = re.compile(r"\s+")
@@ -35,6 +67,18 @@ def snippet(text: str, passage: Place, place: Place | None, limit: int) -> str:
         cut = shown.rfind(" ", limit // 2, limit - len(before) - 1)
         shown = shown[: cut if cut > 0 else limit - len(before) - 1] + "…"
     return before + shown
+
+
+def _plain(text: str) -> str:
+    """In small letters without accents, every character in its place."""
+    if text.isascii():
+        return text.lower()
+    return "".join(map(_plain_character, text))
+
+
+def _plain_character(character: str) -> str:
+    apart = unicodedata.normalize("NFD", character)
+    return (apart if len(apart) > 1 and unicodedata.combining(apart[1]) else character)[0].lower()[0]
 
 
 def squeezed(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,8 @@ _MOST_CITED = 6  # places named beside one
 _MOST_CHARACTERS = 10  # of the passages that are looked at, to a token of the budget
 _LEAST_PIECES = 12  # looked at, however small the budget
 _BETWEEN = "\n\n"
+
+_WORD = re.compile(r"\S+")
 
 Count = Callable[[str], int]
 
@@ -33,7 +36,7 @@ class Packed:
 
 def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
     """Take passages in order while they fit, each saying what no other has said. One that does not fit is left out, and a
-    smaller one after it may still go; where not even one fits whole, the first is cut after a sentence."""
+    smaller one after it may still go; the best of all is cut after a sentence rather than left out."""
     considered, beyond = _enough(pieces, budget)
     speaking, taken_up = voices(considered)
     duplicates = [
@@ -50,14 +53,14 @@ def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> P
         voice.piece = piece
         section = _section(voice)
         cost = count(_BETWEEN + section)
-        if used + cost > budget:
+        if used + cost > budget and voice is speaking[0] and (short := _shortened(voice, budget, count)) is not None:
+            voice, section = short
+            cost = count(_BETWEEN + section)
+        elif used + cost > budget:
             no_room.append(_omitted(piece, "budget"))
             continue
         used += cost
         taken.append((voice, section))
-    if not taken and speaking and (short := _shortened(speaking[0], budget, count)) is not None:
-        taken = [short]
-        no_room.remove(_omitted(speaking[0].piece, "budget"))
     while taken and count(_joined(taken)) > budget:  # a tokenizer may count a whole otherwise than its parts
         no_room.append(_omitted(taken.pop()[0].piece, "budget"))
     text = _joined(taken)
@@ -165,9 +168,10 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
 
 
 def _shortened(voice: Voice, budget: int, count: Count) -> tuple[Voice, str] | None:
-    """As many whole sentences of a passage as fit, from the place that was found."""
+    """As many whole sentences of a passage as fit, from the place that was found; as many words where not one does."""
     piece = voice.piece
     ends = [found.start + len(found.text) for found in sentences(piece.text) if found.start >= piece.at]
+    ends = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else len(piece.text))] + ends
     for end in reversed(ends):
         part = _part(piece, piece.at, end)
         if part is not None:

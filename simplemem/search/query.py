@@ -1,24 +1,29 @@
 """A question as the index can be asked it. Pure.
 
 Everything a person or a model types is words. Only what is unmistakably meant so is more: `"a phrase"`, `tag:x`,
-`tag:key=value`, `type:x`, `path:folder/`, and `-word` after a space. Nothing ever reaches SQLite as syntax.
+`tag:key=value`, `type:x`, `path:folder/`, `begin*`, and `-word` after a space. Nothing ever reaches SQLite as syntax.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from simplemem.index.filters import quoted
+from simplemem.note.code import parts_of_names, sequences_in
 from simplemem.note.words import content_words, neighbouring_words, well_formed, words_in_order, words_of
 
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64
+_MAX_SEQUENCES = 16
+_ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence: its last word is typed to its end
 
 _TERM = re.compile(
     r"""(?:(?<=\s)|^)(?:
         (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
       | (?P<not>-)?(?P<field>tag|type|path):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
+      | (?P<start>[^\W\d_][^\s"*]{1,60})\*
       | -(?P<word>[^\W\d_](?:[\w'-]|[^\x00-\x7f]){0,60})
     )(?=\s|$)""",
     re.VERBOSE,
@@ -37,6 +42,14 @@ class Query:
     tags: dict[str, str] = field(default_factory=dict)
     type: str = ""
     prefix: str = ""
+    sequences: tuple[tuple[str, ...], ...] = ()  # words written as one: they rank as a word of their own
+    named: tuple[str, ...] = ()  # words that are such a sequence without its joints
+    beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
+    last: str = ""  # the word that may not be typed to its end
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what else a word is asked as (meant.py)
+    stem_pairs: tuple[tuple[str, str], ...] = ()
+    without_forms: tuple[str, ...] = ()
+    instead: str = ""  # what was asked for words that no memory holds
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
@@ -45,11 +58,12 @@ class Query:
 
     def expression(self) -> str:
         """The words for FTS5: each a quoted string, any of them (AND finds nothing for a question, retrieval.md §3)."""
-        return " OR ".join(quoted(word) for word in self.words)
+        terms = [term for word in self.words for term in (quoted(word), *self.forms.get(word, ()))]
+        return " OR ".join(dict.fromkeys([*terms, *(quoted(*words) for words in self.sequences)]))
 
     def side_by_side(self) -> str:
         """The pairs of neighbouring words for FTS5, any of them."""
-        return " OR ".join(quoted(*pair) for pair in self.pairs)
+        return " OR ".join(quoted(*pair) for pair in (*self.pairs, *self.stem_pairs))
 
 
 def read_query(text: str) -> Query:
@@ -60,6 +74,7 @@ def read_query(text: str) -> Query:
     tags: dict[str, str] = {}
     found = {"type": "", "path": ""}
     plain: list[str] = []
+    beginnings: list[str] = []
     last = 0
     for term in _TERM.finditer(text):
         value = term["quotedvalue"] or term["value"]
@@ -71,6 +86,9 @@ def read_query(text: str) -> Query:
             (without if term["minus"] else phrases).append(term["phrase"])
             if not term["minus"]:
                 plain.append(f" {term['phrase']} ")
+        elif term["start"] is not None:
+            plain.append(f" {term['start']} ")
+            beginnings += words_in_order(term["start"])[-1:]
         elif term["word"] is not None:
             without.append(term["word"])
         elif term["field"] == "tag":
@@ -82,12 +100,24 @@ def read_query(text: str) -> Query:
     words = " ".join(plain)
     if not words.strip() and without and not (phrases or tags or any(found.values())):
         return _ranked_by(text, Query(text, ()))  # "-5 degrees" alone excludes nothing: there is nothing to keep
-    narrowing = Query(text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"])
+    narrowing = Query(
+        text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"], beginnings=tuple(beginnings)
+    )
     return _ranked_by(words, narrowing)
 
 
 def _ranked_by(text: str, query: Query) -> Query:
     """The question with the words and pairs of words that rank."""
     words = words_in_order(text)
-    ranked = content_words(list(dict.fromkeys(words)))[:_MAX_WORDS]
-    return replace(query, words=tuple(ranked), pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]))
+    parts = words_in_order(parts_of_names(text))
+    ranked = content_words(list(dict.fromkeys(words + parts)))[:_MAX_WORDS]
+    sequences = sequences_in(text)[:_MAX_SEQUENCES]
+    return replace(
+        query,
+        words=tuple(ranked),
+        pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]),
+        sequences=tuple(sequences),
+        named=tuple(word for word in map("".join, sequences) if word in ranked),
+        beginnings=tuple(word for word in query.beginnings if word in ranked and len(word) > 1),
+        last=words[-1] if words and not text.rstrip().endswith(_ENDS) else "",
+    )

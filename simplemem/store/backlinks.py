@@ -9,7 +9,6 @@ from simplemem.index.filters import Narrow
 from simplemem.memory import Backlink
 from simplemem.note.names import name_of
 from simplemem.search.excerpt import snippet, squeezed
-from simplemem.search.query import read_query
 from simplemem.search.rank import rank
 from simplemem.store.in_step import InStep
 from simplemem.store.recall import MAX_LIMIT, Recall, within
@@ -82,7 +81,7 @@ class Backlinks:
 
     def _by_query(self, items: list[Backlink], text: str) -> list[Backlink]:
         """Candidates in the order in which a search for the query would give them."""
-        query = read_query(text)
+        query = self._recall.read(text)
         paths = [f"{item.name}.md" for item in items]
         vector, _ = self._recall.vector(query, "hybrid")
         with self._index.snapshot():

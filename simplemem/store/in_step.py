@@ -62,6 +62,7 @@ class InStep:
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self._generation = self.index.generation
         self._keeper: Keeper | None = None
+        self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self._guard = threading.RLock()
         self._listeners: list[Listener] = []
         self._scanned = self.index.database.meta("scanned") is not None
@@ -106,15 +107,15 @@ class InStep:
 
     def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool, begin: bool) -> SyncReport:
         """Bring the index in step with the vault, text first and vectors after."""
-        if not self.read_only:
-            self.vault.recover()
+        seen = None if rebuild else self.vault.recover_and_scan()
         self._follow_obsidian()
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
             self.rows.waiting = None  # nothing is kept for an embedder that will not come
         if rebuild:
+            self.vault.recover()
             self._rebuild(progress, embed=embed)
-        report = self.healing(lambda: self._scan(progress, believe=believe))
+        report = self.healing(lambda: self._scan(progress, believe=believe, seen=seen))
         if embed:
             ready = self.rows.waiting
             report.embedded = self.healing(lambda: self.embedding.fill(progress, begin=begin, ready=ready))
@@ -122,11 +123,11 @@ class InStep:
         self._thin_history()
         return report
 
-    def _scan(self, progress: Progress | None, *, believe: bool) -> SyncReport:
+    def _scan(self, progress: Progress | None, *, believe: bool, seen: list[Entry] | None = None) -> SyncReport:
         self._follow_obsidian()
         owed, self._owed = self._owed, set()
         try:
-            report = self.rows.scan(progress, believe=believe)
+            report = self.rows.scan(progress, believe=believe, seen=seen)
         except BaseException:
             self._owed |= owed
             raise
@@ -175,6 +176,7 @@ class InStep:
 
     def start(self, *, embed: bool) -> None:
         """Keep in step from now on, in the background."""
+        self.long_lived = True
         with self._guard:
             if self._keeper is None:
                 index = self.settings.index
@@ -183,21 +185,15 @@ class InStep:
                 self.embedding.answers_again = self._keeper.fill_soon
                 self._keeper.start()
 
-    @property
-    def long_lived(self) -> bool:
-        """Whether this process will be asked again: what takes long may then be made ready beside the answer."""
-        return self._keeper is not None
-
     def wait_until_settled(self, timeout: float) -> bool:
         return self._keeper is None or self._keeper.settled.wait(timeout)
 
     def catch_up(self) -> None:
         """Finish what a crash interrupted, and compare the whole vault with the index."""
-        if not self.read_only:
-            self.vault.recover()
+        seen = self.vault.recover_and_scan()
         waited = time.monotonic() - self._doubted_since
         believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
-        self.healing(lambda: self._scan(None, believe=believe))
+        self.healing(lambda: self._scan(None, believe=believe, seen=seen))
         self._thin_history()
 
     def _doubt(self, count: int) -> None:

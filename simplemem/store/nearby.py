@@ -13,7 +13,7 @@ from simplemem.search.rank import Ranked
 from simplemem.search.voices import date_in
 
 _STRONG = 5  # hits whose neighbours are looked at
-_LENT = 0.1  # of a hit's score, to its neighbour
+LENT = 0.1  # of a hit's score, to its neighbour; bench/packs.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Reached:
 
 
 def reached(index: Index, hits: Sequence[Ranked], rows: Mapping[int, Row], every: Sequence[Ranked]) -> list[Reached]:
-    """The neighbours of the best hits that the ranking knows, and that are no hits themselves; best first."""
+    """The neighbours of the best hits that the ranking knows, and that are no hits themselves."""
     among_hits = {found.note for found in hits}
     known = {found.note: found for found in every if found.matches and found.note not in among_hits}
     best: dict[int, Reached] = {}
@@ -37,9 +37,9 @@ def reached(index: Index, hits: Sequence[Ranked], rows: Mapping[int, Row], every
         for path, via in _beside(index, row.path):
             neighbour = index.row(path)
             if neighbour is not None and neighbour.id in known and neighbour.id not in best:
-                score = known[neighbour.id].score + _LENT * hit.score
+                score = known[neighbour.id].score + LENT * hit.score
                 best[neighbour.id] = Reached(neighbour.id, score, f"{via} {name_of(row.path)}")
-    return sorted(best.values(), key=lambda each: (-each.score, each.note))
+    return list(best.values())
 
 
 def _beside(index: Index, path: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.search.excerpt import passage_around
 from simplemem.search.pack import Count, pack
-from simplemem.search.query import Query, read_query
+from simplemem.search.query import Query
 from simplemem.search.rank import Ranked
 from simplemem.search.voices import Piece
 from simplemem.store.in_step import InStep
@@ -45,7 +45,7 @@ class Packs:
     def build(self, text: str, budget: int, filter_: Filter) -> Pack:
         """The best passages for a question within a budget of tokens, cited."""
         budget = within(budget, 50, 100_000, "budget_tokens")
-        query = read_query(text)
+        query = self._recall.read(text)
         if query.asks_nothing():
             return Pack(text, "", 0, (), 0, self._step.state(), NO_WORD)
         narrow = self._recall.relaxed(self._recall.narrow(filter_, query))
@@ -58,7 +58,8 @@ class Packs:
         tokenizer, count = self._tokenizer()
         packed = pack(self._pieces(found.best, near, rows, query, found.vector), budget, count)
         return Pack(
-            text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(), found.degraded,
+            text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(),
+            f"{query.instead} {found.degraded}".strip(),
             packed.duplicates, packed.omitted, tokenizer,
         )  # fmt: skip
 

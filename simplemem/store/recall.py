@@ -20,7 +20,8 @@ from simplemem.note.words import well_formed
 from simplemem.search import coverage
 from simplemem.search.coverage import WordVectors, is_question
 from simplemem.search.dates import read_when
-from simplemem.search.excerpt import passage_around, snippet, squeezed
+from simplemem.search.excerpt import snippet, squeezed, where_words_stand
+from simplemem.search.meant import meant
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank, with_coverage
 from simplemem.search.reorder import by_reranker
@@ -70,7 +71,7 @@ class Recall:
         """Ranked hits. Without words, the newest of what the filter leaves. `why` names a note to account for."""
         limit = within(limit, 1, MAX_LIMIT, "limit")
         chosen = _mode(mode)
-        query = read_query(text)
+        query = self.read(text)
         narrow = self.narrow(filter_, query)
         if query.asks_nothing():
             nothing = Explaining(self._step, Asked(query, narrow, chosen, limit, None, (), NO_WORD))
@@ -83,7 +84,7 @@ class Recall:
         explained = Explaining(
             self._step, Asked(query, relaxed, chosen, limit, ranking.vector, ranking.every, degraded)
         )
-        hits = self._hits(ranking, explained.hits(ranking.best) if explain else {})
+        hits = self._hits(ranking, query.words, explained.hits(ranking.best) if explain else {})
         told = explained.search() if explain else None
         if told is not None and rerank:
             told |= self._reranking.told(ranking.best)
@@ -91,7 +92,12 @@ class Recall:
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
+        degraded = f"{query.instead} {degraded}".strip()
         return Found(text, chosen, hits, self._step.state(), told, degraded, of_note)
+
+    def read(self, text: str) -> Query:
+        """A question taken apart, its words in the forms in which this vault may hold them."""
+        return meant(read_query(text), self._index)
 
     def relaxed(self, narrow: Narrow) -> Narrow:
         """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question
@@ -164,7 +170,7 @@ class Recall:
         )
         return f"Searched by words only: {why}."
 
-    def _hits(self, ranking: Ranking, whys: Mapping[int, dict[str, Any]]) -> tuple[Hit, ...]:
+    def _hits(self, ranking: Ranking, words: Sequence[str], whys: Mapping[int, dict[str, Any]]) -> tuple[Hit, ...]:
         hits = []
         places = self._index.places({r.place for r in ranking.best if r.place})
         for found in ranking.best:
@@ -173,10 +179,11 @@ class Recall:
             if text is None:
                 continue
             place = places.get(found.place) or self.nearest_place(found.note, ranking.vector)
-            around = passage_around(self._index.passages(found.note), place)
+            limit = self._settings.search.snippet_characters
+            around, place = where_words_stand(text, self._index.passages(found.note), place, words, limit)
             shown, line, heading = "", 1, ""
             if around is not None:
-                shown = snippet(text, around, place, self._settings.search.snippet_characters)
+                shown = snippet(text, around, place, limit)
                 line = (place or around).line
                 heading = " > ".join((place or around).headings)
             hits.append(
@@ -227,6 +234,7 @@ class Recall:
             linked_by=path_meant(self._step, given.linked_by) if given.linked_by else "",
             phrases=query.phrases if query else (),
             without=query.without if query else (),
+            without_forms=query.without_forms if query else (),
         )
 
     # -- lists

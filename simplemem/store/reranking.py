@@ -100,6 +100,7 @@ class Reranking:
 
     def _loaded(self) -> tuple[Reranker | None, str]:
         """The reranker. A server answers without it while it is loaded; a command has no later, and waits."""
+        patience = 0.0  # only the search that began the loading waits for it
         with self._guard:
             if self._reranker is None and not self._missing and self._loader is None:
                 if not self._step.long_lived:
@@ -107,9 +108,10 @@ class Reranking:
                 else:
                     self._loader = threading.Thread(target=self._load, name="simplemem-rerank", daemon=True)
                     self._loader.start()
+                    patience = self._settings.seconds
             loader = self._loader
         if loader is not None:
-            loader.join(self._settings.seconds)
+            loader.join(patience)
             if loader.is_alive():
                 return None, f"The reranker {self._settings.provider} is still being loaded; {_ORDER_STANDS}"
         return self._reranker, self._missing

@@ -245,6 +245,8 @@ def build_context(call: Call, asked: ContextArguments) -> Reply:
     said = render.index_line(pack.index, pack.degraded)
     subject = render.line(asked.query, 80)
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
+    if pack.left_out and not pack.text:
+        head = f"Nothing about {subject} fits into {asked.budget_tokens} tokens."
     counted = (
         f"{pack.tokens} tokens by {pack.tokenizer}" if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"
     )

@@ -217,3 +217,22 @@ def test_why_of_a_name_that_nothing_has_fails_with_those_that_are_near(run: Run)
     ran = run("search", "launch", "--why", "Appollo")
     assert ran.code == 1
     assert "projects/apollo" in ran.err
+
+
+def test_a_context_says_on_a_terminal_what_was_left_out(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (vault / "copy.md").write_text("The weather was calm, launch rehearsed.\n", encoding="utf-8")
+    assert run("context", "launch", "rehearsed", "--budget", "50").err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    ran = run("context", "launch", "rehearsed", "--budget", "50")
+    assert "launch rehearsed" in ran.out
+    assert "passages left out: " in ran.err and "for the budget" in ran.err
+    whole = run("context", "launch", "rehearsed", "--budget", "5000")
+    assert "1 that say the same" in whole.err
+    assert "also in [" in whole.out
+
+
+def test_a_budget_that_nothing_fits_into_is_not_called_nothing_found(run: Run, vault: Path) -> None:
+    folder = vault / "/".join(["a long folder of many words"] * 12).lstrip("/")
+    folder.mkdir(parents=True)
+    (folder / "note.md").write_text("The xylograph.\n", encoding="utf-8")
+    assert run("context", "xylograph", "--budget", "50").out == "Nothing fits into 50 tokens.\n"

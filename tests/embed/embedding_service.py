@@ -49,6 +49,7 @@ class Answer:
     seconds: float = 0.0  # of waiting before anything is sent
     cut: bool = False  # half of the body, then the end of the connection
     drip: bool = False  # the body never ends
+    pause: float = 0.0  # seconds between the pieces of such a body
     hang_up: bool = False  # the connection is closed without a word
 
 
@@ -67,6 +68,7 @@ def failing(status: int, said: str = "It went wrong", headers: dict[str, str] | 
 PAGE = Answer(200, b"<!doctype html><html><title>Welcome</title></html>", {"Content-Type": "text/html"})
 CUT = Answer(cut=True)
 ENDLESS = Answer(drip=True)
+TRICKLE = Answer(drip=True, pause=0.05)
 HANGS_UP = Answer(hang_up=True)
 
 
@@ -94,6 +96,7 @@ class EmbeddingService:
         self.asked: list[Asked] = []
         self.received = bytearray()  # every byte of every body, and of every request line and header
         self.connections = 0
+        self.dripping = 0  # how many endless answers are being given now
         self.answered = 0  # how many requests have had an answer, whatever it was
         self.always: Answer = WELL
         self.refuses: Callable[[str], bool] = lambda text: False  # texts for which a batch gets a 400
@@ -212,8 +215,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if behaviour.drip:
             self.close_connection = True
-            while not self.of.closed:
-                self.wfile.write(b" " * 65_536)
+            self.of.dripping += 1
+            try:
+                while not self.of.closed:
+                    self.wfile.write(b" " * (1 if behaviour.pause else 65_536))
+                    if behaviour.pause:
+                        self.wfile.flush()
+                        self.of.wait(behaviour.pause)
+            finally:
+                self.of.dripping -= 1
         elif behaviour.cut:
             self.wfile.write(body[: len(body) // 2])
             self.wfile.flush()

@@ -113,6 +113,9 @@ def test_a_link_in_its_place_is_not_followed(path: Path, tmp_path: Path) -> None
     cache.put("one", {hash_of(1): vector(1)})
     assert cache.get("one", [hash_of(1)]) == {}
     assert target.read_text() == "precious\n" * 1000
+    target.unlink()
+    cache.put("one", {hash_of(1): vector(1)})
+    assert not target.exists()
 
 
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -46,7 +46,8 @@ _LINKS = [
 _PIECES = [
     *_LINKS, *_LINKS,
     "Plain words of a note.", "# Part", "## Deeper, with #tag", "- item\n- [ ] task #todo", "> quote [[Other]]",
-    "| a | b |\n| --- | --- |\n| [[Note\\|n]] | 2 |", "```\n[[Note]] #no\n```", "%% [[Other]] %%", "東京タワーに行く",
+    "| a | b |\n| --- | --- |\n| [[Note\\|n]] | 2 |", "```\n[[Note]] #no getUserName\n```",
+    "Die Häuser der Stadt und die Straßen", "%% [[Other]] %%", "東京タワーに行く",
     "#status/done #Status/Done", "Not for all #private/x",
     "same words", "same words", "text ^id", "$$\nx [[Note]]\n$$", "\u2028 odd \x0b ends",
     "word " * 300,

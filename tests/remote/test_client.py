@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from embedding_service import Answer, EmbeddingService, failing
+from embedding_service import TRICKLE, Answer, EmbeddingService, failing, wait_until
 from pydantic import SecretStr
 
 from simplemem.errors import Unavailable
@@ -45,6 +45,15 @@ def test_an_answer_over_the_limit_is_not_read(service: EmbeddingService, compres
     with pytest.raises(Unavailable, match="more than 1 MB"):
         remote(service, most_bytes=1024 * 1024).post("/embeddings", REQUEST)
     assert len(service.asked) == 1
+
+
+def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed(service: EmbeddingService) -> None:
+    service.always = TRICKLE
+    asking = remote(service, timeout=0.3, attempts=1)
+    with pytest.raises(Unavailable, match=r"no answer within|too slowly"):
+        asking.post("/embeddings", REQUEST)
+    assert service.answered == 1
+    assert wait_until(lambda: service.dripping == 0)
 
 
 def test_a_date_at_which_to_come_back_is_heard(service: EmbeddingService) -> None:

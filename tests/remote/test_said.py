@@ -63,6 +63,10 @@ def test_a_key_is_left_out_even_one_that_is_not_ours(sentence: str) -> None:
     assert not any(part in shown for part in (KEY, KEY[3:], "AbCdEf", "xyz123"))
 
 
+def test_a_key_of_any_shape_is_left_out() -> None:
+    assert said(b'{"error": "who is swordfish?"}', SENT, "swordfish") == "who is …?"
+
+
 def test_it_is_short_and_one_line() -> None:
     shown = said(json.dumps({"error": "so it went\u2028 on \x1b[31m and on " * 100}).encode(), SENT, KEY)
     assert len(shown) <= 200

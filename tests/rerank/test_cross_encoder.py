@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import socket
 import subprocess
 import sys
@@ -112,8 +113,7 @@ def test_a_model_that_was_downloaded_before_is_found_by_its_name(
     place = tmp_path / "models--someone--tiny"
     (place / "refs").mkdir(parents=True)
     (place / "refs" / "main").write_text("abc")
-    (place / "snapshots").mkdir()
-    (place / "snapshots" / "abc").symlink_to(model, target_is_directory=True)
+    shutil.copytree(model, place / "snapshots" / "abc")
     program = (
         "import time; from simplemem.rerank import reranker_named\n"
         "made = reranker_named('cross-encoder', model='someone/tiny')\n"
@@ -123,6 +123,17 @@ def test_a_model_that_was_downloaded_before_is_found_by_its_name(
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "cross-encoder/tiny 3\n"
     assert "%|" not in done.stderr
+
+
+@needs_the_library
+def test_a_model_that_sorts_pairs_into_several_classes_is_no_reranker(model: Path, tmp_path: Path) -> None:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    shutil.copytree(model, tmp_path / "classes")
+    config = BertConfig.from_pretrained(model, num_labels=3)
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "classes")
+    with pytest.raises(Unavailable, match="no number"):
+        cross_encoder(tmp_path / "classes")
 
 
 @needs_the_library

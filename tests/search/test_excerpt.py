@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.text import Place
-from simplemem.search.excerpt import passage_around, snippet, squeezed
+from simplemem.search.excerpt import passage_around, snippet, squeezed, where_words_stand
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -97,3 +97,22 @@ def test_offsets_count_characters_whatever_the_note_holds(plain_store: EnhancedS
         hit = plain_store.search(word).hits[0]
         assert f"The {word} landed." in hit.snippet
         assert word in (plain_store.root / "b.md").read_bytes().split(b"\n")[hit.line - 1].decode("utf-8", "replace")
+
+
+def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
+    text = "The crane. " + "Nothing\nhere. " * 40 + "The cranes of the harbour were repaired. " + "Nothing here. " * 40
+    cut = text.index("The cranes of")
+    passages = [place(0, cut), place(cut, len(text))]
+    around, there = where_words_stand(text, passages, place(0, len(text)), ["repair", "crane", "harbour"], LIMIT)
+    assert around == passages[1]
+    assert there is not None
+    assert there.line == 41
+    assert "cranes of the harbour" in snippet(text, passages[1], there, LIMIT)
+
+
+def test_a_long_block_is_shown_from_its_beginning_when_no_more_words_stand_elsewhere() -> None:
+    text = "The crane. " + "Nothing here. " * 40 + "The crane. "
+    block = place(0, len(text))
+    assert where_words_stand(text, [block], block, ["crane"], LIMIT) == (block, block)
+    assert where_words_stand(text, [block], block, [], LIMIT) == (block, block)
+    assert where_words_stand(text, [block], None, ["crane"], LIMIT) == (block, None)

@@ -142,6 +142,7 @@ def test_what_was_not_searched_is_said(harbour: EnhancedStore, write: Write) -> 
     assert [file["path"] for file in left["files"]] == ["large.md"]
     assert "not indexed" in left["files"][0]["why"]
     assert left["without_vectors"] == 1
+    assert "without_vectors" not in explained(harbour, "crane", mode="text")["not_searched"]
 
 
 def test_it_says_what_it_was_searched_with(harbour: EnhancedStore) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing
+from bare_client import Bare
+from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing, wait_until
 from rerank_service import WRONG, RerankService
 
 from simplemem.config import Settings
@@ -144,10 +145,15 @@ def test_the_same_question_has_the_same_answer_when_the_scores_are_equal(
         assert names(store.search(QUERY)) == names(store.search(QUERY)) == ORDER
 
 
-def test_a_context_pack_follows_the_same_order(vault: Path, service: RerankService, notes: None) -> None:
+def test_a_context_pack_follows_the_same_order(vault: Path, service: RerankService, write: Write) -> None:
+    write("a.md", "The harbour crane, worth 0.1, was painted blue by two apprentices last summer.")
+    write("b.md", "Nobody knows who owns the rusty harbour crane behind the fish market: worth 0.9 of a search.")
+    write("c.md", "Insurance papers of our harbour crane lie with Priya, in a drawer worth 0.5 of the rest.")
     with opened(vault, service) as store:
         pack = store.context(QUERY, budget_tokens=4000)
-    assert [item["name"] for item in pack.items] == ["c", "e", "b", "d", "a"]
+        plain = [hit.name for hit in store.search(QUERY, rerank=False).hits]
+    assert [item["name"] for item in pack.items] == ["b", "c", "a"]
+    assert plain != ["b", "c", "a"]
 
 
 def test_a_search_by_meaning_is_reranked_too(vault: Path, service: RerankService, notes: None) -> None:
@@ -326,30 +332,22 @@ needs_the_client = pytest.mark.skipif(
 def test_a_server_answers_while_a_reranker_is_still_being_loaded(
     vault: Path, service: RerankService, notes: None
 ) -> None:
-    """In a process of its own, where Voyage's client is yet to be imported."""
-    program = f"""
-import time
-from pathlib import Path
-from simplemem.config import Settings
-from simplemem.store import EnhancedStore
-chosen = Settings.model_validate({{
-    "embed": {{"provider": "none"}},
-    "rerank": {{"provider": "voyage", "url": {service.voyage!r}, "api_key": "pa-1", "seconds": 0.01}},
-}})
-with EnhancedStore(Path({str(vault)!r}), chosen) as store:
-    store.sync()
-    store.start()
-    assert store.wait_until_settled()
-    found = store.search({QUERY!r})
-    print([hit.name for hit in found.hits], found.degraded)
-    while "being loaded" in store.search({QUERY!r}).degraded:
-        time.sleep(0.05)
-    print(store.stats()["reranker"])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    first, last = done.stdout.strip().split("\n")
-    assert first.startswith(f"{ORDER} The reranker voyage is still being loaded; the order is that of words")
-    assert last == "voyage/rerank-lite-1"
+    """A process of its own, where Voyage's client is yet to be imported: that takes longer than a millisecond."""
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+    named = {"EMBED_PROVIDER": "none", "RERANK_PROVIDER": "voyage", "RERANK_URL": service.voyage}
+    named |= {"RERANK_API_KEY": "pa-1", "RERANK_SECONDS": "0.001"}
+    with Bare(vault, env={f"SIMPLEMEM_{name}": value for name, value in named.items()}) as server:
+        server.initialize()
+
+        def searched() -> dict[str, Any]:
+            return server.call("search_memories", query=QUERY)["structuredContent"]
+
+        found = searched()
+        assert [hit["name"] for hit in found["hits"]] == ORDER
+        assert found["degraded"] == "The reranker voyage is still being loaded; the order is that of words and meaning."
+        assert wait_until(lambda: "loaded" not in searched().get("degraded", ""))
+        assert server.not_json == []
 
 
 @needs_the_client

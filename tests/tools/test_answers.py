@@ -344,3 +344,26 @@ def test_an_explanation_says_what_counted_in_text_and_in_data(ask, write: Callab
     assert told.data["explain"]["filters"][0]["removed"] == 1
     assert "tag lit removed 1" in told.text
     assert "lantern in 1, quetzal in 0" in told.text
+
+
+# --- context packs
+
+
+def test_a_pack_says_how_it_was_counted_and_what_was_left_out(ask, asking_with, write: Callable[..., Path]) -> None:
+    for k in range(30):
+        write(f"n{k}.md", f"# Day {k}\n\n" + f"The lantern of day {k} was lit by keeper number {k * k} at dusk. " * 4)
+    write("copy.md", "The lantern of day 3 was lit by keeper number 9 at dusk.")
+    write("x" * 150 + "/note.md", "The xylograph.")
+    ask.in_step()
+    pack = ask("build_context", query="lantern lit dusk day 3 keeper 9", budget_tokens=400)
+    assert pack.data["tokenizer"].startswith("wordllama")
+    assert pack.data["tokens"] <= 400
+    assert f"{pack.data['tokens']} tokens by {pack.data['tokenizer']}" in pack.text
+    assert pack.data["left_out"] > 0 and pack.data["duplicates"] > 0
+    assert f"{pack.data['left_out']} more passages left out for room" in pack.text
+    assert "omitted" not in pack.data
+    small = ask("build_context", query="xylograph", budget_tokens=50)
+    assert "fits into 50 tokens" in small.text and "Nothing found" not in small.text
+    plain = asking_with(embed={"provider": "none"})
+    plain.in_step()
+    assert "About " in plain("build_context", query="lantern").text

@@ -1,0 +1,152 @@
+"""What the words of a question are asked as, given what the vault holds. A vault in English that holds every word is asked
+for just these words.
+
+A word is also asked by its stem in the languages that the vault holds. A word that no memory holds is asked as the beginning
+of one when it is the last (it may not be typed to its end), by its single characters where words have no spaces, or as the
+words that are one slip of the fingers away. What was asked instead is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Protocol
+
+from simplemem.index.filters import quoted
+from simplemem.note.language import holding_together
+from simplemem.note.stems import MARKS, stem
+from simplemem.note.words import is_unspaced
+from simplemem.search.query import Query
+
+_SHORTEST_START = 3  # letters of the beginning of a word
+_SHORTEST_SLIP, _LONGEST_SLIP = 5, 24  # letters; too many shorter words are one letter from another
+_SHORTEST_SURE = 8  # where other words of the question are found: a shorter one may well be a word of its own
+_FEW_WORDS = 4  # of such a question
+_ENDING = 2  # letters of such a word where it is rather another form: photograph, photography
+_MOST_INSTEAD, _LOOKED_AT = 3, 12  # words
+_OFTEN = 1000  # notes; above it, one word is as frequent as another
+_ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρστυφχψω")
+# What the English stemmer takes off a word. While one is being typed, no word of the index begins with what is there.
+_ENDINGS = tuple(
+    """ational ations ically icity ivity izations ances ences ments ness ities iveness fulness ousness ously ively ables
+    ions ings edly ized izes izing ives""".split()
+)
+
+_ANY_MARK = " OR ".join(quoted(mark) for mark in MARKS.values())
+
+
+class Vocabulary(Protocol):
+    """What is asked of the index."""
+
+    def notes_with(self, expressions: Sequence[str], most: int = 1) -> list[int]: ...
+
+
+def meant(query: Query, vocabulary: Vocabulary) -> Query:
+    """The question with the forms its words are asked in, and what was asked instead of words that are nowhere."""
+    if not (query.words or query.without):
+        return query
+    in_languages, *held = vocabulary.notes_with([_ANY_MARK, *map(quoted, query.words)])
+    if in_languages:
+        query = _in_languages(query, _languages(vocabulary))
+        held = vocabulary.notes_with([" OR ".join([quoted(word), *query.forms.get(word, ())]) for word in query.words])
+    unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
+    if not unknown and not query.beginnings:
+        return query
+    forms, said = dict(query.forms), []
+    for word in query.beginnings:
+        forms[word] = (*forms.get(word, ()), *_beginning(word, vocabulary))
+    unspaced = [word for word in query.words if is_unspaced(word)]
+    if unspaced and set(unspaced) <= set(unknown):
+        characters = [_held((quoted(character) for character in word), vocabulary) for word in unspaced]
+        forms |= dict(zip(unspaced, characters, strict=True))
+        said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
+    for word in unknown:
+        if word in unspaced or word in query.beginnings or word in query.named:
+            continue
+        if word == query.last and len(word) >= _SHORTEST_START and (found := _beginning(word, vocabulary)):
+            said.append(f'No memory holds "{word}"; words that begin so were looked for.')
+        elif instead := _one_slip_away(word, query, vocabulary, surely=len(unknown) < len(query.words)):
+            found = tuple(map(quoted, instead))
+            said.append(f'No memory holds "{word}"; {_listed(instead)} was looked for instead.')
+        else:
+            continue
+        forms[word] = found
+    return replace(query, forms=forms, instead=" ".join(said))
+
+
+def _languages(vocabulary: Vocabulary) -> list[str]:
+    """Those that notes of the vault are written in."""
+    held = vocabulary.notes_with([quoted(mark) for mark in MARKS.values()])
+    return [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
+
+
+def _in_languages(query: Query, languages: Collection[str]) -> Query:
+    """The question with the stems of its words, and without the small words of its language."""
+    small = holding_together(query.words, languages)
+    words = tuple(word for word in query.words if word not in small) or query.words
+    pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
+    forms = {word: tuple(quoted(one) for one in _stems(word, languages)) for word in words}
+    stem_pairs = [
+        pair for a, b in pairwise(words) for pair in zip(_stems(a, languages), _stems(b, languages), strict=False)
+    ]
+    without = [stem for word in query.without for stem in _stems(word.lower(), languages)]
+    return replace(
+        query, words=words, pairs=pairs, forms=forms, stem_pairs=tuple(stem_pairs), without_forms=tuple(without)
+    )
+
+
+def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
+    return tuple(stem(word, language) for language in languages) if word.isalpha() and not is_unspaced(word) else ()
+
+
+def _held(terms: Iterator[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    asked = list(terms)
+    return tuple(term for term, held in zip(asked, vocabulary.notes_with(asked), strict=True) if held)
+
+
+def _beginning(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The words that begin so; else the one whose stem it is, with the beginning of an ending."""
+    if found := _held(iter([f"{quoted(word)}*"]), vocabulary):
+        return found
+    cuts = range(len(word) - 1, 3, -1)
+    stems = (quoted(word[:cut]) for cut in cuts if _begins_an_ending(word[cut:]))
+    return _held(stems, vocabulary)[:1]
+
+
+def _begins_an_ending(typed: str) -> bool:
+    return len(typed) > 1 and any(ending.startswith(typed) and ending != typed for ending in _ENDINGS)
+
+
+def _one_slip_away(word: str, query: Query, vocabulary: Vocabulary, *, surely: bool) -> list[str]:
+    """The words of the vault that this one may be a slip of the fingers for, those in most notes first."""
+    if surely and len(query.words) > _FEW_WORDS:
+        return []  # the others lead there; a rare word put in by mistake would lead away
+    if not ((_SHORTEST_SURE if surely else _SHORTEST_SLIP) <= len(word) <= _LONGEST_SLIP and word.isalpha()):
+        return []
+    candidates = _slips(word, surely=surely)
+    held = vocabulary.notes_with([quoted(candidate) for candidate in candidates], _OFTEN)
+    best = sorted(zip(held, candidates, strict=True), key=lambda pair: -pair[0])
+    found: list[str] = []
+    for count, candidate in best[:_LOOKED_AT]:
+        both = vocabulary.notes_with([f"{quoted(candidate)} AND {quoted(other)}" for other in found], _OFTEN)
+        if count and count not in both:  # else it is another form of that word
+            found.append(candidate)
+    return found[:_MOST_INSTEAD]
+
+
+def _slips(word: str, *, surely: bool) -> list[str]:
+    """Every word with one letter more, two changed about, one less or (not `surely`) another. The first letter is
+    hardly ever wrong; what is `surely` a slip is not near the end either."""
+    alphabet = next((letters for letters in _ALPHABETS if word[-1] in letters), _ALPHABETS[0])
+    ways = [(word[:k], word[k:]) for k in range(1, len(word) - (_ENDING if surely else -1))]
+    found = [a + letter + b for a, b in ways for letter in alphabet]
+    found += [a + b[1] + b[0] + b[2:] for a, b in ways if len(b) > 1]
+    found += [a + b[1:] for a, b in ways if b]
+    if not surely:
+        found += [a + letter + b[1:] for a, b in ways if b for letter in alphabet]
+    return [slip for slip in dict.fromkeys(found) if slip != word]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " or ".join(f'"{word}"' for word in words)

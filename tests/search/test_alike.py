@@ -1,0 +1,95 @@
+"""What can be told of two texts by their words alone: that they say the same, or one thing differently."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.search.alike import disagree, nearly_same, neighbours, sentences
+
+TEXTS = st.text(st.sampled_from('ab not 12 #-*>|.!?。\n\r"’é東京 \u2028'), max_size=80)
+
+
+def told(text: str) -> list[str]:
+    return [sentence.text for sentence in sentences(text)]
+
+
+def differ(one: str, other: str, about_one: str = "", about_other: str = "") -> bool:
+    return disagree(sentences(one)[0], sentences(other)[0], about_one, about_other)
+
+
+def test_sentences_items_and_rows_stand_for_themselves_and_headings_for_none() -> None:
+    text = "# Wind\n\nIt blew. It rained\nall day! And?\n\n- [x] one\n- two\n  more of it\n1. three\n"
+    text += "\n| a | b |\n| c | d |\n\n> said"
+    assert told(text) == ["It blew.", "It rained\nall day!", "And?", "one", "two\n  more of it", "three", "a | b |",
+                          "c | d |", "> said"]  # fmt: skip
+    assert told("31.2 km at v1.2. Then (so he said.) \"No.\" 港は深い。橋は高い。") == [
+        "31.2 km at v1.2.", "Then (so he said.)", '"No."', "港は深い。", "橋は高い。",
+    ]  # fmt: skip
+
+
+@given(TEXTS)
+def test_a_sentence_is_found_where_it_says_it_begins(text: str) -> None:
+    found = sentences(text)
+    assert all(text[each.start :].startswith(each.text) and each.text == each.text.strip() for each in found)
+    starts = [each.start for each in found]
+    assert starts == sorted(set(starts))
+    assert all(a.start + len(a.text) <= b.start for a, b in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The burst altitude of Dipper is 31.2 km.", "The burst altitude of Dipper is 28.9 km."),
+        ("The yearly budget meeting was on 24 January 2026.", "The yearly budget meeting was on 3 February 2026."),
+        ("The harbour crane works on Monday.", "The harbour crane works on Tuesday."),
+        ("The tracker is waterproof to ten metres.", "The tracker isn't waterproof to ten metres."),
+        ("You can fill the balloon indoors.", "You can't fill the balloon indoors."),
+        ("Der Kran am Hafen ist sicher.", "Der Kran am Hafen ist nicht sicher."),
+    ],
+)
+def test_one_number_date_or_negation_is_a_disagreement(one: str, other: str) -> None:
+    assert differ(one, other) and differ(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The burst altitude of Dipper is 31.2 km.", "The burst altitude of Dipper is 31.2 km!"),
+        ("The membership fee is 1,000 euro yearly.", "The membership fee is 1000 euro yearly."),  # the same number
+        ("Flight 1 climbed for 90 minutes before it burst.", "Flight 2 climbed for 80 minutes before it burst."),
+        ("The crane was sold in spring.", "The crane was bought in spring."),  # another word: a reader must tell
+        ("It is 31 km.", "It is 29 km."),  # says too little
+        ("The tracker is waterproof to 10 metres.", "The tracker is not waterproof to 20 metres."),
+    ],
+)
+def test_what_cannot_be_told_by_words_alone_is_no_disagreement(one: str, other: str) -> None:
+    assert not differ(one, other)
+
+
+def test_a_number_that_a_note_is_called_by_tells_two_subjects_apart() -> None:
+    one, other = "The crane number 3 was repaired.", "The crane number 4 was repaired."
+    assert differ(one, other)
+    assert not differ(one, other, "harbour/Crane 3", "harbour/Crane 4")
+    one, other = (
+        "Minutes of the meeting on 24 January: present all.",
+        "Minutes of the meeting on 25 January: present all.",
+    )
+    assert differ(one, other, "minutes/a", "minutes/b")
+    assert not differ(one, other, "minutes/2026-01-24", "minutes/2026-01-25")
+
+
+def test_nearly_the_same_is_the_same_words_but_for_a_few() -> None:
+    words = (
+        "The filling of a balloon takes an hour when the wind is low and the cylinder has been earthed by two people"
+    )
+    same = neighbours(words)
+    assert nearly_same(same, neighbours(words.upper() + "."))
+    assert nearly_same(same, neighbours(words.replace("hour", "afternoon")))
+    assert not nearly_same(same, neighbours(words.replace("hour", "age").replace("low", "up").replace("two", "six")))
+    assert not nearly_same(same, neighbours(f"{words}. {words[::-1]}"))
+    assert not nearly_same(neighbours("one"), neighbours("two"))
+    assert nearly_same(neighbours("東京の港"), neighbours("東京の港。"))

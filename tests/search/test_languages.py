@@ -1,0 +1,183 @@
+"""Notes in many languages, in code, and by words not yet typed to their end or mistyped, found through a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.memory import Filter
+from simplemem.search.query import read_query
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+
+NOTES = {
+    "zh": "我们决定在上海港口使用氢气作为燃料。会议在星期三举行。",
+    "ja": "昨日私は京都の図書館に行きました。ガラスの器を買いました。",
+    "ko": "한국어를 공부하고 있습니다. 서울에서 친구를 만났어요.",
+    "th": "ฉันชอบดื่มน้ำชาทุกวันที่บ้าน",
+    "de": "Die Häuser der Siedlung wurden im Winter nicht geheizt. Über die Verträge mit der Gemeinde und die "
+    "Entscheidungen zum Datenschutz wird noch gesprochen. Die Straße ist groß.",
+    "es": "Las decisiones del equipo fueron rápidas y los canales de la ciudad están abiertos. Cantamos canciones.",
+    "fr": "Les journaux de l'équipe sont dans le pré. Les chevaux ont été réparés pendant la réunion.",
+    "ru": "Мы решили использовать водород в порту.",
+    "en": "The kubernetes cluster costs more since the migration. Organization of the harbour, and a lighthouse.",
+    "code": "Call `getUserName()` in HTTPServer2, set snake_case and kebab-case in path/to/file.py at v1.2.3; see #123 and "
+    "foo.bar(). Written in C++.",
+    "parts": "The user has a name. This path leads to a file; the py is short. A server uses http. 1, then 2, then 3. The "
+    "letter C. A snake, then a case.",
+    "other": "Nothing of it: an ordinary day with bread and butter.",
+}
+
+
+@pytest.fixture(scope="module")
+def vault_of_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnhancedStore]:
+    folder = tmp_path_factory.mktemp("vault")
+    for name, text in NOTES.items():
+        (folder / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+    with EnhancedStore(folder, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+        yield store
+
+
+def found(store: EnhancedStore, question: str) -> list[str]:
+    return [hit.name for hit in store.search(question, limit=5, mode="text").hits]
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("上海", "zh"), ("氢气", "zh"), ("我们什么时候决定使用氢气", "zh"), ("京都", "ja"), ("図書館", "ja"), ("ｶﾞﾗｽ", "ja"),
+        ("한국", "ko"), ("친구", "ko"), ("친구가 서울에", "ko"), ("ชา", "th"), ("บ้าน", "th"), ("น้ำ", "th"),
+        ("Haus", "de"), ("hauser", "de"), ("haeuser", "de"), ("Strasse", "de"), ("STRASSE", "de"), ("Vertrages", "de"),
+        ("Entscheidung", "de"), ("Wie wurden die Häuser geheizt?", "de"),
+        ("decisión", "es"), ("canción", "es"), ("rapido", "es"), ("¿Qué decisión tomó el equipo?", "es"),
+        ("cheval", "fr"), ("journal", "fr"), ("réparer", "fr"), ("reparer", "fr"),
+        ("Où sont les chevaux de l'équipe ?", "fr"),
+        ("водород", "ru"), ("costs of the migrations", "en"), ("organized", "en"),
+    ],
+)  # fmt: skip
+def test_a_question_finds_the_note_in_its_language_first(vault_of_all: EnhancedStore, question: str, name: str) -> None:
+    assert found(vault_of_all, question)[:1] == [name]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "getUserName", "getusername", "get_user_name", "get user name", "HTTPServer2", "http server", "snake_case",
+        "snakeCase", "kebab-case", "path/to/file.py", "file.py", "v1.2.3", "1.2.3", "what changed in v1.2.3?", "#123",
+        "foo.bar()", "C++", "cpp",
+    ],
+)  # fmt: skip
+def test_code_is_found_by_the_whole_before_its_parts(vault_of_all: EnhancedStore, question: str) -> None:
+    assert found(vault_of_all, question)[:1] == ["code"]
+
+
+def test_the_parts_of_a_name_find_the_words_as_well(vault_of_all: EnhancedStore) -> None:
+    assert "parts" in found(vault_of_all, "getUserName")
+
+
+@pytest.mark.parametrize("typed", ["kub", "kubern", "kubernete", "organizatio", "lightho", "the costs of kubern"])
+def test_a_word_is_found_while_it_is_typed(vault_of_all: EnhancedStore, typed: str) -> None:
+    assert found(vault_of_all, typed)[:1] == ["en"]
+
+
+def test_a_word_typed_to_its_end_is_not_taken_for_a_beginning(vault_of_all: EnhancedStore) -> None:
+    assert found(vault_of_all, "Is it a kubern?") == []
+
+
+def test_a_star_asks_for_every_word_that_begins_so(store: EnhancedStore, write: Write) -> None:
+    for name in ("light", "lighthouse", "lightning", "heavy"):
+        write(f"{name}.md", f"About {name}.")
+    store.sync()
+    assert sorted(found(store, "light*")) == ["light", "lighthouse", "lightning"]
+    assert found(store, "light") == ["light"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("kuberntes", "kubernetes"), ("migraton", "migration"), ("harbuor", "harbour"), ("harbpur", "harbour")],
+)
+def test_a_slip_of_the_fingers_is_seen_and_said(vault_of_all: EnhancedStore, typed: str, meant: str) -> None:
+    answer = vault_of_all.search(typed, mode="text")
+    assert [hit.name for hit in answer.hits][:1] == ["en"]
+    assert f'No memory holds "{typed}"; "{meant}" was looked for instead.' in answer.degraded
+
+
+def test_where_other_words_are_found_only_a_long_word_is_a_slip(vault_of_all: EnhancedStore) -> None:
+    assert "kubernetes" in vault_of_all.search("kuberntes bread", mode="text").degraded
+    answer = vault_of_all.search("breed butter", mode="text")
+    assert ([hit.name for hit in answer.hits], answer.degraded) == (["other"], "")
+    assert vault_of_all.search("bread butter ordinary day nothing kuberntes", mode="text").degraded == ""
+
+
+def test_words_that_are_there_are_asked_as_they_are(vault_of_all: EnhancedStore) -> None:
+    assert vault_of_all.search("harbour", mode="text").degraded == ""
+    assert found(vault_of_all, "zzzzzzzz") == []
+
+
+def test_what_is_excluded_is_so_in_all_its_forms(vault_of_all: EnhancedStore) -> None:
+    assert found(vault_of_all, "Gemeinde -Haus") == []
+    assert found(vault_of_all, "Gemeinde -Brot") == ["de"]
+
+
+def test_a_pair_of_characters_that_is_nowhere_is_looked_for_by_them(vault_of_all: EnhancedStore) -> None:
+    answer = vault_of_all.search("行く", mode="text")
+    assert "ja" in [hit.name for hit in answer.hits]
+    assert "its characters" in answer.degraded
+
+
+def test_a_vault_in_english_is_asked_for_the_words_alone(store: EnhancedStore, write: Write) -> None:
+    write("a.md", "The die was cast, and the houses of the war were sold by the man in the hat.")
+    store.sync()
+    question = "Who sold the houses of die war?"
+    read = store._recall.read(question)
+    assert read == read_query(question)
+    assert read.expression() == '"sold" OR "houses" OR "die" OR "war"'
+
+
+def test_a_note_may_say_its_language_and_change_it(store: EnhancedStore, write: Write) -> None:
+    write("note.md", "---\nlang: fr\n---\nChevaux.\n")
+    store.sync()
+    assert found(store, "cheval") == ["note"]
+    write("note.md", "---\nlang: en\n---\nChevaux.\n")
+    store.sync()
+    assert found(store, "cheval") == []
+
+
+def test_english_in_a_note_of_another_language_is_found_in_its_forms(store: EnhancedStore, write: Write) -> None:
+    write(
+        "note.md", "Wir haben das Rollout und die Deployments für den Kunden verschoben, weil noch nicht deployed war."
+    )
+    store.sync()
+    for question in ("deploying", "deployment", "rollouts", "Kunde"):
+        assert found(store, question) == ["note"], question
+
+
+def test_a_filter_narrows_what_stems_find(vault_of_all: EnhancedStore) -> None:
+    assert vault_of_all.search("Haus", filter=Filter.of(prefix="nowhere"), mode="text").hits == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "sentence", "question"),
+    [
+        ("这是另一个故事。" * 80, "上海港口使用氢气。", "氢气"),
+        ("ระหว่างทาง" * 80, "ฉันชอบดื่มน้ำชา", "น้ำชา"),
+        ("Es ist eine andere Geschichte von früher. " * 30, "Die Häuser waren kalt.", "häuser"),
+        ("This is another story of long ago. " * 30, "The crane was repaired.", "crane"),
+    ],
+)
+def test_a_long_paragraph_is_shown_where_the_words_stand(
+    store: EnhancedStore, write: Write, before: str, sentence: str, question: str
+) -> None:
+    write("long.md", f"{before}{sentence}{before}\n")
+    store.sync()
+    assert sentence in store.search(question, mode="text").hits[0].snippet
+
+
+def test_a_context_pack_is_made_of_the_same_words(vault_of_all: EnhancedStore) -> None:
+    assert '"kubernetes" was looked for instead' in vault_of_all.context("kuberntes", budget_tokens=300).degraded
+    assert "Häuser der Siedlung" in vault_of_all.context("Haus", budget_tokens=300).text

@@ -1,0 +1,244 @@
+"""Context packs of a vault: what goes in, in which order, and where it says it comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.embed.wordllama import WordLlama
+from simplemem.errors import Invalid
+from simplemem.memory import Filter, Pack
+from simplemem.note.words import count_tokens
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+
+
+@pytest.fixture
+def harbour(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
+    for k in range(12):
+        lines = [f"In year {year} the harbour crane number {k} was repaired in spring." for year in range(1 + 6 * k)]
+        write(f"n{k}.md", f"# Crane {k}\n\n" + "\n\n".join(lines))
+    write("other.md", "Bees.")
+    plain_store.sync()
+    return plain_store
+
+
+def names(packed: Pack) -> list[str]:
+    return [str(item["name"]) for item in packed.items]
+
+
+@pytest.mark.parametrize("budget", [50, 80, 200, 1500, 100_000])
+def test_whatever_the_budget_it_is_kept(harbour: EnhancedStore, budget: int) -> None:
+    packed = harbour.context("harbour crane", budget_tokens=budget)
+    assert packed.tokens == count_tokens(packed.text) <= budget
+    assert packed.tokenizer == "estimate"
+    assert packed.items
+    assert all(harbour.read(name) for name in names(packed))
+    assert "Bees" not in packed.text
+
+
+@pytest.mark.parametrize("budget", [50, 300, 9000])
+def test_tokens_are_counted_by_the_tokenizer_at_hand(store: EnhancedStore, write: Write, budget: int) -> None:
+    for k in range(40):
+        write(
+            f"n{k}.md", f"# Café {k}\n\n" + f"Le café numéro {k} est ouvert à {k}h, dit-on; 東京 aussi. " * (3 + 5 * k)
+        )
+    store.sync()
+    packed = store.context("café ouvert", budget_tokens=budget)
+    tokenizer = WordLlama()
+    assert packed.tokenizer == tokenizer.name
+    assert packed.tokens == tokenizer.count_tokens(packed.text) <= budget
+    assert packed.tokens > 0
+    for item, section in zip(packed.items, packed.text.split("\n\n### "), strict=True):
+        assert item["tokens"] == tokenizer.count_tokens(section if section.startswith("### ") else f"### {section}")
+
+
+def test_a_long_text_is_counted_to_its_end() -> None:
+    tokenizer = WordLlama()
+    assert tokenizer.count_tokens("crane " * 20_000) > 1.9 * tokenizer.count_tokens("crane " * 10_000)
+
+
+def test_more_budget_never_gives_less(harbour: EnhancedStore) -> None:
+    sizes = [len(harbour.context("harbour crane", budget_tokens=budget).items) for budget in (60, 200, 600, 5000)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1]
+
+
+def test_a_pack_can_be_narrowed(harbour: EnhancedStore) -> None:
+    assert set(names(harbour.context("harbour crane", filter=Filter.of(prefix="n3")))) == {"n3"}
+
+
+def test_every_note_speaks_once_before_one_speaks_again(harbour: EnhancedStore) -> None:
+    every = names(harbour.context("harbour crane", budget_tokens=100_000))
+    assert len(every) > 12  # the longer notes have several passages
+    assert len(set(every[:12])) == 12
+
+
+def test_a_passage_stands_as_it_is_in_the_note_now(harbour: EnhancedStore, write: Write) -> None:
+    """An edit that the index has not heard of yet moves no words into a citation that are not there."""
+    preamble = "\n\n".join(f"Preamble {k}, which speaks of nothing that anybody asked for." for k in range(40))
+    write("n5.md", f"# Minutes\n\n{preamble}\n\n# Sale\n\nThe quetzal harbour crane was sold.\n")
+    packed = harbour.context("quetzal harbour crane sold", budget_tokens=400, filter=Filter.of(prefix="n5"))
+    assert "The quetzal harbour crane was sold." in packed.text
+    assert packed.items[0]["heading"].endswith("Sale")
+
+
+def test_too_small_a_budget_is_refused(harbour: EnhancedStore) -> None:
+    with pytest.raises(Invalid):
+        harbour.context("crane", budget_tokens=10)
+
+
+def test_a_question_that_nothing_answers_gives_an_empty_pack(plain_store: EnhancedStore) -> None:
+    packed = plain_store.context("crane")
+    assert (packed.text, packed.items, packed.left_out, packed.duplicates) == ("", (), 0, 0)
+
+
+def test_what_was_left_out_is_named_with_the_reason(harbour: EnhancedStore, write: Write) -> None:
+    write("copy.md", (harbour.root / "n2.md").read_bytes())
+    harbour.sync()
+    packed = harbour.context("harbour crane", budget_tokens=300)
+    assert packed.left_out == sum(each["why"] == "budget" for each in packed.omitted) > 0
+    assert packed.duplicates == sum(each["why"] == "duplicate" for each in packed.omitted)
+    whole = harbour.context("harbour crane", budget_tokens=100_000)
+    assert whole.left_out == 0
+    assert {"copy", "n2"} & {each["name"] for each in whole.omitted if each["why"] == "duplicate"}
+
+
+# -- citations
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "BOM"])
+@pytest.mark.parametrize("header", ["", "---\ntitle: Log\ntags:\n  - a\n---\n"], ids=["bare", "frontmatter"])
+def test_a_citation_names_the_line_on_which_the_passage_begins(
+    plain_store: EnhancedStore, write: Write, end: str, mark: str, header: str
+) -> None:
+    birds = ("gull", "tern", "heron", "auk")
+    days = (f"\n## Day {k}\n\n" + f"The {bird} was seen from the pier. " * 30 for k, bird in enumerate(birds))
+    body = "".join(f"{day}\u2028\n" for day in days)
+    text = header + "# Birds\n" + body
+    write("log.md", (mark + text.replace("\n", end)).encode())
+    plain_store.sync()
+    lines = text.split("\n")
+    for word in birds:
+        item = plain_store.context(f"{word} pier", budget_tokens=2000).items[0]
+        section = lines[int(item["line"]) - 1 :]
+        assert any(word in line for line in section[:5])
+        assert section[0].startswith("#")
+        shown = plain_store.context(f"{word} pier", budget_tokens=2000).text.split("\n\n", 1)[1]
+        assert shown.split("\n")[0] == section[0]
+
+
+def test_an_older_sentence_is_cited_by_its_own_line(plain_store: EnhancedStore, write: Write) -> None:
+    write(
+        "old.md",
+        "---\r\nmodified: 2030-05-01T00:00:00\r\n---\r\n# Rules\r\n\r\nOf the green.\r\n"
+        "The wind limit for launches is 8 m/s.\r\n",
+    )
+    write("new.md", "---\nmodified: 2031-05-01T00:00:00\n---\nThe wind limit for launches is 6 m/s.\n")
+    plain_store.sync()
+    packed = plain_store.context("wind limit launches")
+    assert names(packed)[0] == "new"
+    assert packed.items[0]["said"][0]["cited"] == "old:7"
+    assert 'older: "The wind limit for launches is 8 m/s." [old:7] 2030-05-01' in packed.text
+
+
+# -- neighbours
+
+
+def test_a_note_linked_with_the_best_hit_is_named_as_such_and_only_if_it_holds_a_word(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    for k in range(30):
+        write(f"c{k:02}.md", f"Number {k}: " + "the crane, the crane. " * 3)
+    write("best.md", "The crane, the crane, the crane by the pier: see [[beside]] and [[silent]].")
+    write("beside.md", "A crane, among " + "many other things that are nowhere near it. " * 4)
+    write("silent.md", "Nothing of the kind.")
+    write("back.md", "Of a crane, after " + "very much about something else entirely. " * 4 + "See [[best]].")
+    plain_store.sync()
+    packed = plain_store.context("crane pier", budget_tokens=5000)
+    via = {item["name"]: item.get("via", "") for item in packed.items}
+    assert via["beside"] == "linked from best"
+    assert via["back"] == "links to best"
+    assert "silent" not in via
+    assert names(packed)[0] == "best"
+    assert "· linked from best\n" in packed.text
+    narrowed = plain_store.context("crane pier", budget_tokens=5000, filter=Filter.of(prefix="best"))
+    assert names(narrowed) == ["best"]
+
+
+def test_a_neighbour_takes_its_turn_by_its_score_and_a_tenth_of_the_hits(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    for k in range(30):
+        write(f"c{k:02}.md", f"The crane {'abcdefghijklmnopqrstuvwxyzäöüé'[k]} of the harbour, which is red.")
+    write("best.md", "The crane, the pier, the crane by the pier: see [[near]].")
+    write("near.md", "The crane x of the harbour, which is neither red nor old nor blue.")
+    plain_store.sync()
+    packed = plain_store.context("crane pier", budget_tokens=5000)
+    assert names(packed)[:2] == ["best", "near"]
+    assert packed.items[1]["via"] == "linked from best"
+
+
+def test_a_linked_note_that_is_only_alike_is_no_neighbour(store: EnhancedStore, write: Write) -> None:
+    for k in range(30):
+        write(f"c{k:02}.md", f"Number {k}: " + "the crane, the crane. " * 3)
+    write("best.md", "The crane, the crane, the crane by the pier: see [[alike]].")
+    write("alike.md", "Hoisting machinery, derricks and winches for loading ships at the docks.")
+    store.sync()
+    packed = store.context("crane pier", budget_tokens=8000)
+    assert names(packed)[0] == "best"
+    assert not [item for item in packed.items if item.get("via")]
+
+
+def test_the_days_before_and_after_a_dated_note_are_its_neighbours(plain_store: EnhancedStore, write: Write) -> None:
+    for k in range(30):
+        write(f"c{k:02}.md", f"Number {k}: " + "the crane, the crane. " * 3)
+    pad = "Of other things that were said on that day, and of some that were not. "
+    more = "We had bread and cheese at noon, in the shade of the shed, and a nap."
+    write("log/2026-01-22.md", f"A crane. {more} {more}")
+    write("log/deep/2026-01-24.md", f"One more crane. {pad} {more}")
+    write("log/a diary 2026-01-25.md", f"After that a crane. {more} {pad} {pad}")
+    write("log/2026-01-23.md", "The crane of the pier, the pier crane, was repaired.")
+    write("log/2026-01-30.md", f"Again a crane. {pad} {pad}")
+    write("log/2026-02-14.md", f"And a crane. {pad}")
+    write("elsewhere/2026-01-24.md", f"Some crane. {pad}")
+    plain_store.sync()
+    packed = plain_store.context("crane pier", budget_tokens=5000)
+    via = {item["name"]: item["via"] for item in packed.items if item.get("via")}
+    assert via == {
+        "log/2026-01-22": "the one before log/2026-01-23",
+        "log/a diary 2026-01-25": "the one after log/2026-01-23",
+    }
+
+
+# -- the same bytes
+
+
+def test_a_pack_is_the_same_whatever_the_order_in_which_notes_were_indexed(tmp_path: Path) -> None:
+    notes = {
+        f"log/2026-01-{k:02}.md": f"The crane was seen at {k} o'clock, near [[log/2026-01-{k + 1:02}]].\n\n"
+        + "Same words. " * 9
+        for k in range(10, 28)
+    }
+    notes |= {f"same/{k}/Crane.md": "The very same crane.\n" for k in range(70)}
+    packs = set()
+    for vault, order in (("a", sorted(notes)), ("b", sorted(notes, reverse=True))):
+        root = tmp_path / vault
+        root.mkdir()
+        with EnhancedStore(root, PLAIN) as store:
+            for path in order:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(notes[path], encoding="utf-8", newline="")
+                os.utime(root / path, (1_767_225_600, 1_767_225_600))
+                store.step.look_at({path})
+            packs.add(
+                "\n====\n".join(store.context(question).text for question in ("crane seen", "same crane", "words"))
+            )
+    assert len(packs) == 1
