@@ -342,8 +342,8 @@ EXAMPLE_CONFIG = """\
 # cache_mb = 512               # megabytes of vectors that are kept beside the index, so that none is paid for twice
 # keep_alive = ""              # how long ollama keeps the model loaded, for example 30m
 # download = false             # whether a local transformer may be fetched when it is not there
-# private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine;
-#                              # what several files say adds up to notes with `private: true` or the tag `private`
+# private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine
+#                              # (what all files say adds up; so are notes with `private: true` or the tag `private`)
 # query_seconds = 2.0          # a search waits no longer for its vector; then it goes by words only
 # max_tokens_unasked = 100000  # tokens that may be sent without asking; more waits for `simplemem index`
 #                              # (not in a vault's own file)
