@@ -25,7 +25,8 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
-_MAX_WORDS = 50_000  # remembered; 50 MB at most
+_MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
+_MAX_WORDS_BETWEEN = 8_000  # and once single texts come again, as a server gets them
 
 
 class WordLlama:
@@ -95,6 +96,8 @@ class WordLlama:
         """Every word's row, those seen for the first time added."""
         import numpy as np
 
+        if len(split) == 1 and len(self._rows) > _MAX_WORDS_BETWEEN:
+            self._rows, self._sums = {}, np.empty((0, self.dimension), np.float32)
         fresh = list(dict.fromkeys(word for words in split for word in words if word not in self._rows))
         if fresh:
             if len(self._rows) + len(fresh) > _MAX_WORDS:

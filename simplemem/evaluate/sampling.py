@@ -22,6 +22,7 @@ from simplemem.evaluate.pairs import KINDS, Pair, Questions
 from simplemem.evaluate.sentences import key_of, plain, sentences, stems_of
 from simplemem.index.sync import Progress
 from simplemem.note.words import words_in_order
+from simplemem.search.query import read_query
 
 _MOST_GOLD = 3  # a question that names more notes names none
 _LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
@@ -134,6 +135,8 @@ def _next(
 def _pair(group: Group, by_name: Mapping[str, Source], vocabulary: Vocabulary) -> Pair | None:
     """The question that mentions make; None where it cannot be held out, or nothing would be left to find."""
     kind, question = group[0].kind, group[0].text
+    if _narrows(question):
+        return None  # a sentence that quotes something does not mean to filter by it
     gold = tuple(sorted({mention.gold for mention in group}))
     held = [mention.held for mention in group if mention.kind != "link" or kind == "link"]
     held = list(dict.fromkeys(held))
@@ -150,3 +153,9 @@ def _pair(group: Group, by_name: Mapping[str, Source], vocabulary: Vocabulary) -
         if kind == "sentence" and not vocabulary.rare(shared):
             return None  # the note is about something else
     return Pair(kind, question, gold, tuple(held))
+
+
+def _narrows(question: str) -> bool:
+    """Whether a search would take part of it for a filter: a phrase in quotation marks, `-word`, `tag:x`."""
+    query = read_query(question)
+    return bool(query.phrases or query.without or query.tags or query.type or query.prefix)

@@ -21,6 +21,7 @@ from typing import Any
 import apsw
 
 from simplemem.errors import Unavailable
+from simplemem.index import bm25
 from simplemem.vault.kernel import is_alive
 
 SCHEMA_VERSION = 3
@@ -28,6 +29,7 @@ APPLICATION_ID = 0x736D656D  # "smem"
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _BUSY_MS = 15_000
 _WAL_LIMIT = 8 * 1024 * 1024
+_WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
 _SCHEMA = Path(__file__).with_name("schema.sql")
 
 Row = tuple[Any, ...]
@@ -118,6 +120,7 @@ class Database:
         with _speaking_plainly():
             connection = _connect(self.path)
         self.vectors_in_sql = _load_sqlite_vec(connection)
+        bm25.teach(connection)
         with self._guard:
             self._close_dead_threads()
             old = self._open.pop(threading.get_ident(), None)
@@ -193,13 +196,14 @@ class Database:
 
     # -- caring
 
-    def checkpoint(self, *, force: bool = False) -> None:
-        """Fold the write-ahead log into the file once it has grown, under the vault lock (durability.md §0.6)."""
+    def checkpoint(self, *, force: bool = False, amid_much: bool = False) -> None:
+        """Fold the write-ahead log into the file once it has grown, under the vault lock (durability.md §0.6). Amid much
+        writing it may grow further: pages that are written again and again are folded in once."""
         try:
             size = os.stat(f"{self.path}-wal").st_size
         except OSError:
             return
-        if size < (1 if force else _WAL_LIMIT):
+        if size < (1 if force else _WAL_LIMIT_AMID_MUCH if amid_much else _WAL_LIMIT):
             return
         with self._lock(), contextlib.suppress(apsw.BusyError):
             self.connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -102,6 +102,7 @@ class _Fill:
                 if self.lost:
                     return done
                 self.passed |= {texts.note for texts in batch}
+                self.database.checkpoint(amid_much=True)
                 if progress is not None:
                     progress("vectors", min(len(self.passed), total), max(total, len(self.passed)))
                 if self.stopped():
@@ -111,6 +112,7 @@ class _Fill:
                 return done
         with self.database.writing() as db:
             generations.switch_if_complete(db, self.unreadable)
+        self.database.checkpoint()
         return done
 
     def _batches(self, waiting: Sequence[tuple[int, str]], generation: Generation) -> Iterator[list[_Texts]]:

@@ -55,8 +55,9 @@ class Narrow:
             parts.append("n.type_key = :type")
             values["type"] = compare_key(self.type)
         if self.prefix:
-            parts.append("substr(n.path_key || '/', 1, length(:prefix)) = :prefix")
-            values["prefix"] = compare_key(self.prefix)
+            values["prefix"] = prefix = compare_key(self.prefix)
+            values["folder"], values["beyond"] = prefix.removesuffix("/"), _beyond(prefix)
+            parts.append("(n.path_key >= :prefix AND n.path_key < :beyond OR n.path_key = :folder)")
         if self.since:
             parts.append("n.modified >= :since")
             values["since"] = self.since
@@ -81,6 +82,14 @@ class Narrow:
             parts.append(f"n.id NOT IN (SELECT rowid FROM note_text WHERE note_text MATCH :without{k})")
             values[f"without{k}"] = exactly(word)
         return " AND ".join(parts) or "1", values
+
+
+def _beyond(prefix: str) -> str:
+    """The first text that comes after all that begin with the prefix, so that the index of paths is asked."""
+    following = ord(prefix[-1]) + 1
+    if following > 0x10FFFF:
+        return prefix + prefix[-1]
+    return prefix[:-1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
 
 
 def quoted(*words: str) -> str:

@@ -15,6 +15,7 @@ import apsw
 
 from simplemem.embed import Embedder
 from simplemem.index import counts, filters, generations, legs, links, notes, text, vectors, vocabulary
+from simplemem.index.bm25 import CountsKept
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
 from simplemem.index.filters import Narrow
@@ -37,6 +38,7 @@ class Index:
         self._in_memory = False
         self._resident: Resident | None = None
         self._resident_of: tuple[str, int] | None = None  # the embedder and the dimension it was made for
+        self._counts = CountsKept()
         self._guard = threading.Lock()
 
     @property
@@ -116,7 +118,8 @@ class Index:
 
     def leg(self, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
         with self.database.reading() as db:
-            return legs.leg(db, name, expression, limit, ids)
+            counts = self._counts.of_state(self.database.generation, notes.newest_rev(db))
+            return legs.leg(db, name, expression, limit, ids, counts)
 
     def notes_with(self, expressions: Sequence[str], most: int = 1) -> list[int]:
         """For each expression made of quoted words, how many notes it finds, counted to `most`."""

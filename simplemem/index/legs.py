@@ -1,16 +1,30 @@
-"""The lexical legs: the notes or blocks that the words of a question lead to, best first."""
+"""The lexical legs: the notes or blocks that the words of a question lead to, best first.
+
+In a small vault, and for words that few notes hold, SQLite scores every row that has one. Where that would be too many,
+the rarest words choose the notes that are scored in full (limits.md C.3): a note that holds only the most frequent words of
+a question is never among its best.
+"""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import apsw
 
+from simplemem.index import among
+from simplemem.index.bm25 import BODY_WEIGHT, TITLE_WEIGHT, Counts
 from simplemem.index.text import SHIFT
 
-_TITLE_WEIGHT, _BODY_WEIGHT = 10.0, 1.0  # docs/search.md
+MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
+_CHOOSING = 0.4  # of them, for the words that choose
+_CHOSEN = 300  # notes that are then scored in full, at least
+_FEW = 1_000  # notes: so many are scored without choosing
+_SOUGHT = 30  # rows: so few are sought one by one
+
+_TERMS = re.compile(r'"(?:[^"]|"")*"\*?')
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +39,88 @@ class Match:
 LEGS = {"note": "note_text", "block": "block_text"}
 
 
-def leg(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
-    """The best rows of one leg for an FTS5 expression made of quoted words, among `ids` when given.
+def leg(
+    db: apsw.Connection,
+    name: str,
+    expression: str,
+    limit: int,
+    ids: Sequence[int] | None,
+    counts: Counts | None = None,
+    most_scored: int = MOST_SCORED,
+) -> list[Match]:
+    """The best rows of one leg for an FTS5 expression made of quoted words, among `ids` when given. With `counts`, no
+    more than `most_scored` entries of words are scored before the best notes are chosen."""
+    terms = _TERMS.findall(expression)
+    if ids is not None and not ids:
+        return []
+    if counts is None or " OR ".join(terms) != expression or _holds_at_most(db, most_scored // 3):
+        return _all_scored(db, name, expression, limit, ids)
+    if ids is not None and len(ids) <= _FEW and name == "note" and all(" " in term for term in terms):
+        return _phrases_scored(db, terms, limit, ids, counts)
+    found = {term: counts.of(db, LEGS[name], term) for term in terms}
+    if sum(found.values()) <= most_scored:
+        return _all_scored(db, name, expression, limit, ids)
+    if ids is None or len(ids) > _FEW:
+        chosen = _rarest(found, int(most_scored * _CHOOSING))
+        if name != "note" or len(chosen) == len(found):
+            return _all_scored(db, name, expression, limit, ids)
+        best = _all_scored(db, name, " OR ".join(chosen), max(limit, _CHOSEN), ids)
+        ids = [match.note for match in best]
+    return _few_scored(db, name, terms, limit, ids, counts)
 
-    `ORDER BY bm25()` with a limit keeps only the best rows; `ORDER BY rank` would sort all of them (limits.md C.2).
-    """
+
+def _rarest(found: dict[str, int], most: int) -> list[str]:
+    """The rarest terms that together have no more than so many entries; two at least, and enough to choose from."""
+    chosen: list[str] = []
+    entries = 0
+    for term in sorted(found, key=found.__getitem__):
+        if entries + found[term] > most and entries >= _CHOSEN and len(chosen) >= 2:
+            break
+        entries += found[term]
+        chosen.append(term)
+    return chosen
+
+
+def _holds_at_most(db: apsw.Connection, notes: int) -> bool:
+    """Whether the vault is so small that words need not be counted. Ids only grow, so that none are counted for it."""
+    return (db.execute("SELECT max(id) FROM notes").get or 0) <= notes
+
+
+def _all_scored(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
+    """`ORDER BY bm25()` with a limit keeps only the best rows; `ORDER BY rank` would sort all of them (limits.md C.2)."""
+    score = f"-bm25({LEGS[name]}, {TITLE_WEIGHT}, {BODY_WEIGHT})"
+    return _best(db, name, score, {"expression": expression, "limit": limit}, ids)
+
+
+def _few_scored(
+    db: apsw.Connection, name: str, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
+) -> list[Match]:
     table = LEGS[name]
-    shift = 0 if name == "note" else SHIFT
-    narrowed = "" if ids is None else f"AND (rowid >> {shift}) IN (SELECT value FROM json_each(:ids))"
-    sql = f"""SELECT rowid, -bm25({table}, {_TITLE_WEIGHT}, {_BODY_WEIGHT}) AS score FROM {table}
+    values = {"expression": " OR ".join(terms), "limit": limit, "idfs": counts.idfs(db, table, terms)}
+    return _best(db, name, f"scored({table}, :idfs)", values, ids)
+
+
+def _phrases_scored(
+    db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
+) -> list[Match]:
+    """To find where words stand side by side is most of the work, so it is done once: for the count, and for the few
+    notes that hold them."""
+    holding: set[int] = set()
+    for term in terms:
+        holding.update(counts.of_with_rows(db, LEGS["note"], term, ids))
+    return _few_scored(db, "note", terms, limit, sorted(holding), counts) if holding else []
+
+
+def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], ids: Sequence[int] | None) -> list[Match]:
+    table = LEGS[name]
+    row = "(rowid >> 0)" if name == "note" else f"(rowid >> {SHIFT})"
+    if name == "note" and ids is not None and len(ids) <= _SOUGHT:
+        row = "rowid"  # as it stands, SQLite asks FTS5 for each of the ids by itself
+    narrowed = "" if ids is None else f"AND {row} IN (SELECT value FROM {among.TABLE})"
+    sql = f"""SELECT rowid, {score} AS score FROM {table}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
-    values = {"expression": expression, "limit": limit}
     if ids is not None:
-        values["ids"] = json.dumps(list(ids))
+        values["ids"] = among.bound(ids)
     if name == "note":
         return [Match(rowid, 0, score) for rowid, score in db.execute(sql, values)]
     return [Match(rowid >> SHIFT, rowid, score) for rowid, score in db.execute(sql, values)]

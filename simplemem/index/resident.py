@@ -1,42 +1,65 @@
-"""All vectors in memory, for a process that searches more than once: what vectors.py answers in SQL, by numpy."""
+"""Vectors in memory, for a process that searches more than once: what vectors.py answers in SQL, by numpy.
+
+Up to a quarter of a million passages they lie here whole, and all are compared. Above that only their signs do
+(codes.py): these choose the notes whose vectors are then read and compared.
+"""
 
 from __future__ import annotations
 
-import itertools
-import json
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Self
 
 import apsw
 
-from simplemem.index import notes
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index import among, notes
+from simplemem.index.codes import Codes
+from simplemem.index.matrix import Matrix, unit
 from simplemem.index.vectors import Nearness
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Matrix = NDArray[np.float32]
+    Floats = NDArray[np.float32]
     Ids = NDArray[np.int64]
+
+MOST_COMPARED = 64_000_000  # numbers: 250,000 passages of 256, in eleven milliseconds
+_MOST_FRESH = 2_000  # notes
+
+
+class Part(Protocol):
+    """Some notes and what is known of their vectors. Never changed, only replaced: a question may be using it."""
+
+    @property
+    def notes(self) -> Ids: ...
+
+    @classmethod
+    def load(cls, db: apsw.Connection, dimension: int, notes: Sequence[int] | None) -> Self: ...
+
+    def joined(self, other: Self) -> Self: ...
+
+    def without(self, notes: Collection[int]) -> Self: ...
+
+    def nearest(
+        self, db: apsw.Connection, /, asked: Floats, ids: Ids | None, limit: int, also: Collection[int]
+    ) -> dict[int, Nearness]: ...
 
 
 class Resident:
-    """All vectors in memory, unit length, in order of id. Follows the table by the notes' `rev`.
+    """The vectors of one index. Follows the table by the notes' `rev`: a change costs what it changes.
 
-    Notes that changed since the last full load lie in a small part of their own, so that a write never copies the whole.
+    Notes that changed since the last full load lie in a small part of their own, and what was known of them is passed
+    over. Notes that are gone are met when they are about to be returned.
     """
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, most_compared: int = MOST_COMPARED) -> None:
         self._dimension = dimension
+        self._most_compared = most_compared
         self._lock = threading.Lock()
         self._seen = (-1, -1)  # the index's generation and its newest rev
         self._loaded_rev = -1  # the newest rev when all of it was loaded
-        self._base: _Part | None = None
-        self._fresh: _Part | None = None
-        self._stale: Ids | None = None
+        self._parts: list[Part] = []  # all notes, and those that changed since
 
     def nearest(
         self,
@@ -50,121 +73,52 @@ class Resident:
         """The nearest notes, as `nearest_in_sql` gives them."""
         import numpy as np
 
-        with self._lock:
-            self._follow(db, generation)
-            base, fresh, stale = self._base, self._fresh, self._stale
-        asked = _unit(np.frombuffer(query, np.int8).reshape(1, -1))[0]
-        found: dict[int, Nearness] = {}
-        for part, without in ((base, stale), (fresh, None)):  # the sum of two tops holds the top of the sum
-            if part is not None and len(part.notes):
-                found.update(part.nearest(asked, ids, without, limit, also))
-        return found
+        asked = unit(np.frombuffer(query, np.int8).reshape(1, -1))[0]
+        among_these = None if ids is None else np.asarray(ids, np.int64)
+        while True:
+            with self._lock:
+                self._follow(db, generation)
+                parts = list(self._parts)
+                is_as_loaded = self._seen[1] == self._loaded_rev
+            found: dict[int, Nearness] = {}
+            for part in parts:  # the sum of two tops holds the top of the sum
+                found.update(part.nearest(db, asked, among_these, limit, also))
+            gone = set() if is_as_loaded else _gone(db, found)
+            if not gone:
+                return _nearest_of(found, limit, also) if len(parts) > 1 else found
+            with self._lock:
+                self._parts = [part.without(gone) for part in self._parts]
 
     def _follow(self, db: apsw.Connection, generation: int) -> None:
-        import numpy as np
-
         rev = notes.newest_rev(db)
-        if (generation, rev) == self._seen and self._base is not None:
+        if (generation, rev) == self._seen and self._parts:
             return
-        changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (self._loaded_rev,))]
-        if self._base is None or generation != self._seen[0] or len(changed) > 200 + len(self._base.notes) // 20:
-            self._base = _Part.load(db, self._dimension, None)
-            self._fresh, self._stale, self._loaded_rev = None, None, rev
-        else:
-            self._fresh = _Part.load(db, self._dimension, changed)
-            present = np.fromiter((row[0] for row in db.execute("SELECT id FROM notes ORDER BY id")), np.int64)
-            gone = np.setdiff1d(self._base.notes, present, assume_unique=True)
-            self._stale = np.union1d(gone, np.asarray(changed, np.int64))
+        changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (self._seen[1],))]
+        fresh = len(changed) + (len(self._parts[1].notes) if len(self._parts) > 1 else 0)
+        if not self._parts or generation != self._seen[0] or fresh > self._most_fresh():
+            self._parts = []  # not two of them at once
+            self._parts, self._loaded_rev = [self._loaded(db)], rev
+        elif changed:
+            base, *rest = (part.without(changed) for part in self._parts)
+            came = base.load(db, self._dimension, changed)
+            self._parts = [base, rest[0].joined(came) if rest else came]
         self._seen = (generation, rev)
 
+    def _most_fresh(self) -> int:
+        return min(_MOST_FRESH, 200 + len(self._parts[0].notes) // 20)
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Vectors in order of id: passages as they are multiplied, blocks as they are stored, and where each note begins."""
-
-    notes: Ids  # with a passage, in order
-    passages: Matrix
-    first_passages: Ids  # of each note, among the passages
-    blocks: NDArray[np.int8]
-    first_blocks: Ids  # of each note, and where its blocks end
-    after_blocks: Ids
-
-    @classmethod
-    def load(cls, db: apsw.Connection, dimension: int, notes: Sequence[int] | None) -> _Part:
-        import numpy as np
-
-        places, raw = _stored(db, dimension, notes)
-        is_block = (places & BLOCK).astype(bool)
-        owners = places[~is_block] >> SHIFT
-        first = np.flatnonzero(np.diff(owners, prepend=-1))
-        distinct = owners[first]
-        owners_of_blocks = places[is_block] >> SHIFT
-        begins, ends = (np.searchsorted(owners_of_blocks, distinct, side) for side in ("left", "right"))
-        return cls(distinct, _unit(raw[~is_block]), first, raw[is_block], begins, ends)
-
-    def nearest(
-        self, query: Matrix, ids: Sequence[int] | None, without: Ids | None, limit: int, also: Collection[int]
-    ) -> dict[int, Nearness]:
-        import numpy as np
-
-        near = np.maximum.reduceat(self.passages @ query, self.first_passages)
-        keep = np.ones(len(self.notes), bool)
-        if ids is not None:
-            keep &= np.isin(self.notes, np.asarray(ids, np.int64))
-        if without is not None and len(without):
-            keep &= ~np.isin(self.notes, without)
-        rows = np.flatnonzero(keep)
-        if len(rows) > limit:
-            top = rows[np.argpartition(-near[rows], limit)[:limit]]
-            wanted = np.isin(self.notes, np.fromiter(also, np.int64, len(also))) & keep
-            rows = np.union1d(top, np.flatnonzero(wanted))
-        passages, blocks = near[rows].tolist(), self._best_blocks(rows, query).tolist()
-        return {
-            note: Nearness(passage, max(passage, block))
-            for note, passage, block in zip(self.notes[rows].tolist(), passages, blocks, strict=True)
-        }
-
-    def _best_blocks(self, rows: Ids, query: Matrix) -> Matrix:
-        """The best block of each of some notes; 0 where there is none."""
-        import numpy as np
-
-        first = self.first_blocks[rows]
-        counts = self.after_blocks[rows] - first
-        best = np.zeros(len(rows), np.float32)
-        if counts.any():
-            starts = np.cumsum(counts) - counts
-            at = np.arange(counts.sum()) + np.repeat(first - starts, counts)
-            there = counts > 0
-            best[there] = np.maximum.reduceat(_unit(self.blocks[at]) @ query, starts[there])
-        return best
+    def _loaded(self, db: apsw.Connection) -> Part:
+        passages = int(db.execute("SELECT count(*) FROM passages").get)
+        kind = Codes if passages * self._dimension > self._most_compared else Matrix
+        return kind.load(db, self._dimension, None)
 
 
-def _stored(db: apsw.Connection, dimension: int, notes: Sequence[int] | None) -> tuple[Ids, NDArray[np.int8]]:
-    """The places and vectors of some notes, or of all, in order. A few at a time, so that a million need no second copy."""
-    import numpy as np
-
-    if notes is None:
-        found = db.execute("SELECT id, vector FROM vectors WHERE length(vector) = ? ORDER BY id", (dimension,))
-    else:
-        sql = f"""SELECT v.id, v.vector FROM json_each(:notes) n
-                  JOIN vectors v ON v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT})
-                  WHERE length(v.vector) = :dimension ORDER BY v.id"""
-        found = db.execute(sql, {"notes": json.dumps(list(notes)), "dimension": dimension})
-    places, parts = [np.empty(0, np.int64)], [np.empty((0, dimension), np.int8)]
-    while rows := list(itertools.islice(found, 16384)):
-        places.append(np.fromiter((row[0] for row in rows), np.int64, len(rows)))
-        joined = b"".join([row[1] for row in rows])
-        parts.append(np.frombuffer(joined, np.int8).reshape(-1, dimension))
-    return np.concatenate(places), np.concatenate(parts)
+def _gone(db: apsw.Connection, found: Collection[int]) -> set[int]:
+    """Those of some notes that are not there any more."""
+    sql = f"SELECT id FROM notes WHERE id IN (SELECT value FROM {among.TABLE})"
+    return set(found) - {row[0] for row in db.execute(sql, {"ids": among.bound(found)})}
 
 
-def _unit(raw: NDArray[np.int8]) -> Matrix:
-    """Rows of unit length. Sixteen megabytes at a time, so that a million rows need no second copy."""
-    import numpy as np
-
-    matrix = np.empty(raw.shape, np.float32)
-    for first in range(0, len(raw), 16384):
-        part = raw[first : first + 16384].astype(np.float32)
-        norms = np.sqrt(np.einsum("ij,ij->i", part, part))
-        matrix[first : first + 16384] = part / np.maximum(norms, 1e-9)[:, None]
-    return matrix
+def _nearest_of(found: dict[int, Nearness], limit: int, also: Collection[int]) -> dict[int, Nearness]:
+    best = sorted(found, key=lambda note: (-found[note].passage, note))[:limit]
+    return {note: found[note] for note in {*best, *(found.keys() & set(also))}}

@@ -156,7 +156,8 @@ CREATE TABLE refused (
     why TEXT NOT NULL
 );
 
--- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault.
+-- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words stand
+-- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (stems.py).
 CREATE VIRTUAL TABLE note_text USING fts5 (
     title, body, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );

@@ -176,11 +176,14 @@ class Sync:
         except SimplememError:
             return []
 
-    def scan(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
-        """Compare the whole vault with the index. `believe` accepts that many notes are gone."""
+    def scan(
+        self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
+    ) -> SyncReport:
+        """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what has just
+        been found there."""
         began = time.perf_counter()
         report = SyncReport()
-        entries = {entry.path: entry for entry in self.vault.scan()}
+        entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
         with self.database.reading() as db:
             known, files = notes.all_known(db), links.all_files(db)
         if not believe:
@@ -240,6 +243,7 @@ class Sync:
             with self.database.writing() as db:
                 for path in batch:
                     self._look_at_file(db, path, known.get(path), gone_by_hash, named, report)
+            self.database.checkpoint(amid_much=True)
             if progress is not None:
                 progress("text", min(first + _BATCH, len(to_read)), len(to_read))
         left = [found for same in gone_by_hash.values() for found in same]

@@ -43,6 +43,8 @@ def sequences_in(text: str) -> list[tuple[str, ...]]:
     """What is written as one in a question and is several words to the index: `path/to/file.py`, `v1.2.3`, `snake_case`,
     `getUserName`. A version is asked for with its `v` and without. Words of prose that are only joined (well-known,
     and/or) are one when they are the whole question: among others they rank well enough as neighbours."""
+    if not (_AT_ALL_JOINED.search(text) or may_hold_names(text)):
+        return []
     tokens = _TOKEN.findall(text)
     found: list[tuple[str, ...]] = []
     for token in tokens:

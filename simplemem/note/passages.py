@@ -174,15 +174,16 @@ def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]
 
 def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Words packed up to a quarter of a passage, so that passages of them still overlap."""
+    if text[start:end].isascii():
+        yield from _cut_ascii_sentence(text, start, end)
+        return
     at, last, tokens = start, start, 0
-    ascii_only = text[start:end].isascii()
     for word_end in dict.fromkeys([*(found.end() for found in _WORD.finditer(text, start, end)), end]):
-        # One word, with the blanks before it: two tokens or more.
-        size = max(2, (word_end - last) // 4) if ascii_only and word_end < end else count_tokens(text[last:word_end])
+        size = count_tokens(text[last:word_end])  # one word, with the blanks before it
         if tokens and tokens + size > OVERLAP_TOKENS:
             yield at, last, tokens
             at, tokens = last, 0
-        if size > MOST_TOKENS and not ascii_only and not text[last:word_end].isascii():
+        if size > MOST_TOKENS and not text[last:word_end].isascii():
             step = max(1, (word_end - last) * OVERLAP_TOKENS // size)
             while word_end - at > step:
                 yield at, at + step, OVERLAP_TOKENS
@@ -192,6 +193,27 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
         last = word_end
     if tokens:
         yield at, end, tokens
+
+
+def _cut_ascii_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The same where a word is as many tokens as it is long: long lines without sentences are many words."""
+    at, last, tokens = start, start, 0
+    for found in _WORD.finditer(text, start, end):
+        word_end = found.end()
+        if word_end == end:
+            break
+        size = (word_end - last) // 4 if word_end - last > 11 else 2  # two tokens or more, with the blanks before it
+        if tokens + size > OVERLAP_TOKENS and tokens:
+            yield at, last, tokens
+            at, tokens = last, 0
+        tokens += size
+        last = word_end
+    size = count_tokens(text[last:end])
+    if tokens and tokens + size > OVERLAP_TOKENS:
+        yield at, last, tokens
+        at, tokens = last, 0
+    if tokens + size:
+        yield at, end, tokens + size
 
 
 def _skip_blank(text: str, start: int) -> int:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from simplemem.index.filters import quoted
-from simplemem.note.language import LANGUAGES, holding_together
+from simplemem.note.language import holding_together
 from simplemem.note.stems import MARKS, stem
 from simplemem.note.words import is_unspaced
 from simplemem.search.query import Query
@@ -33,6 +33,8 @@ _ENDINGS = tuple(
     ions ings edly ized izes izing ives""".split()
 )
 
+_ANY_MARK = " OR ".join(quoted(mark) for mark in MARKS.values())
+
 
 class Vocabulary(Protocol):
     """What is asked of the index."""
@@ -44,10 +46,11 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
     """The question with the forms its words are asked in, and what was asked instead of words that are nowhere."""
     if not (query.words or query.without):
         return query
-    languages = _languages(vocabulary)
-    if languages:
-        query = _in_languages(query, languages)
-    unknown = _unknown(query, vocabulary)
+    in_languages, *held = vocabulary.notes_with([_ANY_MARK, *map(quoted, query.words)])
+    if in_languages:
+        query = _in_languages(query, _languages(vocabulary))
+        held = vocabulary.notes_with([" OR ".join([quoted(word), *query.forms.get(word, ())]) for word in query.words])
+    unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
     if not unknown and not query.beginnings:
         return query
     forms, said = dict(query.forms), []
@@ -74,10 +77,8 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
 
 def _languages(vocabulary: Vocabulary) -> list[str]:
     """Those that notes of the vault are written in."""
-    marks = [quoted(mark) for mark in MARKS.values()]
-    if not vocabulary.notes_with([" OR ".join(marks)])[0]:
-        return []
-    return [language for language, held in zip(LANGUAGES, vocabulary.notes_with(marks), strict=True) if held]
+    held = vocabulary.notes_with([quoted(mark) for mark in MARKS.values()])
+    return [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
 
 
 def _in_languages(query: Query, languages: Collection[str]) -> Query:
@@ -97,12 +98,6 @@ def _in_languages(query: Query, languages: Collection[str]) -> Query:
 
 def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
     return tuple(stem(word, language) for language in languages) if word.isalpha() and not is_unspaced(word) else ()
-
-
-def _unknown(query: Query, vocabulary: Vocabulary) -> list[str]:
-    """The words that no memory holds in any form."""
-    asked = [" OR ".join([quoted(word), *query.forms.get(word, ())]) for word in query.words]
-    return [word for word, held in zip(query.words, vocabulary.notes_with(asked), strict=True) if not held]
 
 
 def _held(terms: Iterator[str], vocabulary: Vocabulary) -> tuple[str, ...]:

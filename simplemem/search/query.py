@@ -118,6 +118,6 @@ def _ranked_by(text: str, query: Query) -> Query:
         pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]),
         sequences=tuple(sequences),
         named=tuple(word for word in map("".join, sequences) if word in ranked),
-        beginnings=tuple(word for word in query.beginnings if word in ranked),
+        beginnings=tuple(word for word in query.beginnings if word in ranked and len(word) > 1),
         last=words[-1] if words and not text.rstrip().endswith(_ENDS) else "",
     )

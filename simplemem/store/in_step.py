@@ -107,15 +107,15 @@ class InStep:
 
     def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool, begin: bool) -> SyncReport:
         """Bring the index in step with the vault, text first and vectors after."""
-        if not self.read_only:
-            self.vault.recover()
+        seen = None if rebuild else self.vault.recover_and_scan()
         self._follow_obsidian()
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
             self.rows.waiting = None  # nothing is kept for an embedder that will not come
         if rebuild:
+            self.vault.recover()
             self._rebuild(progress, embed=embed)
-        report = self.healing(lambda: self._scan(progress, believe=believe))
+        report = self.healing(lambda: self._scan(progress, believe=believe, seen=seen))
         if embed:
             ready = self.rows.waiting
             report.embedded = self.healing(lambda: self.embedding.fill(progress, begin=begin, ready=ready))
@@ -123,11 +123,11 @@ class InStep:
         self._thin_history()
         return report
 
-    def _scan(self, progress: Progress | None, *, believe: bool) -> SyncReport:
+    def _scan(self, progress: Progress | None, *, believe: bool, seen: list[Entry] | None = None) -> SyncReport:
         self._follow_obsidian()
         owed, self._owed = self._owed, set()
         try:
-            report = self.rows.scan(progress, believe=believe)
+            report = self.rows.scan(progress, believe=believe, seen=seen)
         except BaseException:
             self._owed |= owed
             raise
@@ -190,11 +190,10 @@ class InStep:
 
     def catch_up(self) -> None:
         """Finish what a crash interrupted, and compare the whole vault with the index."""
-        if not self.read_only:
-            self.vault.recover()
+        seen = self.vault.recover_and_scan()
         waited = time.monotonic() - self._doubted_since
         believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
-        self.healing(lambda: self._scan(None, believe=believe))
+        self.healing(lambda: self._scan(None, believe=believe, seen=seen))
         self._thin_history()
 
     def _doubt(self, count: int) -> None:

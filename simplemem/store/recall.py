@@ -101,8 +101,7 @@ class Recall:
 
     def read(self, text: str) -> Query:
         """A question taken apart, its words in the forms in which this vault may hold them."""
-        with self._index.snapshot():
-            return meant(read_query(text), self._index)
+        return meant(read_query(text), self._index)
 
     def relaxed(self, narrow: Narrow) -> Narrow:
         """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question

@@ -21,7 +21,7 @@ from simplemem.vault.journal import Journal
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
 from simplemem.vault.plan import is_trash
-from simplemem.vault.scan import Entry, Problem, entry_at, entry_of, walk
+from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, walk
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
 
@@ -196,14 +196,24 @@ class Vault:
 
     def recover(self) -> list[str]:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
+        return [] if self.read_only else self._recover()[0]
+
+    def recover_and_scan(self) -> list[Entry]:
+        """Both in one walk, as every start does them."""
         if self.read_only:
-            return []
+            return self.scan()
+        _, listing = self._recover()
+        self.problems = listing.problems
+        return listing.entries
+
+    def _recover(self) -> tuple[list[str], Listing]:
         with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
             said = self._journal.resume(here)
-            said += self.history.sweep(here, walk(here).strays)
+            listing = walk(here)
+            said += self.history.sweep(here, listing.strays)
             for late in self.history.settle():
                 said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
-            return said
+            return said, listing
 
     def close(self) -> None:
         """Nothing is held between calls; it is here for those who close what they open."""

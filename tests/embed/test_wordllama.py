@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,18 @@ def test_more_words_than_are_remembered_change_no_vector(monkeypatch: pytest.Mon
     for _ in range(20):
         texts = [" ".join(f"word{chosen.randrange(60)}" for _ in range(6)) for _ in range(4)]
         assert forgetful.documents(texts) == embedder.documents(texts)
+
+
+def test_words_of_many_texts_are_let_go_when_single_ones_come_again(embedder: WordLlama) -> None:
+    fresh = WordLlama()
+    texts = [" ".join(f"word{40 * k + j}" for j in range(40)) for k in range(300)]
+    tracemalloc.start()
+    fresh.documents(texts)
+    many, _ = tracemalloc.get_traced_memory()
+    assert fresh.query(texts[7]) == embedder.query(texts[7])
+    few, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert few < many / 4
 
 
 def test_threads_that_ask_at_once_get_the_same(embedder: WordLlama) -> None:

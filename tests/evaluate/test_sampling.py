@@ -98,6 +98,14 @@ def test_a_sentence_that_another_note_says_too_is_not_asked(pairs: tuple[Pair, .
     assert said in of_kind(ask({"a.md": twice["a.md"]}), "sentence")
 
 
+@pytest.mark.parametrize("title", ['The "Samovar"', "Samovar -kettle", "Samovar tag:tea"])
+def test_what_a_search_would_take_for_a_filter_is_not_asked(title: str) -> None:
+    asked = ask({"a.md": f"---\ntitle: '{title}'\n---\nThe samovar hisses. {LONG}"})
+    assert title not in of_kind(asked, "title")
+    plainly = title.translate(str.maketrans('":-', "   ")).strip()
+    assert of_kind(ask({"a.md": f"---\ntitle: '{plainly}'\n---\nThe samovar hisses. {LONG}"}), "title")
+
+
 def test_a_note_of_which_nothing_would_be_left_is_not_asked_for() -> None:
     assert ask({"Samovar.md": "The samovar hisses."}) == ()
 

@@ -220,3 +220,20 @@ def test_after_many_changes_the_index_equals_a_rebuilt_one(
     write("f0/n0.md", "rewritten by hand\n")
     store.sync()
     assert_equals_rebuilt(store, tmp_path)
+
+
+def test_the_log_does_not_grow_with_the_vault(
+    store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first index folds its write-ahead log in as it goes, or the log becomes many times the index."""
+    monkeypatch.setattr("simplemem.index.sync._BATCH", 5)
+    monkeypatch.setattr("simplemem.index.fill._NOTES_AT_ONCE", 5)
+    monkeypatch.setattr("simplemem.index.database._WAL_LIMIT_AMID_MUCH", 50_000)
+    for k in range(60):
+        write(f"n{k}.md", f"Harbour number {k}.\n\n" + " ".join(f"word{j}of{k}" for j in range(150)))
+    log = store.step.index.path.with_name("index.db-wal")
+    sizes: dict[str, list[int]] = {"text": [], "vectors": []}
+    store.sync(progress=lambda phase, done, total: sizes[phase].append(log.stat().st_size))
+    for seen in sizes.values():
+        assert len(seen) == 12
+        assert max(seen) < 50_000

@@ -148,6 +148,15 @@ def test_a_note_may_say_its_language_and_change_it(store: EnhancedStore, write: 
     assert found(store, "cheval") == []
 
 
+def test_english_in_a_note_of_another_language_is_found_in_its_forms(store: EnhancedStore, write: Write) -> None:
+    write(
+        "note.md", "Wir haben das Rollout und die Deployments für den Kunden verschoben, weil noch nicht deployed war."
+    )
+    store.sync()
+    for question in ("deploying", "deployment", "rollouts", "Kunde"):
+        assert found(store, question) == ["note"], question
+
+
 def test_a_filter_narrows_what_stems_find(vault_of_all: EnhancedStore) -> None:
     assert vault_of_all.search("Haus", filter=Filter.of(prefix="nowhere"), mode="text").hits == ()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
+from simplemem.vault import vault as vault_module
 from simplemem.vault.atomic import sha256
 from simplemem.vault.difference import WHAT_YOU_HAD, WHAT_YOU_WANT, difference
 from simplemem.vault.vault import Change, Rewrite, Vault
@@ -409,6 +410,20 @@ class TestRecovering:
         assert opened.history.content(found.after or "") == b"a text found nowhere else"
         with pytest.raises(Invalid):
             opened.undo(found.version if hasattr(found, "version") else found.id, CHANGE)
+
+    def test_a_start_clears_and_lists_in_one_walk(
+        self, vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opened.create("a/n.md", b"text", CHANGE)
+        stray = vault / f".simplemem-99999-{'0' * 24}.tmp"
+        stray.write_bytes(b"half a text")
+        walks = []
+        walk = vault_module.walk
+        monkeypatch.setattr(vault_module, "walk", lambda *given: walks.append(given) or walk(*given))
+        found = opened.recover_and_scan()
+        assert len(walks) == 1
+        assert not stray.exists()
+        assert found == opened.scan()
 
     @pytest.mark.skipif(sys.platform == "win32", reason="forks")
     def test_a_staged_file_of_a_live_writer_is_left_alone(self, vault: Path, opened: Vault) -> None:

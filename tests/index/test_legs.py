@@ -1,0 +1,156 @@
+"""Words in a large vault find what they find in a small one: the same notes, with the same scores."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import apsw
+import pytest
+
+from simplemem.index import legs, notes, text
+from simplemem.index.bm25 import Counts, CountsKept
+from simplemem.index.database import Database, open_database
+from simplemem.index.facts import facts_of
+from simplemem.index.legs import LEGS, Match
+from simplemem.index.notes import Stat
+from simplemem.note.note import read_note
+
+WORDS = [
+    f"{first}{second}{third}" for first in "bdfgk" for second in ("ara", "ele", "ino", "ulu") for third in "mnprst"
+]
+NOTES = 240
+
+
+def a_note(chance: random.Random) -> str:
+    """A title and some paragraphs, a few words in most notes and most words in few."""
+    lengths = [chance.randint(3, 25) for _ in range(chance.randint(1, 4))]
+    drawn = [" ".join(WORDS[int(len(WORDS) ** chance.random()) - 1] for _ in range(length)) for length in lengths]
+    return f"# {drawn[0][:20].strip()}\n\n" + "\n\n".join(drawn) + "\n"
+
+
+def put(db: apsw.Connection, name: str, body: str) -> int:
+    note = read_note(body.encode())
+    facts = facts_of(f"{name}.md", note, 0)
+    note_id, new = notes.put(db, f"{name}.md", note, facts, Stat(0, 0, 0), None)
+    text.put(db, note_id, f"{name}.md", facts, new=new)
+    return note_id
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """Notes that no test changes."""
+    database = open_database(tmp_path_factory.mktemp("legs") / "index.db", nullcontext)
+    chance = random.Random(3)
+    with database.writing() as db:
+        for k in range(NOTES):
+            put(db, f"n{k}", a_note(chance))
+    yield database
+    database.close()
+
+
+def asked(chance: random.Random) -> str:
+    words = dict.fromkeys(WORDS[int(len(WORDS) ** chance.random()) - 1] for _ in range(chance.randint(2, 6)))
+    return " OR ".join(f'"{word}"' for word in words)
+
+
+def phrases_asked(chance: random.Random) -> str:
+    pairs = dict.fromkeys((chance.choice(WORDS[:6]), chance.choice(WORDS[:6])) for _ in range(4))
+    return " OR ".join(f'"{one} {two}"' for one, two in pairs)
+
+
+def scores(found: list[Match]) -> dict[tuple[int, int], float]:
+    return {(match.note, match.place): match.score for match in found}
+
+
+@pytest.mark.parametrize("name", LEGS)
+@pytest.mark.parametrize("ask", [asked, phrases_asked])
+def test_chosen_notes_have_the_scores_that_sqlite_gives_them(filled: Database, name: str, ask: object) -> None:
+    chance = random.Random(5)
+    counts = Counts((0, 0))
+    seen = 0
+    with filled.reading() as db:
+        for _ in range(60):
+            expression = ask(chance)  # type: ignore[operator]
+            for ids in ([], [7], chance.sample(range(1, NOTES + 1), 25), list(range(1, NOTES + 1))):
+                found = legs.leg(db, name, expression, 10_000, ids, counts, most_scored=0)
+                assert scores(found) == pytest.approx(scores(legs.leg(db, name, expression, 10_000, ids)))
+                assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
+                seen += len(found)
+    assert seen > 500
+
+
+def test_a_limit_keeps_the_best(filled: Database) -> None:
+    chance = random.Random(6)
+    counts = Counts((0, 0))
+    with filled.reading() as db:
+        for _ in range(30):
+            expression, ids = asked(chance), chance.sample(range(1, NOTES + 1), 120)
+            every = legs.leg(db, "note", expression, 10_000, ids, counts, most_scored=0)
+            few = legs.leg(db, "note", expression, 5, ids, counts, most_scored=0)
+            assert [match.score for match in few] == pytest.approx([match.score for match in every[:5]])
+
+
+@pytest.mark.parametrize("narrowed", [False, True])
+def test_rare_words_choose_and_all_words_rank(
+    filled: Database, narrowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever holds one of the rarest words is found, with its full score; what holds none is passed over."""
+    monkeypatch.setattr(legs, "_CHOSEN", 1)
+    monkeypatch.setattr(legs, "_FEW", 0)
+    chance = random.Random(8)
+    counts = Counts((0, 0))
+    passed_over = 0
+    with filled.reading() as db:
+        for _ in range(60):
+            expression = asked(chance)
+            ids = chance.sample(range(1, NOTES + 1), 150) if narrowed else None
+            full = legs.leg(db, "note", expression, NOTES, ids)
+            found = legs.leg(db, "note", expression, NOTES, ids, counts, most_scored=0)
+            terms = sorted(expression.split(" OR "), key=lambda term: counts.of(db, "note_text", term))
+            rare = legs.leg(db, "note", " OR ".join(terms[:2]), NOTES, ids)
+            holding = {match.note for match in rare}
+            assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding]))
+            passed_over += len(full) - len(found)
+    assert passed_over > 500  # or nothing was chosen, and everything scored
+
+
+def test_where_few_entries_are_scored_nothing_is_passed_over(filled: Database) -> None:
+    chance = random.Random(9)
+    counts = Counts((0, 0))
+    with filled.reading() as db:
+        for _ in range(30):
+            expression = asked(chance)
+            assert legs.leg(db, "note", expression, 20, None, counts) == legs.leg(db, "note", expression, 20, None)
+
+
+def test_an_expression_of_another_form_is_answered_in_full(filled: Database) -> None:
+    counts = Counts((0, 0))
+    with filled.reading() as db:
+        for expression in (
+            f'"{WORDS[0]}" AND "{WORDS[1]}"',
+            f'title : "{WORDS[0]}" OR "{WORDS[1]}"',
+            '"bar"* OR "de"*',
+        ):
+            found = legs.leg(db, "note", expression, NOTES, None, counts, most_scored=0)
+            assert scores(found) == pytest.approx(scores(legs.leg(db, "note", expression, NOTES, None))), expression
+
+
+def test_counts_are_of_the_state_that_is_asked(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "index.db", nullcontext)
+    kept = CountsKept()
+    chance = random.Random(4)
+    for step in range(25):
+        with database.writing() as db:
+            put(db, f"n{chance.randrange(15)}", a_note(chance))
+        with database.reading() as db:
+            counts = kept.of_state(0, notes.newest_rev(db))
+            ids = [row[0] for row in db.execute("SELECT id FROM notes")]
+            found = legs.leg(db, "block", f'"{WORDS[0]}" OR "{WORDS[2]}"', 1000, ids, counts, most_scored=0)
+            assert scores(found) == pytest.approx(
+                scores(legs.leg(db, "block", f'"{WORDS[0]}" OR "{WORDS[2]}"', 1000, ids))
+            ), step
+            assert kept.of_state(0, notes.newest_rev(db)) is counts
+    database.close()

@@ -1,0 +1,71 @@
+"""What a question is asked as is always something SQLite understands, and at least the words themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.index.vocabulary import notes_with
+from simplemem.note.stems import MARKS, stems_of
+from simplemem.search.meant import meant
+from simplemem.search.query import read_query
+
+TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+GERMAN = "Die Häuser der Stadt wurden verkauft"
+
+
+class Words:
+    """A table of words as the index has it."""
+
+    def __init__(self, *texts: str) -> None:
+        self.db = apsw.Connection(":memory:")
+        self.db.execute(f'CREATE VIRTUAL TABLE note_text USING fts5 (title, body, tokenize = "{TOKENIZER}")').fetchall()
+        self.db.executemany("INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts])
+        self.asked = 0
+
+    def notes_with(self, expressions: Sequence[str], most: int = 1) -> list[int]:
+        self.asked += len(expressions)
+        return notes_with(self.db, expressions, most)
+
+
+MIXED = Words("The harbour crane was repaired.", f"{GERMAN}\n{stems_of(GERMAN, 'de')}\n{MARKS['de']}")
+
+
+@given(st.text(max_size=80))
+def test_no_question_becomes_one_that_sqlite_refuses(text: str) -> None:
+    query = meant(read_query(text), MIXED)
+    for expression in (query.expression(), query.side_by_side()):
+        if expression:
+            MIXED.db.execute("SELECT * FROM note_text WHERE note_text MATCH ?", (expression,)).fetchall()
+
+
+@given(st.lists(st.sampled_from("Haus haeuser crane cranse harb* v1.2 getName 行く die verkaufen".split()), max_size=6))
+def test_no_word_that_ranks_is_lost_but_small_ones(words: list[str]) -> None:
+    before = read_query(" ".join(words))
+    after = meant(before, MIXED)
+    assert set(before.words) - set(after.words) <= {"die"}
+    assert all(f'"{word}"' in after.expression() for word in after.words)
+
+
+def test_counting_stops_at_the_most_that_is_asked_for() -> None:
+    many = Words(*["crane"] * 7, "boat")
+    assert many.notes_with(['"crane"', '"boat"', '"heron"'], 5) == [5, 1, 0]
+    assert many.notes_with(['"crane" OR "heron"']) == [1]
+
+
+def test_a_question_of_known_words_costs_one_look_a_word() -> None:
+    words = Words("The harbour crane was repaired.")
+    meant(read_query("harbour crane repaired"), words)
+    assert words.asked == 4  # and one whether there are notes with stems
+
+
+def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_language_are_not_asked() -> None:
+    query = meant(read_query("Wurden die Stadt und das Haus verkauft"), MIXED)
+    assert query.words == ("stadt", "haus", "verkauft")
+    found = "SELECT rowid FROM note_text WHERE note_text MATCH ?"
+    backwards = meant(read_query("Haus Stadt"), MIXED)
+    assert MIXED.db.execute(found, (backwards.side_by_side(),)).fetchall() == [(2,)]
+    assert MIXED.db.execute(found, ('"haus stadt"',)).fetchall() == []
