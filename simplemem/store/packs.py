@@ -78,11 +78,11 @@ class Packs:
         vector: bytes | None,
     ) -> list[Piece]:
         """The best passage of every note in order, then the next best ones. Notes that were come by through a hit take
-        their turn among the hits by their score."""
-        notes = [(found.note, found.score, "") for found in ranked]
-        notes += [(each.note, each.score, each.via) for each in near]
-        notes = [note for note in notes if note[0] in rows]
-        notes.sort(key=lambda note: (-round(note[1], 6), rows[note[0]].path))
+        their turn among the hits by their score; the hits stay in the order they have."""
+        notes = [(found.note, found.score, "") for found in ranked if found.note in rows]
+        neighbours = [(each.note, each.score, each.via) for each in near if each.note in rows]
+        notes += sorted(neighbours, key=lambda note: rows[note[0]].path)
+        notes.sort(key=lambda note: -round(note[1], 6))
         blocks = self._blocks_of([note for note, _, _ in notes], query)
         rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
         for note, score, via in notes:

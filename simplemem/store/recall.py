@@ -88,7 +88,11 @@ class Recall:
         told = explained.search() if explain else None
         if told is not None and rerank:
             told |= self._reranking.told(ranking.best)
-        of_note = why_note(self._step, explained, why, hits) if why else None
+        of_note = None
+        if why:
+            of_note = why_note(
+                self._step, explained, why, hits, lambda: self.ranked(query, Narrow(), limit, chosen).every
+            )
         if relaxed is not narrow:
             said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
             degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()

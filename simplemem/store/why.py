@@ -6,10 +6,11 @@ A note that ranking never looked at is ranked here without the limits of the leg
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from simplemem.errors import NotFound
+from simplemem.index.filters import Narrow
 from simplemem.index.index import Index
 from simplemem.index.legs import Match
 from simplemem.index.notes import Row
@@ -26,8 +27,15 @@ _FAR = 200_000  # rows of a leg, for a note that lies behind all that a search l
 _PARTS = ("words", "phrases", "meaning", "covered")
 
 
-def why_note(step: InStep, explained: Explaining, name: str, hits: Sequence[Hit]) -> dict[str, Any]:
-    """What became of the note called `name` in a search. Raises NotFound, with near names, when there is none."""
+def why_note(
+    step: InStep,
+    explained: Explaining,
+    name: str,
+    hits: Sequence[Hit],
+    unfiltered: Callable[[], Sequence[Ranked]] = tuple,
+) -> dict[str, Any]:
+    """What became of the note called `name` in a search. Raises NotFound, with near names, when there is none.
+    `unfiltered` ranks again as the search did, without its filters."""
     try:
         path = path_meant(step, name)
     except NotFound:
@@ -39,7 +47,7 @@ def why_note(step: InStep, explained: Explaining, name: str, hits: Sequence[Hit]
         return _not_indexed(step, path)
     if row.hidden is not None:
         return _told(path, "hidden", f"It is left out of every search: {row.hidden}.", _way_out(row.hidden))
-    return _Place(step, explained, row).told(hits)
+    return _Place(step, explained, row, unfiltered).told(hits)
 
 
 def _told(path: str, verdict: str, because: str, hint: str = "", **more: Any) -> dict[str, Any]:
@@ -86,12 +94,15 @@ def _way_out(reason: str) -> str:
 class _Place:
     """Where a note that may be found stands in a search."""
 
-    def __init__(self, step: InStep, explained: Explaining, row: Row) -> None:
+    def __init__(
+        self, step: InStep, explained: Explaining, row: Row, unfiltered: Callable[[], Sequence[Ranked]]
+    ) -> None:
         self._step = step
         self._index = step.index
         self._explained = explained
         self._asked = explained.asked
         self._row = row
+        self._unfiltered = unfiltered
 
     def told(self, hits: Sequence[Hit]) -> dict[str, Any]:
         name = name_of(self._row.path)
@@ -172,11 +183,12 @@ class _Place:
         asked = self._asked
         if asked.query.asks_nothing():
             return ()
-        if not unfiltered and any(found.note == self._row.id for found in asked.every):
-            return asked.every
+        as_searched = self._unfiltered() if unfiltered else asked.every
+        if any(found.note == self._row.id for found in as_searched):
+            return as_searched
         narrow = None if unfiltered or asked.narrow.is_open() else self._index.ids(asked.narrow)
         if not asked.query.words:
-            every = self._index.rows(self._index.ids(asked.narrow))
+            every = self._index.rows(self._index.ids(Narrow() if unfiltered else asked.narrow))
             newest = sorted(every.values(), key=lambda row: row.path)
             newest.sort(key=lambda row: row.modified, reverse=True)
             return [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]

@@ -88,6 +88,20 @@ def test_the_filter_that_removes_it_is_named_and_where_it_would_be_without(harbo
     assert [each["filter"] for each in told["filters"]] == ["tag", "without"]
 
 
+@pytest.mark.parametrize("question", ["", "how was the crane of the harbour repaired?"])
+def test_the_place_without_filters_is_that_of_a_search_without_them(
+    store: EnhancedStore, write: Write, question: str
+) -> None:
+    for k, text in enumerate(
+        ("The crane.", "The crane was repaired.", "How the harbour crane was built.", "A harbour.")
+    ):
+        write(f"n{k}.md", f"---\nmodified: 203{k}-01-01T00:00:00\n---\n{text} It was in year {k}.")
+    store.sync()
+    every = [hit.name for hit in store.search(question, limit=10).hits]
+    for place, name in enumerate(every, 1):
+        assert why(store, question, name, filter=Filter.of(type="none"))["rank_without_filters"] == place
+
+
 def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore, write: Write) -> None:
     write(".obsidian/app.json", '{"userIgnoreFilters": ["attic/"]}')
     write(".obsidian/templates.json", '{"folder": "forms"}')
