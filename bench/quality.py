@@ -12,6 +12,7 @@ more kinds of questions, and of any settings; here are the constants of the rank
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +31,8 @@ from simplemem.evaluate.scratch import Read, read_vault, scratch, temporary_fold
 from simplemem.evaluate.sentences import plain, sentences
 from simplemem.note.note import Note
 from simplemem.search import coverage, rank
-from simplemem.store import EnhancedStore
+from simplemem.search.query import read_query
+from simplemem.store import EnhancedStore, recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,17 @@ Scores = list[tuple[float, float, float]]
 
 
 def ask(corpus: Corpus, mode: str = "hybrid") -> Scores:
+    """What a search finds for every question."""
+    return scored(
+        corpus, lambda question: [hit.name for hit in corpus.store.search(question, limit=10, mode=mode).hits]
+    )
+
+
+def scored(corpus: Corpus, find: Callable[[str], Sequence[str]]) -> Scores:
     """Recall at five and at ten, and the reciprocal rank, of every question."""
     scores: Scores = []
     for question, gold in corpus.questions:
-        found = [hit.name for hit in corpus.store.search(question, limit=10, mode=mode).hits]
+        found = find(question)[:10]
         first = next((k for k, name in enumerate(found, 1) if name in gold), 0)
         five, ten = (len(gold & set(found[:k])) / len(gold) if gold else 0.0 for k in (5, 10))
         scores.append((five, ten, 1 / first if first else 0.0))
@@ -113,8 +122,8 @@ def ask(corpus: Corpus, mode: str = "hybrid") -> Scores:
 
 
 @contextmanager
-def part(module: ModuleType, name: str, value: float) -> Iterator[None]:
-    """A constant of the ranking set to another value."""
+def part(module: ModuleType, name: str, value: object) -> Iterator[None]:
+    """A part of the ranking exchanged for another."""
     before = getattr(module, name)
     setattr(module, name, value)
     try:
@@ -148,16 +157,71 @@ ROWS: dict[str, Callable[[Corpus], Scores]] = {
 }
 
 
+def statements_covered(asked_of: Corpus) -> Scores:
+    """Covering for statements as for questions."""
+    with part(recall, "is_question", lambda _: True):
+        return ask(asked_of)
+
+
+def whole_notes_covered(asked_of: Corpus) -> Scores:
+    """The words of a question may be met anywhere in the note, not in one passage."""
+    in_passages = coverage.coverage
+
+    def in_notes(asked: Sequence[str], notes: Sequence[Sequence[str]], vectors: coverage.WordVectors) -> list[float]:
+        return in_passages(asked, [["\n".join(note)[:4_000]] for note in notes], vectors)
+
+    with part(coverage, "coverage", in_notes):
+        return ask(asked_of)
+
+
+def split(asked_of: Corpus) -> Scores:
+    """A question of several parts is asked part by part as well, and what they find is added by half."""
+
+    def found(question: str) -> list[str]:
+        scores = {hit.name: hit.score for hit in asked_of.store.search(question, limit=30).hits}
+        parts = [one for one in re.split(r"\b(?:and|or)\b|[,;]", question) if len(read_query(one).words) > 1]
+        for one in parts if len(parts) > 1 else ():
+            for hit in asked_of.store.search(f"{one}?", limit=30).hits:
+                scores[hit.name] = scores.get(hit.name, 0.0) + hit.score / 2 / len(parts)
+        return sorted(scores, key=lambda name: (-scores[name], name))
+
+    return scored(asked_of, found)
+
+
+def newest_first(asked_of: Corpus) -> Scores:
+    """A tenth for the newest of thirty hits, less for the older ones."""
+
+    def found(question: str) -> list[str]:
+        hits = asked_of.store.search(question, limit=30).hits
+        ages = sorted(hits, key=lambda hit: hit.created or hit.modified, reverse=True)
+        scores = {hit.name: hit.score + 0.1 * (1 - place / 30) for place, hit in enumerate(ages)}
+        return sorted(scores, key=lambda name: (-scores[name], name))
+
+    return scored(asked_of, found)
+
+
+TRIED: dict[str, Callable[[Corpus], Scores]] = {
+    "as it is": ask,
+    "statements covered too": statements_covered,
+    "whole notes covered": whole_notes_covered,
+    "split at and, or, commas": split,
+    "the newest first by 0.1": newest_first,
+}
+"""What was tried and left out."""
+
+
 def main() -> None:
     args = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     args.add_argument("--locomo", type=Path, help="LoCoMo-shaped JSON, gzipped or not")
     args.add_argument("--vault", type=Path, help="a vault to take questions from")
     args.add_argument("--questions", type=Path, help="questions to that vault, a line each")
+    args.add_argument("--tried", action="store_true", help="what was tried and left out, instead of what is there")
     given = args.parse_args()
+    rows = TRIED if given.tried else ROWS
     for asked_of in corpora(given.locomo, given.vault, given.questions):
         print(f"\n{asked_of.name}: {len(asked_of.questions)} questions")
         print(f"{'':28} recall@5               recall@10  MRR")
-        for name, asked in ROWS.items():
+        for name, asked in rows.items():
             five, ten, ranks = (interval(column) for column in zip(*asked(asked_of), strict=True))
             print(
                 f"{name:28} {five.value:.3f} [{five.low:.3f}, {five.high:.3f}]   {ten.value:.3f}      "
