@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer.main
@@ -15,7 +15,16 @@ from simplemem.cli.app import app
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
-COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+_TOP: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = {
+    called: command
+    for name, top in sorted(_TOP.items())
+    for called, command in (
+        [(f"{name} {below}", each) for below, each in top.commands.items()]
+        if hasattr(top, "commands")
+        else [(name, top)]
+    )
+}
 
 pytestmark = pytest.mark.usefixtures("words_only")
 
@@ -156,7 +165,7 @@ def test_a_secret_among_the_settings_is_never_shown(run: Run, monkeypatch: pytes
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_examples_of_itself(name: str) -> None:
-    shown = CliRunner().invoke(app, [name, "--help"], prog_name="simplemem", env={"TERMINAL_WIDTH": "100"})
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], prog_name="simplemem", env={"TERMINAL_WIDTH": "100"})
     assert shown.exit_code == 0
     examples = re.split("examples", shown.stdout, maxsplit=1, flags=re.IGNORECASE)[1]
     assert f"simplemem {name}" in examples
@@ -164,5 +173,5 @@ def test_every_command_has_help_with_examples_of_itself(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "serve"])
 def test_every_command_takes_a_vault_and_speaks_json(name: str) -> None:
-    options = {option for param in typer.main.get_command(app).commands[name].params for option in param.opts}  # type: ignore[attr-defined]
+    options = {option for param in COMMANDS[name].params for option in param.opts}
     assert {"--vault", "--json"} <= options
