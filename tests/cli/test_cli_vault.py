@@ -16,15 +16,9 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 _TOP: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-COMMANDS = {
-    called: command
-    for name, top in sorted(_TOP.items())
-    for called, command in (
-        [(f"{name} {below}", each) for below, each in top.commands.items()]
-        if hasattr(top, "commands")
-        else [(name, top)]
-    )
-}
+_GROUPS = {name: command.commands for name, command in _TOP.items() if hasattr(command, "commands")}
+COMMANDS = {name: command for name, command in sorted(_TOP.items()) if name not in _GROUPS}
+COMMANDS |= {f"{name} {below}": each for name, group in _GROUPS.items() for below, each in group.items()}
 
 pytestmark = pytest.mark.usefixtures("words_only")
 
