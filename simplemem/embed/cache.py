@@ -41,12 +41,6 @@ class Cached:
         """Those of the texts' hashes (`facts.hash_of` makes the same) whose vectors are remembered."""
         return set(self._memory.get(self.name, hashes))
 
-    def unknown(self, texts: Iterable[str]) -> list[str]:
-        """Those of the texts that would have to be asked for, once each."""
-        by_hash = {_hash(text): text for text in texts if text.strip()}
-        known = self._memory.get(self.name, by_hash)
-        return [text for hash_, text in by_hash.items() if hash_ not in known]
-
     def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
         hashes = {text: _hash(text) for text in texts}
         known = self._memory.get(self.name, hashes.values())

@@ -11,6 +11,7 @@ from simplemem.embed import Choice
 from simplemem.embed.cache import Cached
 from simplemem.embed.openai import openai
 from simplemem.errors import Unavailable
+from simplemem.index.facts import hash_of
 from simplemem.index.vector_cache import VectorCache
 from simplemem.remote.failures import Refused
 
@@ -32,7 +33,8 @@ def test_another_process_asks_only_for_what_is_new(service: EmbeddingService, fi
     service.asked.clear()
     later = remembering(service, file)
     assert later.dimension == 64  # known before anything is asked
-    assert later.unknown([*TEXTS, "something new", " "]) == ["something new"]
+    wanted = [hash_of(text) for text in (*TEXTS, "something new")]
+    assert later.known(wanted) == set(wanted[:-1])
     assert later.documents([*TEXTS, "something new"])[:-1] == first
     assert service.texts() == ["something new"]
 
@@ -58,7 +60,7 @@ def test_an_answer_that_is_no_vector_is_not_kept(service: EmbeddingService, file
     service.always = failing(401)
     with pytest.raises(Unavailable):
         remembering(service, file).documents(TEXTS)
-    assert remembering(service, file).unknown(TEXTS) == TEXTS
+    assert remembering(service, file).known([hash_of(text) for text in TEXTS]) == set()
 
 
 def test_texts_are_in_their_order_blank_and_repeated_ones_too(service: EmbeddingService, file: Path) -> None:
