@@ -115,7 +115,9 @@ def writing(vault: Path, _: int) -> None:
 
 def editing_by_hand(vault: Path, _: int) -> None:
     """From the save of an editor to the first search that finds it, with `index --watch` beside."""
-    watcher = subprocess.Popen([*COMMAND, "index", "--watch", "--vault", str(vault)], stdout=subprocess.DEVNULL)
+    watcher = subprocess.Popen(
+        [*COMMAND, "index", "--watch", "--vault", str(vault)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         with EnhancedStore(vault, load_settings({"embed.provider": "none"})) as store:
             note = next(vault.rglob("*.md"))
@@ -155,7 +157,7 @@ def _cpu(work: Callable[[], object]) -> float:
 
 def _child_cpu(command: list[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
