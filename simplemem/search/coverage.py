@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NOTES = 12  # so many of the best are compared; with 60 the order is the same
 WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
-_PASSAGES = 64  # of one note
+PASSAGES = 64  # of one note
 _CHARACTERS = 4_000  # of one passage
 
 _FIRST_WORDS = frozenset(
@@ -50,7 +50,7 @@ def coverage(asked: Sequence[str], notes: Sequence[Sequence[str]], vectors: Word
     """For each note, given as the texts of its passages, how well its best passage covers the words that are asked."""
     import numpy as np
 
-    passages = [[_words(text) for text in note[:_PASSAGES]] for note in notes]
+    passages = [[_words(text) for text in note[:PASSAGES]] for note in notes]
     distinct = list(dict.fromkeys(word for note in passages for words in note for word in words))
     if not asked or not distinct:
         return [0.0] * len(notes)

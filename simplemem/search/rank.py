@@ -97,7 +97,9 @@ def rank(
 def with_coverage(ranked: Sequence[Ranked], covered: Sequence[float], weight: float) -> list[Ranked]:
     """The same notes with another score: how much of the question each of the first ones covers is added, divided by its
     own maximum as every leg is. Those behind them were not compared, and stay behind."""
-    best = max(covered, default=0.0) or 1.0
+    best = max(covered, default=0.0)
+    if not best:
+        return list(ranked)
     added = [*(part / best for part in covered), *[0.0] * (len(ranked) - len(covered))]
     return [
         replace(row, score=(row.score + weight * part) / (1 + weight), covered=part)

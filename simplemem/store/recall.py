@@ -136,7 +136,7 @@ class Recall:
                 return Ranking(found, {row.id: row for row in newest}, None, "", found)
             ids = None if narrow.is_open() else self._index.ids(narrow)
             ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
-            near_the_cut = _with_equals(ranked, limit * 2 + 20)
+            near_the_cut = _with_equals(ranked, max(limit * 2 + 20, coverage.NOTES))
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
 
@@ -146,23 +146,31 @@ class Recall:
         kept.sort(key=place)
         every = [*kept, *ranked[len(near_the_cut) :]]
         if mode == "hybrid" and vector is not None and is_question(query.text):
-            every = self._covering(query, vector, every, rows)
+            every = with_coverage(every, self._covering(query, vector, kept[: coverage.NOTES], rows), coverage.WEIGHT)
             kept = sorted(every[: len(kept)], key=place)
             every = [*kept, *every[len(kept) :]]
         return Ranking(kept[:limit], rows, vector, degraded, every)
 
-    def _covering(self, query: Query, vector: QueryVector, ranked: list[Ranked], rows: dict[int, Row]) -> list[Ranked]:
-        """The notes of a question, the first of them by how much of it one of their passages covers as well."""
+    def _covering(
+        self, query: Query, vector: QueryVector, ranked: Sequence[Ranked], rows: dict[int, Row]
+    ) -> list[float]:
+        """How much of a question one passage of each note covers; nothing where the embedder knows no single words."""
         embedder = self._step.embedding.called(vector.embedder)
         if not isinstance(embedder, WordVectors):
-            return ranked
-        first = ranked[: coverage.NOTES]
-        texts = [self._passage_texts(r.note, rows[r.note].path) for r in first]
-        return with_coverage(ranked, coverage.coverage(query.words, texts, embedder), coverage.WEIGHT)
+            return []
+        texts = [self._passage_texts(r, rows[r.note].path) for r in ranked]
+        return coverage.coverage(query.words, texts, embedder)
 
-    def _passage_texts(self, note_id: int, path: str) -> list[str]:
+    def _passage_texts(self, found: Ranked, path: str) -> list[str]:
+        """The passages of a note; of a long one those around its best block."""
+        places = self._index.passages(found.note)
+        first = 0
+        if len(places) > coverage.PASSAGES and found.place:
+            best = self._index.places([found.place]).get(found.place)
+            before = sum(place.start <= best.start for place in places) if best is not None else 0
+            first = max(0, before - coverage.PASSAGES // 2)
         text = self.text(path) or ""
-        return [text[place.start : place.stop] for place in self._index.passages(note_id)]
+        return [text[place.start : place.stop] for place in places[first : first + coverage.PASSAGES]]
 
     def vector(self, query: Query, mode: Mode) -> tuple[QueryVector | None, str]:
         """The question as a vector, and what lessens the search for its meaning."""

@@ -104,3 +104,19 @@ def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about
     assert found.hits[0].why["covered"] == 1.0
     statement = store.search("Ada, boat, paint", explain=True)
     assert all(hit.why is not None and "covered" not in hit.why for hit in statement.hits)
+
+
+def test_the_answer_is_met_deep_in_a_long_note_too(store: EnhancedStore, write: Write) -> None:
+    filler = "\n\n".join(f"## Part {k}\n\n" + "Harbour fees and tides, ships and cranes. " * 25 for k in range(150))
+    write("long.md", f"{filler}\n\n## The boat\n\nAda painted the hull of the boat in May.\n")
+    write("other.md", "It rained in May, and Ada slept in a boat.\n")
+    store.sync()
+    (first, *_) = store.search("When did Ada paint the hull of the boat?", explain=True).hits
+    assert first.name == "long"
+    assert first.why is not None
+    assert first.why["covered"] == 1.0
+
+
+def test_an_embedder_that_knows_no_single_words_leaves_the_scores_alone() -> None:
+    ranked = [Ranked(note, score, score, 0.0, 0.0, {}, None) for note, score in ((1, 1.0), (2, 0.9))]
+    assert with_coverage(ranked, [], 0.4) == with_coverage(ranked, [0.0, 0.0], 0.4) == ranked
