@@ -41,7 +41,7 @@ def pages() -> dict[Path, str]:
         parts = {
             "settings": settings_table,
             "example": example_settings,
-            "config": lambda: fenced("console", sandbox.session(["simplemem config"])),
+            "config": lambda: fenced("console", in_columns(sandbox.session(["simplemem config"]))),
             "methods": method_tables,
             "values": value_list,
             "errors": error_table,
@@ -223,6 +223,17 @@ def filled(text: str, parts: dict[str, Callable[[], list[str]]]) -> str:
         return f"<!-- generated: {found[1]} -->\n\n{lines}\n\n<!-- end -->\n"
 
     return _GENERATED.sub(part, text)
+
+
+def in_columns(session: Iterable[str]) -> list[str]:
+    """A session whose columns are as wide as what is shown: the room's own path may have been longer."""
+    prompt, *lines = session
+    rows = [re.split(r" {2,}", line) for line in lines]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        prompt,
+        *("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows),
+    ]
 
 
 def settings_table() -> list[str]:
