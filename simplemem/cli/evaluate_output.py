@@ -20,6 +20,8 @@ def print_report(shown: Mapping[str, Any]) -> None:
             f"{shown['skipped']} questions were left out: their notes are gone or cannot be changed; "
             "`simplemem eval init` makes new ones"
         )
+    if shown["private"]:
+        output.warn(f"{shown['private']} questions about private notes were left out: they would be sent to a service")
     for row in rows:
         for told in row.get("degraded", ()):
             if told["questions"] > 1:  # of a single one it is the question's own: a phrase that no note holds

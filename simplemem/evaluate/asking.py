@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
@@ -15,8 +16,10 @@ from simplemem.evaluate.pairs import Pair
 from simplemem.evaluate.scratch import Read, scratch
 from simplemem.index.sync import Progress
 from simplemem.note.names import name_of
+from simplemem.note.private import private_reason
 from simplemem.note.words import count_tokens
 from simplemem.store import EnhancedStore
+from simplemem.store.reranking import reranker_of
 
 GREP = "grep -ic"
 Shown = Callable[[EnhancedStore, str], str]
@@ -41,6 +44,7 @@ class Measured:
 
     rows: dict[str, list[Outcome]]
     skipped: int = 0  # pairs whose notes are gone, or cannot be held out any more
+    private: int = 0  # pairs that would have to be sent to another machine
     degraded: dict[str, Counter[str]] = field(default_factory=dict)  # by row, why it searched with less than it should
 
 
@@ -60,7 +64,11 @@ def measure(
     lines = Grep(texts) if grep else None
     paths = {source.name: source.path for source in read.sources}
     with scratch(read, variants, progress) as copy:
+        private = _private_notes(read, variants) if any(map(_sends_texts, copy.stores)) else _none_is_private
         for number, pair in enumerate(pairs):
+            if pair.held_out and private({*pair.gold, *(held.note for held in pair.held_out)}):
+                measured.private += 1
+                continue
             changed = held_out(pair, number, paths, texts)
             if changed is None:
                 measured.skipped += 1
@@ -80,6 +88,38 @@ def measure(
             if progress is not None:
                 progress("asking", number + 1, len(pairs))
     return measured
+
+
+def _sends_texts(store: EnhancedStore) -> bool:
+    """Whether a search of this store gives texts to another machine."""
+    settings = store.step.settings
+    if store.step.embedding.is_remote:
+        return True
+    if settings.rerank.provider not in ("http", "voyage"):
+        return False
+    try:
+        reranker = reranker_of(settings)
+    except SimplememError:
+        return False  # it will not be asked
+    return reranker is not None and reranker.remote
+
+
+def _private_notes(read: Read, variants: Mapping[str, Settings]) -> Callable[[Collection[str]], bool]:
+    """Whether one of some notes is private where it lies. Its questions are its own words, and while it is asked for it
+    may lie under another name, or without the tag that kept it private."""
+    rules = [rule for settings in variants.values() for rule in settings.embed.private]
+    by_name = {source.name: source for source in read.sources}
+
+    @cache
+    def is_private(name: str) -> bool:
+        source = by_name.get(name)
+        return source is not None and private_reason(source.path, source.read(), rules) is not None
+
+    return lambda names: any(is_private(name) for name in names)
+
+
+def _none_is_private(_: Collection[str]) -> bool:
+    return False
 
 
 def held_out(

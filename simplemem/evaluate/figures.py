@@ -96,7 +96,7 @@ def report(measured: Measured, base: str) -> dict[str, Any]:
         if told := measured.degraded.get(label):
             row["degraded"] = [{"questions": count, "why": why} for why, count in told.most_common(5)]
         rows.append(row)
-    return {"rows": rows, "skipped": measured.skipped}
+    return {"rows": rows, "skipped": measured.skipped, "private": measured.private}
 
 
 def _plain(figures: dict[str, Figure]) -> dict[str, dict[str, float]]:

@@ -126,6 +126,11 @@ class Index:
         with self.database.reading() as db:
             return vocabulary.notes_with(db, expressions, most)
 
+    def notes_holding(self, expression: str) -> list[int]:
+        """The notes that an expression made of quoted words finds."""
+        with self.database.reading() as db:
+            return vocabulary.notes_holding(db, expression)
+
     def places(self, ids: Iterable[int]) -> dict[int, Place]:
         with self.database.reading() as db:
             return text.places_of(db, ids)

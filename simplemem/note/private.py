@@ -43,7 +43,8 @@ def _matches(path: str, rule: str) -> bool:
     bare = rule.strip("/")
     if not bare:
         return rule != ""  # "/" is the whole vault
-    if any(sign in bare for sign in "*?["):
+    if any(sign in bare for sign in "*?"):
+        bare = bare.replace("[", "[[]")  # brackets stand in names: only `*` and `?` mean more than themselves
         return fnmatchcase(path, bare) or fnmatchcase(path.removesuffix(".md"), bare) or fnmatchcase(path, f"{bare}/*")
     return path.startswith(f"{bare}/") or (not rule.endswith("/") and path in (bare, f"{bare}.md"))
 

@@ -163,8 +163,9 @@ class Remote:
 
     def _hint(self, about: str) -> str:
         section, url = self._section, self.address.url
+        patience = "seconds" if section == "rerank" else "timeout_seconds"
         return {
-            "timeout": f"{section}.timeout_seconds says how long it may take.",
+            "timeout": f"{section}.{patience} says how long it may take.",
             "reach": f"Is the service running? {section}.url says where it is.",
             "url": f"{section}.url is {url}: is that the address of the service, with its /v1 if it has one?",
             "model": f"Are {section}.model and its other settings what the service knows?",

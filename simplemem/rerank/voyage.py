@@ -24,7 +24,7 @@ class VoyageReranker:
         _client_package()
         address = address_of(url, "rerank.url") if url.strip() else None
         self.name = f"voyage/{model}"
-        self.remote = address is None or not address.local
+        self.remote = True  # its package sends through any proxy that the environment names, to this machine too
         self._model = model
         self._url = address.url if address is not None else None
         self._key = Key(key, setting=key_setting, otherwise="VOYAGE_API_KEY")
@@ -35,7 +35,7 @@ class VoyageReranker:
         return self._patience.call(lambda seconds: self._asked(query, list(texts), seconds), deadline=deadline)
 
     def close(self) -> None:
-        pass
+        self._patience.close()
 
     def _asked(self, query: str, texts: list[str], seconds: float) -> list[float]:
         voyageai = _client_package()

@@ -71,14 +71,21 @@ def snippet(text: str, passage: Place, place: Place | None, limit: int) -> str:
 
 def _plain(text: str) -> str:
     """In small letters without accents, every character in its place."""
-    if text.isascii():
-        return text.lower()
-    return "".join(map(_plain_character, text))
+    return text.lower() if text.isascii() else text.translate(_PLAIN)
 
 
-def _plain_character(character: str) -> str:
-    apart = unicodedata.normalize("NFD", character)
-    return (apart if len(apart) > 1 and unicodedata.combining(apart[1]) else character)[0].lower()[0]
+class _Plain(dict[int, str]):
+    """Each character thought about once: a block may hold millions, and has few different ones."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        apart = unicodedata.normalize("NFD", character)
+        found = (apart if len(apart) > 1 and unicodedata.combining(apart[1]) else character)[0].lower()[0]
+        self[code] = found
+        return found
+
+
+_PLAIN = _Plain()
 
 
 def squeezed(text: str) -> str:

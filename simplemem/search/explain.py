@@ -116,5 +116,12 @@ def single_filters(narrow: Narrow) -> Iterator[tuple[str, str, Narrow]]:
         yield "linked_by", narrow.linked_by, replace(bare, linked_by=narrow.linked_by)
     for phrase in narrow.phrases:
         yield "phrase", phrase, replace(bare, phrases=(phrase,))
+    if narrow.without_forms:  # which of them are of which word is not told apart
+        yield (
+            "without",
+            " or ".join(narrow.without),
+            replace(bare, without=narrow.without, without_forms=narrow.without_forms),
+        )
+        return
     for word in narrow.without:
         yield "without", word, replace(bare, without=(word,))

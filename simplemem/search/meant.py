@@ -25,6 +25,7 @@ _SHORTEST_SURE = 8  # where other words of the question are found: a shorter one
 _FEW_WORDS = 4  # of such a question
 _ENDING = 2  # letters of such a word where it is rather another form: photograph, photography
 _MOST_INSTEAD, _LOOKED_AT = 3, 12  # words
+_MOST_SLIPS = 4  # words: each is a thousand looks into the index, and many unknown words are another language
 _OFTEN = 1000  # notes; above it, one word is as frequent as another
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρστυφχψω")
 # What the English stemmer takes off a word. While one is being typed, no word of the index begins with what is there.
@@ -61,12 +62,12 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
         characters = [_held((quoted(character) for character in word), vocabulary) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
         said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
-    for word in unknown:
-        if word in unspaced or word in query.beginnings or word in query.named:
-            continue
+    unheard = [word for word in unknown if not (word in unspaced or word in query.beginnings or word in query.named)]
+    may_be_slips, surely = unheard[:_MOST_SLIPS], len(unknown) < len(query.words)
+    for word in unheard:
         if word == query.last and len(word) >= _SHORTEST_START and (found := _beginning(word, vocabulary)):
             said.append(f'No memory holds "{word}"; words that begin so were looked for.')
-        elif instead := _one_slip_away(word, query, vocabulary, surely=len(unknown) < len(query.words)):
+        elif word in may_be_slips and (instead := _one_slip_away(word, query, vocabulary, surely=surely)):
             found = tuple(map(quoted, instead))
             said.append(f'No memory holds "{word}"; {_listed(instead)} was looked for instead.')
         else:

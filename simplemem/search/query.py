@@ -24,7 +24,7 @@ _TERM = re.compile(
         (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
       | (?P<not>-)?(?P<field>tag|type|path):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
       | (?P<start>[^\W\d_][^\s"*]{1,60})\*
-      | -(?P<word>[^\W\d_](?:[\w'-]|[^\x00-\x7f]){0,60})
+      | -(?P<word>[^\W\d_][\w'\x80-\U0010ffff-]{0,60})
     )(?=\s|$)""",
     re.VERBOSE,
 )

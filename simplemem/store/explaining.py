@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from simplemem.index.filters import Narrow
+from simplemem.index.filters import Narrow, quoted
 from simplemem.index.vectors import QueryVector
 from simplemem.search import coverage
 from simplemem.search.explain import Standings, formula, holding, single_filters, standings, why
@@ -65,8 +65,10 @@ class Explaining:
 
     @cached_property
     def _notes_with(self) -> dict[str, set[int]]:
-        """The visible notes that hold each word of the question."""
-        return {word: set(self._index.ids(Narrow(phrases=(word,)))) for word in self.asked.query.words}
+        """The visible notes that hold each word of the question, in any of the forms it was asked in."""
+        query = self.asked.query
+        asked = {word: " OR ".join([quoted(word), *query.forms.get(word, ())]) for word in query.words}
+        return {word: set(self._index.notes_holding(expression)) for word, expression in asked.items()}
 
     def words_of(self, note: int) -> dict[str, list[str]]:
         """Which words of the question a note holds, and which it lacks."""

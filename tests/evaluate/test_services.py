@@ -55,3 +55,30 @@ def test_a_service_that_fails_is_told_with_the_figures(notes: Path, service: Emb
     measured = measure(read_vault(notes, settings), pairs, {"simplemem": settings}, lambda *_: "")
     assert sum(measured.degraded["simplemem"].values()) == 2
     assert [each.mrr for each in measured.rows["simplemem"]] == [1, 1]
+
+
+def test_nothing_of_a_private_note_is_sent_while_it_would_be_asked_for(
+    notes: Path, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name a rule knows a note, which has another name while its title is held out; so its pair is not asked."""
+    monkeypatch.setattr("simplemem.remote.address._is_this_machine", lambda host: False)
+    embed = {"provider": "openai", "model": "tiny", "url": f"{service.url}/v1", "api_key": "sk-test-0123456789abcdef"}
+    settings = Settings.model_validate({"embed": {**embed, "private": ["garden/Tomatoes"]}})
+    (notes / "Diary.md").write_bytes(b"The doctor said nothing. #private\n\nStraw hats and herons all day long.\n")
+    pairs = [
+        Pair(
+            "title",
+            "Growing tomatoes",
+            ("garden/Tomatoes",),
+            (Held("garden/Tomatoes", "title", "Growing tomatoes"),),
+        ),
+        Pair(
+            "sentence", "The doctor said nothing.", ("Diary",), (Held("Diary", "sentence", "The doctor said nothing."),)
+        ),
+        Pair("mine", "herons", ("daily/2026-01-05",)),
+    ]
+    measured = measure(read_vault(notes, settings), pairs, {"simplemem": settings}, lambda *_: "")
+    sent = " ".join(text for asked in service.asked for text in asked.texts)
+    assert "herons" in sent
+    assert not any(word in sent for word in ("Blight", "tomatoes", "doctor", "hats"))
+    assert (measured.private, measured.skipped, len(measured.rows["simplemem"])) == (2, 0, 1)

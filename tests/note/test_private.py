@@ -77,6 +77,8 @@ def test_a_header_that_cannot_be_read_may_say_private_so_its_note_is(text: str) 
         ("people/*/health", "people/ada/health.md"),
         ("*/private", "people/private/a.md"),
         ("journal\\", "journal/a.md"),
+        ("[Personal]/", "[Personal]/a.md"),
+        ("[Personal]*", "[Personal] 2026/a.md"),
         ("/", "anything.md"),
         ("*", "deep/anything.md"),
     ],

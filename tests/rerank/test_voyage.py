@@ -59,8 +59,16 @@ def test_each_text_gets_its_score(service: RerankService) -> None:
 
 
 @needs_the_client
-def test_voyage_itself_is_remote_and_a_stand_in_on_this_machine_is_not(service: RerankService) -> None:
-    assert not voyage(service).remote
+def test_voyage_is_remote_and_so_is_a_stand_in_on_this_machine_as_a_proxy_may_lie_between(
+    service: RerankService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with RerankService() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert scored(voyage(service)) == [0.0, 1.0, 0.5]
+        assert (len(proxy.asked), service.asked) == (1, [])
+    assert voyage(service).remote
     real = reranker_named("voyage", model="rerank-2.5")
     assert real is not None
     assert (real.name, real.remote) == ("voyage/rerank-2.5", True)

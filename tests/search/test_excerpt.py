@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.text import Place
-from simplemem.search.excerpt import passage_around, snippet, squeezed, where_words_stand
+from simplemem.search.excerpt import _plain, passage_around, snippet, squeezed, where_words_stand
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -116,3 +116,18 @@ def test_a_long_block_is_shown_from_its_beginning_when_no_more_words_stand_elsew
     assert where_words_stand(text, [block], block, ["crane"], LIMIT) == (block, block)
     assert where_words_stand(text, [block], block, [], LIMIT) == (block, block)
     assert where_words_stand(text, [block], None, ["crane"], LIMIT) == (block, None)
+
+
+@given(st.text())
+def test_every_character_keeps_its_place_when_words_are_looked_for(text: str) -> None:
+    plain = _plain(text)
+    assert len(plain) == len(text)
+    assert _plain("\u00c9t\u00e9 \u0130n H\u00c4USERN") == "ete in hausern"
+
+
+def test_a_block_of_millions_of_characters_is_shown_where_its_words_stand() -> None:
+    text = "\u00fcber und dr\u00fcber. " * 200_000 + "Das Caf\u00e9 liegt am See."
+    block = place(0, len(text))
+    around, found = where_words_stand(text, [block], block, ["cafe"], LIMIT)
+    assert around is not None and found is not None
+    assert "Caf\u00e9" in snippet(text, around, found, LIMIT)

@@ -170,3 +170,15 @@ def test_a_search_that_is_not_to_be_explained_carries_none_of_it(harbour: Enhanc
     found = harbour.search("crane")
     assert found.explain is None and found.why is None
     assert all(hit.why is None for hit in found.hits)
+
+
+def test_a_word_counts_as_matched_in_every_form_it_was_asked_in(plain_store: EnhancedStore, write: Write) -> None:
+    write("de.md", "---\nlang: de\n---\nDie alten H\u00e4user der Stadt sind nicht mehr bewohnt.\n")
+    write("en.md", "The kubernetes cluster moved.\n")
+    plain_store.sync()
+    for question, name in (("Haus", "de"), ("kuberntes", "en"), ("kuber", "en")):
+        found = plain_store.search(question, explain=True)
+        (hit,) = found.hits
+        assert hit.name == name and hit.why is not None and found.explain is not None
+        assert (hit.why["matched"], hit.why["missing"]) == ([question.lower()], [])
+        assert found.explain["matched_nowhere"] == []

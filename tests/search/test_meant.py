@@ -81,3 +81,12 @@ def test_a_word_that_is_an_ending_on_a_short_stem_is_no_slip(plain_store: Enhanc
     plain_store.sync()
     assert plain_store.search("nothing").hits == ()
     assert [hit.name for hit in plain_store.search("kuberntes").hits] == ["b"]
+
+
+def test_a_question_of_many_unknown_words_costs_no_more_than_one_of_a_few() -> None:
+    def looks(count: int) -> int:
+        words = Words("The harbour crane was repaired.")
+        meant(read_query(" ".join(f"zq{chr(97 + k // 8)}vxk{chr(97 + k % 8)}wmzz" for k in range(count)) + "."), words)
+        return words.asked
+
+    assert looks(64) < 2 * looks(4)

@@ -59,3 +59,9 @@ def test_no_text_is_ever_syntax_to_sqlite(text: str) -> None:
     query = read_query(text)
     if query.words:
         db.execute("SELECT * FROM t WHERE t MATCH ?", (query.expression(),)).fetchall()
+
+
+def test_a_long_word_behind_a_minus_is_read_once_whatever_stands_behind_it() -> None:
+    """Two ways to read each of its letters would be more ways than anybody waits for."""
+    assert read_query("crane -" + "\u00e9" * 60 + "!").words == ("crane", "\u00e9" * 60)
+    assert read_query("crane -\u00e9t\u00e9").without == ("\u00e9t\u00e9",)

@@ -192,3 +192,15 @@ def test_without_words_the_newest_come_first_and_a_note_has_its_number(
     assert (told["verdict"], told["rank"], told["of"]) == ("below", 4, 4)
     assert why(plain_store, "", "2033", limit=1)["verdict"] == "hit"
     assert why(plain_store, "???", "2033")["verdict"] == "no_match"
+
+
+def test_a_note_left_out_by_another_form_of_an_excluded_word_is_said_to_be_so(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("a.md", "---\nlang: de\n---\nDie alten H\u00e4user an der Stra\u00dfe sind nicht mehr bewohnt.\n")
+    write("b.md", "---\nlang: de\n---\nDie lange Stra\u00dfe ist heute nicht mehr zu sehen.\n")
+    plain_store.sync()
+    told = why(plain_store, "Stra\u00dfe -Haus", "a")
+    assert (told["verdict"], told["filters"]) == ("filtered", [{"filter": "without", "value": "Haus"}])
+    found = plain_store.search("Stra\u00dfe -Haus", explain=True).explain
+    assert found is not None and found["filters"][0]["removed"] == 1
