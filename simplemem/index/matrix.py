@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Ids = NDArray[np.int64]
     Bytes = NDArray[np.int8]
+    Number = TypeVar("Number", np.int8, np.uint8, np.float32)
 
 _READ_AT_ONCE = 16_384  # rows
 _AT_ONCE = 2_048  # rows, as the processor's cache holds them
@@ -40,21 +41,30 @@ class Matrix:
     blocks_by: Floats
 
     @classmethod
-    def load(cls, db: apsw.Connection, dimension: int, notes: Sequence[int] | None) -> Matrix:
-        """The vectors of some notes, or of all."""
+    def load(cls, db: apsw.Connection, dimension: int) -> Matrix:
+        """The vectors of all notes."""
+        many = [int(db.execute(f"SELECT count(*) FROM {table}").get) for table in ("passages", "blocks")]
+        return cls._read(db, dimension, None, many)
+
+    def of(self, db: apsw.Connection, notes: Sequence[int]) -> Matrix:
+        """The vectors of some notes as they are now."""
+        return self._read(db, self.passages.shape[1], notes, [16, 64])
+
+    @classmethod
+    def _read(cls, db: apsw.Connection, dimension: int, notes: Sequence[int] | None, many: Sequence[int]) -> Matrix:
         import numpy as np
 
-        many = [1024, 1024]
-        if notes is None:
-            many = [int(db.execute(f"SELECT count(*) FROM {table}").get) for table in ("passages", "blocks")]
         places, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         passages, blocks = (np.empty((count, dimension), np.int8) for count in many)
         for ids, raw in stored(db, dimension, notes):
             is_block = (ids & BLOCK).astype(bool)
-            passages = _put(passages, sum(map(len, places)), raw[~is_block])
-            blocks = _put(blocks, sum(map(len, owners)), raw[is_block])
+            at, behind = sum(map(len, places)), sum(map(len, owners))
             places.append(ids[~is_block] >> SHIFT)
             owners.append(ids[is_block] >> SHIFT)
+            passages = grown(passages, at + len(places[-1]))
+            blocks = grown(blocks, behind + len(owners[-1]))
+            passages[at : at + len(places[-1])] = raw[~is_block]
+            blocks[behind : behind + len(owners[-1])] = raw[is_block]
         of_passages, of_blocks = np.concatenate(places), np.concatenate(owners)
         first = np.flatnonzero(np.diff(of_passages, prepend=-1))
         distinct = of_passages[first]
@@ -189,13 +199,12 @@ def _cosines(raw: Bytes, by_length: Floats, asked: Floats) -> Floats:
     return found
 
 
-def _put(whole: Bytes, at: int, rows: Bytes) -> Bytes:
-    """Rows put into a matrix from `at` on, which grows when it must."""
+def grown(rows: NDArray[Number], needed: int) -> NDArray[Number]:
+    """Room for so many rows: the same, or a copy of twice that."""
     import numpy as np
 
-    if at + len(rows) > len(whole):
-        grown = np.empty((2 * (at + len(rows)), whole.shape[1]), whole.dtype)
-        grown[:at] = whole[:at]
-        whole = grown
-    whole[at : at + len(rows)] = rows
-    return whole
+    if needed <= len(rows):
+        return rows
+    larger = np.empty((2 * needed, *rows.shape[1:]), rows.dtype)
+    larger[: len(rows)] = rows
+    return larger

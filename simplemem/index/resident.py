@@ -1,7 +1,7 @@
 """Vectors in memory, for a process that searches more than once: what vectors.py answers in SQL, by numpy.
 
-Up to a quarter of a million passages they lie here whole, and all are compared. Above that only their signs do
-(codes.py): these choose the notes whose vectors are then read and compared.
+Up to a quarter of a million passages they lie here whole, and all are compared. Above that only codes of
+them do (codes.py): these choose the notes whose vectors are then read and compared.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ class Part(Protocol):
     @property
     def notes(self) -> Ids: ...
 
-    @classmethod
-    def load(cls, db: apsw.Connection, dimension: int, notes: Sequence[int] | None) -> Self: ...
+    def of(self, db: apsw.Connection, notes: Sequence[int]) -> Self: ...
 
     def joined(self, other: Self) -> Self: ...
 
@@ -100,7 +99,7 @@ class Resident:
             self._parts, self._loaded_rev = [self._loaded(db)], rev
         elif changed:
             base, *rest = (part.without(changed) for part in self._parts)
-            came = base.load(db, self._dimension, changed)
+            came = base.of(db, changed)
             self._parts = [base, rest[0].joined(came) if rest else came]
         self._seen = (generation, rev)
 
@@ -110,7 +109,7 @@ class Resident:
     def _loaded(self, db: apsw.Connection) -> Part:
         passages = int(db.execute("SELECT count(*) FROM passages").get)
         kind = Codes if passages * self._dimension > self._most_compared else Matrix
-        return kind.load(db, self._dimension, None)
+        return kind.load(db, self._dimension)
 
 
 def _gone(db: apsw.Connection, found: Collection[int]) -> set[int]:
