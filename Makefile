@@ -21,13 +21,16 @@ lint: $(VENV)/.installed-dev        ## style, types, and the arrows of the house
 
 bench: $(VENV)/.installed           ## print the figures that docs/performance.md quotes
 	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/scale.py 10000
+	@$(BIN)/python bench/scale.py 100000
 
-soak: $(VENV)/.installed-dev        ## the long runs: planted faults, crash points, 2,000 kills, long properties, and MINUTES (30) of mixed use
+soak: $(VENV)/.installed-dev        ## the long runs: planted faults, crash points, 2,000 kills, long properties, MINUTES (30) of mixed use, a million passages
 	@$(BIN)/python bench/seeded_bugs.py
 	@$(BIN)/python -m pytest tests/crash
 	@$(BIN)/python -m pytest tests/property --hypothesis-profile soak
 	@$(BIN)/python bench/crash.py --kills 2000
 	@$(BIN)/python bench/soak.py --minutes $(MINUTES)
+	@$(BIN)/python bench/scale.py 1000000
 
 docs: $(VENV)/.installed            ## write the generated pages again
 	@$(BIN)/python docs/generate.py
