@@ -19,9 +19,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from simplemem.index import legs
 from simplemem.note.note import read_note
 from simplemem.search import rank
 from simplemem.store import EnhancedStore
@@ -122,14 +124,14 @@ def ask(corpus: Corpus, mode: str = "hybrid") -> Scores:
 
 
 @contextmanager
-def part(name: str, value: float) -> Iterator[None]:
+def part(name: str, value: float, of: ModuleType = rank) -> Iterator[None]:
     """A constant of the ranking set to another value."""
-    before = getattr(rank, name)
-    setattr(rank, name, value)
+    before = getattr(of, name)
+    setattr(of, name, value)
     try:
         yield
     finally:
-        setattr(rank, name, before)
+        setattr(of, name, before)
 
 
 def _with(name: str, value: float) -> Callable[[Corpus], Scores]:
@@ -140,8 +142,15 @@ def _with(name: str, value: float) -> Callable[[Corpus], Scores]:
     return asked
 
 
+def _as_in_a_large_vault(corpus: Corpus) -> Scores:
+    """The rarest words of a question choose a few notes, and only these are scored by all of them."""
+    with part("MOST_SCORED", 0, legs), part("_CHOSEN", 25, legs):
+        return ask(corpus)
+
+
 ROWS: dict[str, Callable[[Corpus], Scores]] = {
     "as it is": ask,
+    "as in a large vault": _as_in_a_large_vault,
     "words only": lambda corpus: ask(corpus, "text"),
     "meaning only": lambda corpus: ask(corpus, "semantic"),
     "without neighbouring words": _with("_PHRASES", 0.0),
