@@ -29,6 +29,7 @@ from simplemem.evaluate.locomo import write_locomo
 from simplemem.evaluate.pairs import Held, Pair
 from simplemem.evaluate.scratch import Read, read_vault, scratch, temporary_folder
 from simplemem.evaluate.sentences import plain, sentences
+from simplemem.index import legs
 from simplemem.note.note import Note
 from simplemem.search import coverage, rank
 from simplemem.search.query import read_query
@@ -140,8 +141,15 @@ def _with(module: ModuleType, name: str, value: float) -> Callable[[Corpus], Sco
     return asked
 
 
+def _as_in_a_large_vault(corpus: Corpus) -> Scores:
+    """The rarest words of a question choose a few notes, and only these are scored by all of them."""
+    with part(legs, "MOST_SCORED", 0), part(legs, "_CHOSEN", 25):
+        return ask(corpus)
+
+
 ROWS: dict[str, Callable[[Corpus], Scores]] = {
     "as it is": ask,
+    "as in a large vault": _as_in_a_large_vault,
     "words only": lambda corpus: ask(corpus, "text"),
     "meaning only": lambda corpus: ask(corpus, "semantic"),
     "without neighbouring words": _with(rank, "_PHRASES", 0.0),

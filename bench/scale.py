@@ -209,12 +209,12 @@ def _grep(vault: Path, questions: list[Question]) -> str:
 
 def _memory() -> str:
     """What this process holds now and held at most; of Linux, what of it is its own."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1024)
     try:
         status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1024)
         return f"{most:.0f} MB at most"
-    now, own = (int(status[key].split()[0]) / 1024 for key in ("VmRSS", "RssAnon"))
+    now, own, most = (int(status[key].split()[0]) / 1024 for key in ("VmRSS", "RssAnon", "VmHWM"))
     return f"{now:.0f} MB resident, {own:.0f} MB of it its own; {most:.0f} MB at most"
 
 

@@ -46,10 +46,11 @@ def leg(
     limit: int,
     ids: Sequence[int] | None,
     counts: Counts | None = None,
-    most_scored: int = MOST_SCORED,
+    most_scored: int | None = None,
 ) -> list[Match]:
     """The best rows of one leg for an FTS5 expression made of quoted words, among `ids` when given. With `counts`, no
-    more than `most_scored` entries of words are scored before the best notes are chosen."""
+    more than `most_scored` entries of words (MOST_SCORED) are scored before the best notes are chosen."""
+    most_scored = MOST_SCORED if most_scored is None else most_scored
     terms = _TERMS.findall(expression)
     if ids is not None and not ids:
         return []
