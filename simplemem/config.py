@@ -11,9 +11,9 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from simplemem.errors import Invalid, Unavailable
 
@@ -42,6 +42,16 @@ def listed(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
+def _where_a_key_lies(value: Any) -> Any:
+    """A table says where the key lies. One with anything else in it may hold the key itself, and tables are shown."""
+    if isinstance(value, dict) and set(value) not in ({"env"}, {"path"}):
+        raise ValueError("neither env nor path")
+    return value
+
+
+_ApiKey = Annotated[SecretStr | dict[str, str] | None, BeforeValidator(_where_a_key_lies)]
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,7 +70,7 @@ class EmbedSettings(_Section):
     provider: Literal["wordllama", "voyage", "openai", "ollama", "transformer", "none"] = "wordllama"
     model: str = ""
     url: str = ""
-    api_key: SecretStr | dict[str, str] | None = None
+    api_key: _ApiKey = None
     dimensions: int | None = Field(default=None, ge=8, le=16_384)
     batch: int | None = Field(default=None, ge=1, le=2048)
     timeout_seconds: float = Field(default=60.0, gt=0, le=3600)
@@ -106,7 +116,7 @@ class RerankSettings(_Section):
     provider: Literal["none", "voyage", "http", "cross-encoder"] = "none"
     url: str = ""
     model: str = ""
-    api_key: SecretStr | dict[str, str] | None = None
+    api_key: _ApiKey = None
     candidates: int = Field(default=20, ge=2, le=100)
     seconds: float = Field(default=1.5, gt=0, le=60)
     download: bool = False
@@ -115,7 +125,7 @@ class RerankSettings(_Section):
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (capabilities.md SM-17). It is read, so that such a file is no error."""
 
-    api_key: SecretStr | dict[str, str] | None = None
+    api_key: _ApiKey = None
     model: str = "voyage-3.5"
     rerank_model: str = "rerank-lite-1"
 
