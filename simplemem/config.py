@@ -123,7 +123,8 @@ class RerankSettings(_Section):
 
 
 class VoyageSettings(_Section):
-    """What a file of the original simplemem may say (capabilities.md SM-17). It is read, so that such a file is no error."""
+    """What a file of the original simplemem may say (capabilities.md SM-17): Voyage's key and models, where `embed` and
+    `rerank` name none."""
 
     api_key: _ApiKey = None
     model: str = "voyage-3.5"
@@ -339,8 +340,9 @@ EXAMPLE_CONFIG = """\
 
 [embed]
 # provider = "wordllama"       # what makes vectors: wordllama (offline, in the package), openai (any service that
-#                              # speaks its language), or none for words alone. A vault's own file may say wordllama
-#                              # or none, and nothing of model, url, api_key and download: see docs/embedders.md
+#                              # speaks its language), ollama, voyage, transformer (in this process), or none for
+#                              # words alone. A vault's own file may say wordllama or none, and nothing of model, url,
+#                              # api_key and download: see docs/embedders.md
 # model = ""                   # the model, by the name the service has for it
 # url = ""                     # where the service is, for example http://localhost:1234/v1
 # api_key = { path = "~/.config/embed.key" }   # the key, or where it lies: { env = "NAME" }, { path = "FILE" }
@@ -382,7 +384,8 @@ EXAMPLE_CONFIG = """\
 # download = false             # whether a cross-encoder may be fetched when it is not there
 
 [voyage_ai]
-# What a file of the original simplemem may say. It is read so that such a file is no error; nothing here uses it yet.
+# What a file of the original simplemem may say: Voyage's key and models, where [embed] or [rerank] asks for voyage and
+# names none.
 # api_key = { path = "~/.config/voyage.key" }   # the key, or where it lies
 # model = "voyage-3.5"         # the model for vectors
 # rerank_model = "rerank-lite-1"   # the model for ranking
