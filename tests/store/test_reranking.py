@@ -375,3 +375,18 @@ def test_a_search_without_a_reranker_loads_nothing_of_it(vault: Path, notes: Non
     )
     done = subprocess.run([sys.executable, "-c", program, str(vault)], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_neighbour_that_no_reranker_saw_does_not_come_before_notes_it_did(
+    vault: Path, service: RerankService, write: Write
+) -> None:
+    service.score = lambda query, text: 5.0 if "n00" in text else -7.0  # shares of 0.99 and of a thousandth
+    for k in range(25):
+        link = "See [[far]]. " if k == 0 else ""
+        write(f"n{k:02d}.md", f"# n{k:02d}\n\nHarbour crane, harbour crane. {link}{_filler(f'w{k}x', 6 if k else 1)}\n")
+    write("far.md", f"# Far\n\nOnce a crane. {_filler('far', 200)}\n")
+    with opened(vault, service) as store:
+        items = store.context(QUERY, budget_tokens=20_000).items
+    assert items[0]["name"] == "n00"
+    assert [item["name"] for item in items if item.get("via")] == ["far"]
+    assert items[-1]["name"] == "far" and len(items) == 21
