@@ -390,3 +390,12 @@ def test_a_neighbour_that_no_reranker_saw_does_not_come_before_notes_it_did(
     assert items[0]["name"] == "n00"
     assert [item["name"] for item in items if item.get("via")] == ["far"]
     assert items[-1]["name"] == "far" and len(items) == 21
+
+
+def test_why_says_when_the_reranker_put_others_before_a_note(vault: Path, service: RerankService, notes: None) -> None:
+    with opened(vault, service) as store:
+        told = store.search(QUERY, limit=3, why="a").why
+        assert told is not None and (told["verdict"], told["rank"]) == ("below", 1)
+        assert told["because"] == "By words and meaning it is number 1 of 5; the reranker put others before it."
+        told = store.search(QUERY, limit=3, why="d").why
+        assert told is not None and told["because"].startswith("It is number 4 of 5, and 3 were shown.")
