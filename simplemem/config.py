@@ -11,9 +11,9 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from simplemem.errors import Invalid, Unavailable
 
@@ -42,6 +42,16 @@ def listed(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
+def _where_a_key_lies(value: Any) -> Any:
+    """A table says where the key lies. One with anything else in it may hold the key itself, and tables are shown."""
+    if isinstance(value, dict) and set(value) not in ({"env"}, {"path"}):
+        raise ValueError("neither env nor path")
+    return value
+
+
+_ApiKey = Annotated[SecretStr | dict[str, str] | None, BeforeValidator(_where_a_key_lies)]
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,7 +70,7 @@ class EmbedSettings(_Section):
     provider: Literal["wordllama", "voyage", "openai", "ollama", "transformer", "none"] = "wordllama"
     model: str = ""
     url: str = ""
-    api_key: SecretStr | dict[str, str] | None = None
+    api_key: _ApiKey = None
     dimensions: int | None = Field(default=None, ge=8, le=16_384)
     batch: int | None = Field(default=None, ge=1, le=2048)
     timeout_seconds: float = Field(default=60.0, gt=0, le=3600)
@@ -106,16 +116,17 @@ class RerankSettings(_Section):
     provider: Literal["none", "voyage", "http", "cross-encoder"] = "none"
     url: str = ""
     model: str = ""
-    api_key: SecretStr | dict[str, str] | None = None
+    api_key: _ApiKey = None
     candidates: int = Field(default=20, ge=2, le=100)
     seconds: float = Field(default=1.5, gt=0, le=60)
     download: bool = False
 
 
 class VoyageSettings(_Section):
-    """What a file of the original simplemem may say (capabilities.md SM-17). It is read, so that such a file is no error."""
+    """What a file of the original simplemem may say (capabilities.md SM-17): Voyage's key and models, where `embed` and
+    `rerank` name none."""
 
-    api_key: SecretStr | dict[str, str] | None = None
+    api_key: _ApiKey = None
     model: str = "voyage-3.5"
     rerank_model: str = "rerank-lite-1"
 
@@ -329,8 +340,9 @@ EXAMPLE_CONFIG = """\
 
 [embed]
 # provider = "wordllama"       # what makes vectors: wordllama (offline, in the package), openai (any service that
-#                              # speaks its language), or none for words alone. A vault's own file may say wordllama
-#                              # or none, and nothing of model, url, api_key and download: see docs/embedders.md
+#                              # speaks its language), ollama, voyage, transformer (in this process), or none for
+#                              # words alone. A vault's own file may say wordllama or none, and nothing of model, url,
+#                              # api_key and download: see docs/embedders.md
 # model = ""                   # the model, by the name the service has for it
 # url = ""                     # where the service is, for example http://localhost:1234/v1
 # api_key = { path = "~/.config/embed.key" }   # the key, or where it lies: { env = "NAME" }, { path = "FILE" }
@@ -372,7 +384,8 @@ EXAMPLE_CONFIG = """\
 # download = false             # whether a cross-encoder may be fetched when it is not there
 
 [voyage_ai]
-# What a file of the original simplemem may say. It is read so that such a file is no error; nothing here uses it yet.
+# What a file of the original simplemem may say: Voyage's key and models, where [embed] or [rerank] asks for voyage and
+# names none.
 # api_key = { path = "~/.config/voyage.key" }   # the key, or where it lies
 # model = "voyage-3.5"         # the model for vectors
 # rerank_model = "rerank-lite-1"   # the model for ranking

@@ -110,7 +110,16 @@ def test_a_vault_can_keep_its_notes_at_home(tmp_path: Path, provider: str) -> No
     assert load_settings(vault=vault, env=env).embed.provider == provider
 
 
-@pytest.mark.parametrize("value", ["12345678", '["sk-secret-12345678"]', "{ env = 12345678 }"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{ key = "sk-12345678" }',
+        '{ env = "A", key = "sk-12345678" }',
+        "12345678",
+        '["sk-secret-12345678"]',
+        "{ env = 12345678 }",
+    ],
+)
 def test_a_key_that_is_no_key_is_not_shown(tmp_path: Path, value: str) -> None:
     with pytest.raises(Invalid) as caught:
         load_settings(env=user_file(tmp_path, f"[embed]\napi_key = {value}"))

@@ -10,6 +10,7 @@ from simplemem.index.index import Index
 from simplemem.index.notes import Row
 from simplemem.note.names import base_name, name_of
 from simplemem.search.rank import Ranked
+from simplemem.search.reorder import Reranked
 from simplemem.search.voices import date_in
 
 _STRONG = 5  # hits whose neighbours are looked at
@@ -29,6 +30,7 @@ def reached(index: Index, hits: Sequence[Ranked], rows: Mapping[int, Row], every
     """The neighbours of the best hits that the ranking knows, and that are no hits themselves."""
     among_hits = {found.note for found in hits}
     known = {found.note: found for found in every if found.matches and found.note not in among_hits}
+    is_reranked = any(isinstance(found, Reranked) for found in hits)
     best: dict[int, Reached] = {}
     for hit in hits[:_STRONG]:
         row = rows.get(hit.note)
@@ -38,6 +40,8 @@ def reached(index: Index, hits: Sequence[Ranked], rows: Mapping[int, Row], every
             neighbour = index.row(path)
             if neighbour is not None and neighbour.id in known and neighbour.id not in best:
                 score = known[neighbour.id].score + LENT * hit.score
+                if is_reranked:  # what it scored is of another scale, on which no reranker has seen this one
+                    score = min(score, hits[-1].score)
                 best[neighbour.id] = Reached(neighbour.id, score, f"{via} {name_of(row.path)}")
     return list(best.values())
 

@@ -18,7 +18,7 @@ from simplemem.search.rank import Ranked
 from simplemem.search.voices import Piece
 from simplemem.store.in_step import InStep
 from simplemem.store.nearby import Reached, reached
-from simplemem.store.recall import NO_WORD, Recall, within
+from simplemem.store.recall import NO_WORD, Recall, told_of_phrases, within
 
 _NOTES = 20
 _PASSAGES = 3  # of one note
@@ -48,7 +48,8 @@ class Packs:
         query = self._recall.read(text)
         if query.asks_nothing():
             return Pack(text, "", 0, (), 0, self._step.state(), NO_WORD)
-        narrow = self._recall.relaxed(self._recall.narrow(filter_, query))
+        asked = self._recall.narrow(filter_, query)
+        narrow = self._recall.relaxed(asked)
         for _ in range(2):
             found = self._recall.best(query, narrow, _NOTES, "hybrid")
             near = reached(self._index, found.best, found.rows, found.every)
@@ -59,7 +60,7 @@ class Packs:
         packed = pack(self._pieces(found.best, near, rows, query, found.vector), budget, count)
         return Pack(
             text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(),
-            f"{query.instead} {found.degraded}".strip(),
+            " ".join(filter(None, (query.instead, told_of_phrases(asked, narrow), found.degraded))),
             packed.duplicates, packed.omitted, tokenizer,
         )  # fmt: skip
 

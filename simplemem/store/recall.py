@@ -93,10 +93,7 @@ class Recall:
             of_note = why_note(
                 self._step, explained, why, hits, lambda: self.ranked(query, Narrow(), limit, chosen).every
             )
-        if relaxed is not narrow:
-            said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
-            degraded = f"No memory holds {said} word for word; these are found by its words. {degraded}".strip()
-        degraded = f"{query.instead} {degraded}".strip()
+        degraded = " ".join(filter(None, (query.instead, told_of_phrases(narrow, relaxed), degraded)))
         return Found(text, chosen, hits, self._step.state(), told, degraded, of_note)
 
     def read(self, text: str) -> Query:
@@ -278,6 +275,14 @@ def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:
         return list(ranked)
     last = round(ranked[count - 1].score, 6)
     return [found for k, found in enumerate(ranked) if k < count or round(found.score, 6) == last]
+
+
+def told_of_phrases(narrow: Narrow, relaxed: Narrow) -> str:
+    """What is said when the quoted phrases of a question were let go."""
+    if relaxed is narrow:
+        return ""
+    said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
+    return f"No memory holds {said} word for word; these are found by its words."
 
 
 def _mode(mode: str) -> Mode:

@@ -143,10 +143,15 @@ class _Place:
         because = (
             f"It is number {place} of {numbers['of']}, and {len(hits)} {'was' if len(hits) == 1 else 'were'} shown."
         )
+        if place <= limit and self._step.settings.rerank.provider != "none":
+            because = (
+                f"By words and meaning it is number {place} of {numbers['of']}; the reranker put others before it."
+            )
+            return self._verdict("below", because, "Without the reranker it is among them.", numbers)
         if hits and self._asked.query.words:
             last = self._index.row(f"{hits[-1].name}.md")
             beside = next((found for found in every if last is not None and found.note == last.id), None)
-            if beside is not None:
+            if beside is not None and beside.score >= numbers["score"] - 1e-4:  # a reranker has another order
                 numbers["last_hit"] = {"name": hits[-1].name, **self._numbers_of(beside, every)}
                 gap = max(0.0, numbers["last_hit"]["score"] - numbers["score"])
                 because += f" It scores {numbers['score']:.2f}; the last hit, {hits[-1].name}, has {beside.score:.2f}"

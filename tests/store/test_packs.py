@@ -242,3 +242,11 @@ def test_a_pack_is_the_same_whatever_the_order_in_which_notes_were_indexed(tmp_p
                 "\n====\n".join(store.context(question).text for question in ("crane seen", "same crane", "words"))
             )
     assert len(packs) == 1
+
+
+def test_that_no_memory_holds_a_quoted_phrase_is_said_of_a_pack_as_well(harbour: EnhancedStore) -> None:
+    question = '"crane harbour of bees" repaired'
+    packed = harbour.context(question, budget_tokens=300)
+    assert packed.items
+    assert packed.degraded == harbour.search(question).degraded
+    assert packed.degraded.startswith('No memory holds "crane harbour of bees" word for word;')

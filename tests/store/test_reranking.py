@@ -375,3 +375,27 @@ def test_a_search_without_a_reranker_loads_nothing_of_it(vault: Path, notes: Non
     )
     done = subprocess.run([sys.executable, "-c", program, str(vault)], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_neighbour_that_no_reranker_saw_does_not_come_before_notes_it_did(
+    vault: Path, service: RerankService, write: Write
+) -> None:
+    service.score = lambda query, text: 5.0 if "n00" in text else -7.0  # shares of 0.99 and of a thousandth
+    for k in range(25):
+        link = "See [[far]]. " if k == 0 else ""
+        write(f"n{k:02d}.md", f"# n{k:02d}\n\nHarbour crane, harbour crane. {link}{_filler(f'w{k}x', 6 if k else 1)}\n")
+    write("far.md", f"# Far\n\nOnce a crane. {_filler('far', 200)}\n")
+    with opened(vault, service) as store:
+        items = store.context(QUERY, budget_tokens=20_000).items
+    assert items[0]["name"] == "n00"
+    assert [item["name"] for item in items if item.get("via")] == ["far"]
+    assert items[-1]["name"] == "far" and len(items) == 21
+
+
+def test_why_says_when_the_reranker_put_others_before_a_note(vault: Path, service: RerankService, notes: None) -> None:
+    with opened(vault, service) as store:
+        told = store.search(QUERY, limit=3, why="a").why
+        assert told is not None and (told["verdict"], told["rank"]) == ("below", 1)
+        assert told["because"] == "By words and meaning it is number 1 of 5; the reranker put others before it."
+        told = store.search(QUERY, limit=3, why="d").why
+        assert told is not None and told["because"].startswith("It is number 4 of 5, and 3 were shown.")
