@@ -83,8 +83,9 @@ def _rarest(found: dict[str, int], most: int) -> list[str]:
 
 
 def _holds_at_most(db: apsw.Connection, notes: int) -> bool:
-    """Whether the vault is so small that words need not be counted. Ids only grow, so that none are counted for it."""
-    return (db.execute("SELECT max(id) FROM notes").get or 0) <= notes
+    """Whether the vault is so small that words need not be counted. Its notes are, as far as it takes: the highest id
+    would also tell of notes that are gone, and an answer must not depend on them."""
+    return int(db.execute("SELECT count(*) FROM (SELECT 1 FROM notes LIMIT ?)", (notes + 1,)).get) <= notes
 
 
 def _all_scored(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:

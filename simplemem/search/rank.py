@@ -122,13 +122,19 @@ def _matches(legs: Legs, query: Query, ids: Sequence[int] | None) -> dict[int, d
     """The best row of every leg for the notes that have a word of the question. The finer legs order those notes; they
     find no others."""
     matches = {match.note: {"note": match} for match in legs.leg("note", query.expression(), _NOTES, ids)}
-    among = list(matches)[:_FINER]
+    among = _first_with_equals(list(matches.values()))
     for match in legs.leg("block", query.expression(), _BLOCKS, among):
         matches[match.note].setdefault("block", match)  # rows come best first
     if query.pairs:
         for match in legs.leg("note", query.side_by_side(), _NOTES, among):
             matches[match.note]["phrase"] = match
     return matches
+
+
+def _first_with_equals(found: Sequence[Mapping[str, Match]]) -> list[int]:
+    """The first notes, and those that score as the last of them: the order in which notes were indexed says nothing."""
+    last = round(found[_FINER - 1]["note"].score, 9) if len(found) > _FINER else 0.0
+    return [each["note"].note for k, each in enumerate(found) if k < _FINER or round(each["note"].score, 9) == last]
 
 
 def _score(found: Mapping[str, Match]) -> float:

@@ -154,3 +154,20 @@ def test_counts_are_of_the_state_that_is_asked(tmp_path: Path) -> None:
             ), step
             assert kept.of_state(0, notes.newest_rev(db)) is counts
     database.close()
+
+
+def test_notes_that_are_gone_have_no_say_in_how_words_are_scored(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "index.db", nullcontext)
+    chance = random.Random(6)
+    with database.writing() as db:
+        made = [put(db, f"n{k}", a_note(chance)) for k in range(60)]
+        for note_id in made[:50]:
+            text.remove(db, note_id)
+            notes.remove(db, note_id)
+    counts = Counts((0, 0))
+    with database.reading() as db:
+        legs.leg(db, "note", asked(chance), 20, None, counts, most_scored=60)
+        assert counts._of == {}  # ten notes are few, whatever their ids
+        legs.leg(db, "note", asked(chance), 20, None, counts, most_scored=27)
+        assert counts._of
+    database.close()
