@@ -20,9 +20,7 @@ _KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-
 
 def said(body: bytes, sent: Any, key: str | None) -> str:
     """The sentence in an answer that was no success; "" when there is none to show."""
-    text = _sentence(body)
-    if key:
-        text = text.replace(key, "…")
+    text = _sentence(body, key)
     text = _without(text, list(texts_in(sent)))
     text = _KEY_SHAPED.sub("…", text)
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1].rstrip() + "…"
@@ -41,7 +39,7 @@ def texts_in(sent: Any) -> Iterator[str]:
             yield from texts_in(value)
 
 
-def _sentence(body: bytes) -> str:
+def _sentence(body: bytes, key: str | None) -> str:
     text = body[:20_000].decode("utf-8", "replace")
     try:
         found = _message(json.loads(text))
@@ -49,6 +47,8 @@ def _sentence(body: bytes) -> str:
         if text.lstrip()[:1] == "<":
             return ""  # a page for a browser
         found = text
+    if key:  # before anything is cut off: half a key is no longer seen to be one
+        found = found.replace(key, "…")
     printable = "".join(c if c.isprintable() else " " for c in found[:_MOST_READ])
     return " ".join(printable.split())
 

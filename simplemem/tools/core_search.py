@@ -110,7 +110,7 @@ def _explained(told: Mapping[str, Any]) -> str:
 
 def _why_line(why: Mapping[str, Any]) -> str:
     legs = ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why["legs"].items())
-    parts = ", ".join(f"{part} {why[part]:.2f}" for part in ("words", "phrases", "meaning") if why[part])
+    parts = ", ".join(f"{part} {why[part]:.2f}" for part in ("words", "phrases", "meaning", "covered") if why.get(part))
     lacking = ", ".join(why["missing"][:_WORDS_TOLD])
     return render.facts(("why:", parts), ("", legs), ("lacks", lacking))
 

@@ -72,3 +72,9 @@ def test_it_is_short_and_one_line() -> None:
     assert len(shown) <= 200
     assert shown.isprintable()
     assert said(("[" * 100_000).encode(), SENT, KEY).startswith("[")
+
+
+def test_a_key_at_the_end_of_what_is_read_is_not_shown_by_half() -> None:
+    key = "zx81" + "Q7w9" * 6
+    body = ("It was sent: " + "compost heap turning " * 30)[:488] + " " + key
+    assert "zx81" not in said(body.encode(), {"input": ["compost heap turning " * 40]}, key)
