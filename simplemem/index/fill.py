@@ -118,11 +118,13 @@ class _Fill:
     def _batches(self, waiting: Sequence[tuple[int, str]], generation: Generation) -> Iterator[list[_Texts]]:
         """As many notes at once as the embedder takes texts, one at least."""
         batch: list[_Texts] = []
+        rows = 0
         for note_id, path in waiting:
             batch.append(self._texts(note_id, path, generation))
-            if sum(len(texts.rows) for texts in batch) >= self.embedder.batch:
+            rows += len(batch[-1].rows)
+            if rows >= self.embedder.batch:
                 yield batch
-                batch = []
+                batch, rows = [], 0
         if batch:
             yield batch
 
