@@ -40,10 +40,13 @@ def private_by_rule(path: str, rules: Sequence[str]) -> bool:
 
 
 def _matches(path: str, rule: str) -> bool:
+    rule = rule.removeprefix("./")
     bare = rule.strip("/")
     if not bare:
         return rule != ""  # "/" is the whole vault
     if any(sign in bare for sign in "*?"):
+        if bare.startswith("**/") and _matches(path, bare.removeprefix("**/")):
+            return True  # as elsewhere, it may stand for no folder at all
         bare = bare.replace("[", "[[]")  # brackets stand in names: only `*` and `?` mean more than themselves
         return fnmatchcase(path, bare) or fnmatchcase(path.removesuffix(".md"), bare) or fnmatchcase(path, f"{bare}/*")
     return path.startswith(f"{bare}/") or (not rule.endswith("/") and path in (bare, f"{bare}.md"))
