@@ -29,7 +29,7 @@ _CONTRACTED = re.compile(r"\b(ca|wo|[a-z]+)n['’]t\b", re.IGNORECASE)
 _LINE = re.compile(r"(?<=\n)")
 _MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
 _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"”’»)\]*_]*(?=\s)\s*|[。！？｡]+\s*")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"”’»)\]*_]*+(?=\s)\s*|[。！？｡]+\s*")
 _NUMBER = re.compile(r"\d+")
 
 

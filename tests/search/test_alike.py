@@ -93,3 +93,10 @@ def test_nearly_the_same_is_the_same_words_but_for_a_few() -> None:
     assert not nearly_same(same, neighbours(f"{words}. {words[::-1]}"))
     assert not nearly_same(neighbours("one"), neighbours("two"))
     assert nearly_same(neighbours("東京の港"), neighbours("東京の港。"))
+
+
+def test_a_long_run_of_full_stops_is_read_once() -> None:
+    assert [found.text for found in sentences("Heap" + "." * 20_000 + "x rots. It is warm?! Yes.")][1:] == [
+        "It is warm?!",
+        "Yes.",
+    ]
