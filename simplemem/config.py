@@ -27,6 +27,9 @@ _NOT_FROM_A_VAULT = frozenset(
         "embed.api_key",
         "embed.download",
         "embed.max_tokens_unasked",
+        "embed.dimensions",  # these three make an embedder another one, whose vectors are paid for anew
+        "embed.query_prefix",
+        "embed.document_prefix",
         "voyage_ai.api_key",
         "voyage_ai.model",
     }

@@ -26,7 +26,7 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
-_MAX_WORDS_BETWEEN = 8_000  # and once single texts come again, as a server gets them
+_MAX_WORDS_BETWEEN = 24_000  # and once single texts come again, as a server gets them; the words of a dozen long notes
 
 
 class WordLlama:

@@ -209,10 +209,6 @@ def tags_of(db: apsw.Connection, note_id: int) -> tuple[str, ...]:
     return tuple(row[0] for row in db.execute("SELECT tag FROM tags WHERE note_id = ? ORDER BY seq", (note_id,)))
 
 
-def aliases_of(db: apsw.Connection, note_id: int) -> tuple[str, ...]:
-    return tuple(row[0] for row in db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (note_id,)))
-
-
 def paths_named(db: apsw.Connection, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """Notes whose path, file name, title or alias compares equal to `key`, each in path order."""
     by_path = "SELECT path FROM notes WHERE path_key = ? ORDER BY path"

@@ -8,6 +8,7 @@ from typing import Any
 
 from simplemem.errors import Unavailable
 from simplemem.remote.address import address_of
+from simplemem.remote.client import retry_after
 from simplemem.remote.failures import Passing, Refused
 from simplemem.remote.keys import Key, Secret
 from simplemem.remote.patience import Patience
@@ -63,7 +64,7 @@ class VoyageReranker:
         sentence = said(body.encode() if isinstance(body, str) else b"", sent, key)
         spoken = f"{status}, {sentence}" if sentence else str(status)
         if status == 429 or status >= 500:
-            return Passing(spoken, retry_after=_retry_after(error.headers), status=status)
+            return Passing(spoken, retry_after=retry_after(error.headers or {}), status=status)
         if status in (401, 403):
             return Unavailable(
                 f"{self.name} does not accept the key: {spoken}", hint=f"Set {self._key_setting}.", status=status
@@ -84,8 +85,3 @@ def _client_package() -> Any:
     # It logs what was sent (debug) and what a refusal says, which may repeat it (info).
     logging.getLogger("voyage").setLevel(logging.WARNING)
     return voyageai
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    value = headers.get("retry-after", "").strip()
-    return min(float(value), 600.0) if value.isascii() and value.isdigit() else None
