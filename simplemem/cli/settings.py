@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,6 +63,8 @@ def _plain(value: Any) -> Any:
     """A setting as JSON has it: paths are texts, and a secret stays covered."""
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, str):
+        return re.sub(r"(?<=://)[^/@\s]+@", "**********@", value)  # who asks and by which password, in an address
     return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
 
 

@@ -157,6 +157,13 @@ def test_a_secret_among_the_settings_is_never_shown(run: Run, monkeypatch: pytes
     assert "pa-12345" not in shown.out + run("config").out
 
 
+def test_a_password_in_an_address_is_never_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMPLEMEM_EMBED_URL", "http://ada:se%20cret@192.168.1.5:8000/v1")
+    shown = run("config", "--json")
+    assert shown.json["embed.url"]["value"] == "http://**********@192.168.1.5:8000/v1"
+    assert "cret" not in shown.out + run("config").out
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_examples_of_itself(name: str) -> None:
     shown = CliRunner().invoke(app, [*name.split(), "--help"], prog_name="simplemem", env={"TERMINAL_WIDTH": "100"})
