@@ -87,10 +87,10 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
     questions = corpus.questions(count)
     frequent = [(words, "") for words in corpus.frequent_questions(count)]
     with EnhancedStore(vault) as store:
-        embedder, why_not = store.step.embedder()
+        embedder, why_not = store.step.embedding.wanted()
         if embedder is None:
             raise SystemExit(why_not)
-        store.step.index.keep_vectors_in_memory(embedder.dimension)
+        store.step.index.keep_vectors_in_memory()
         _say("first question", f"{_cpu(lambda: store.search(questions[0][0])):.2f} s")
         passages = corpus.notes * PASSAGES_A_NOTE
         of = {**_told(_GOALS, passages, "goal"), **_told(_FLOORS, passages, "floor")}
@@ -154,7 +154,7 @@ def _recall_of_meaning(store: EnhancedStore, questions: list[Question]) -> str:
     import numpy as np
 
     index = store.step.index
-    embedder, _ = store.step.embedder()
+    embedder, _ = store.step.embedding.wanted()
     if embedder is None:
         return "nothing to compare"
     made = [embedder.query(without_stop_words(text)) for text, _ in questions]

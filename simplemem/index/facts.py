@@ -105,7 +105,7 @@ def _heading_paths(body: Body) -> list[tuple[str, ...]]:
 def local_time(ns: int) -> str:
     """A file time as notes write times: local, to the second, without an offset."""
     try:
-        return datetime.fromtimestamp(ns / 1e9).strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ006  (local on purpose)
+        return datetime.fromtimestamp(ns / 1e9).isoformat(timespec="seconds")  # noqa: DTZ006  (local on purpose)
     except (OverflowError, OSError, ValueError):
         return "1970-01-01T00:00:00"
 
@@ -123,7 +123,7 @@ def instant(text: str | None) -> str | None:
             found = found.astimezone(UTC).astimezone().replace(tzinfo=None)
         except (OverflowError, OSError, ValueError):
             return None
-    return found.strftime("%Y-%m-%dT%H:%M:%S") if found.year >= 1000 else None
+    return found.isoformat(timespec="seconds") if found.year >= 1000 else None
 
 
 def embedded_text(title: str, unit: Unit) -> str:
@@ -142,6 +142,8 @@ def property_rows(note: Note) -> list[tuple[str, str]]:
 
 
 def as_json(value: Any) -> str:
+    if type(value) is str:  # nearly all are, and the encoder's own way there is long
+        return json.encoder.encode_basestring(value)
     return json.dumps(value, ensure_ascii=False, default=str, allow_nan=True)
 
 
