@@ -108,10 +108,10 @@ class _Fill:
                 if self.stopped():
                     return done
         with self.database.reading() as db:
-            if not generations.may_be_complete(db, self.unreadable):
+            if not generations.may_be_complete(db, self.embedder.name, self.unreadable):
                 return done
         with self.database.writing() as db:
-            generations.switch_if_complete(db, self.unreadable)
+            generations.switch_if_complete(db, self.embedder.name, self.unreadable)
         self.database.checkpoint()
         return done
 

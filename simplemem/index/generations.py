@@ -92,17 +92,18 @@ def set_dimension(db: apsw.Connection, generation: Generation, dimension: int) -
     db.execute(sql, (dimension, generation.shelf.place, generation.embedder)).fetchall()
 
 
-def may_be_complete(db: apsw.Connection, without: Collection[int] = ()) -> bool:
-    """Whether there is a next generation that no note waits for, but for those that nobody can read just now."""
-    if not any(found.shelf == NEXT for found in generations(db)):
+def may_be_complete(db: apsw.Connection, embedder: str, without: Collection[int] = ()) -> bool:
+    """Whether this embedder's is a next generation that no note waits for, but for those that nobody can read just now."""
+    if not any(found.shelf == NEXT and found.embedder == embedder for found in generations(db)):
         return False
     waiting = db.execute("SELECT id FROM notes WHERE embedded_next = 0 LIMIT ?", (len(without) + 1,))
     return all(note_id in without for (note_id,) in waiting)
 
 
-def switch_if_complete(db: apsw.Connection, without: Collection[int] = ()) -> bool:
-    """Put the next generation in use when no note waits for it, and drop the one before it."""
-    if not may_be_complete(db, without):
+def switch_if_complete(db: apsw.Connection, embedder: str, without: Collection[int] = ()) -> bool:
+    """Put the next generation in use when no note waits for it, and drop the one before it. Only who makes it does: the
+    settings of another process ask for the one that is in use."""
+    if not may_be_complete(db, embedder, without):
         return False
     db.execute("ALTER TABLE vectors RENAME TO vectors_before").fetchall()
     db.execute("ALTER TABLE vectors_next RENAME TO vectors").fetchall()

@@ -100,7 +100,7 @@ def test_more_words_than_are_remembered_change_no_vector(monkeypatch: pytest.Mon
 
 def test_words_of_many_texts_are_let_go_when_single_ones_come_again(embedder: WordLlama) -> None:
     fresh = WordLlama()
-    texts = [" ".join(f"word{40 * k + j}" for j in range(40)) for k in range(300)]
+    texts = [" ".join(f"word{40 * k + j}" for j in range(40)) for k in range(700)]
     tracemalloc.start()
     fresh.documents(texts)
     many, _ = tracemalloc.get_traced_memory()

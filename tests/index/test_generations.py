@@ -269,3 +269,21 @@ def test_a_fill_that_lost_its_generation_to_another_process_stops(kept: Kept, ha
         found = generation_of(db, "other")
     assert found is not None and found.shelf == NEXT
     assert kept.lengths("vectors_next") == set()
+
+
+def test_only_who_makes_a_generation_puts_it_in_use(kept: Kept, half: Half) -> None:
+    kept.fill(WHOLE)
+    half.fails_after = len(SUBJECTS) - 1
+    with suppress(Unavailable):
+        kept.fill(half)
+    with kept.database.reading() as db:
+        waiting = [path for (path,) in db.execute("SELECT path FROM notes WHERE embedded_next = 0")]
+    assert len(waiting) == 1
+    (kept.vault.root / waiting[0]).unlink()  # now no note waits for the other's vectors
+    kept.fill(WHOLE)
+    with kept.database.reading() as db:
+        assert [(found.embedder, found.shelf) for found in generations(db)] == [(WHOLE.name, NOW), ("half", NEXT)]
+    half.fails_after = 10_000
+    kept.fill(half)
+    with kept.database.reading() as db:
+        assert [(found.embedder, found.shelf) for found in generations(db)] == [("half", NOW)]
