@@ -95,6 +95,7 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
         passages = corpus.notes * PASSAGES_A_NOTE
         of = {**_told(_GOALS, passages, "goal"), **_told(_FLOORS, passages, "floor")}
         _say("by both", _times(store, questions, **of))
+        _say("as questions, by both", _times(store, [(f"{words}?", note) for words, note in questions]))
         _say("by words", _times(store, questions, mode="text"))
         _say("by meaning", _times(store, questions, mode="semantic"))
         half, tenth = Filter.of(tags={"project": ""}), Filter.of(tags={"status": "done"}, prefix="area-1")
