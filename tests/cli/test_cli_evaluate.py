@@ -226,5 +226,7 @@ def test_an_interrupted_run_leaves_nothing(evaluate: Run, vault: Path, tmp_path:
     assert list(room.iterdir())
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate(timeout=30)
-    assert (running.returncode, out) == (130, b"")
+    # Python ends itself by the signal when it came in the middle of an `exec`, as of a dataclass that is being made.
+    assert running.returncode in (130, -signal.SIGINT)
+    assert out == b""
     assert list(room.iterdir()) == [] and files_of(vault) == before
