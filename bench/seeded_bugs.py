@@ -132,8 +132,8 @@ FAULTS = (
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
-        "simplemem.index.text",
-        [("hash_of(text) for id_, text in texts", 'hash_of(text.split("\\n", 1)[1]) for id_, text in texts')],
+        "simplemem.index.facts",
+        [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(
         "moves", "embeds are not written again",
