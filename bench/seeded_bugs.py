@@ -132,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
-        "simplemem.index.facts",
+        "simplemem.embed.hashes",
         [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(

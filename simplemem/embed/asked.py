@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal
@@ -30,7 +31,7 @@ def name_of_space(provider: str, model: str, *, where: str, dimensions: int | No
     return " ".join(parts)
 
 
-class Asked:
+class Asked(ABC):
     """An embedder whose vectors come from somebody else. A provider says in `_vectors` how it is asked."""
 
     reads_sentences = True
@@ -74,12 +75,12 @@ class Asked:
             self.dimension = len(made[0])
         return made
 
+    @abstractmethod
     def _vectors(
         self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Callable[[], bool]
-    ) -> list[bytes]:
-        raise NotImplementedError
+    ) -> list[bytes]: ...
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most hold nothing
         """Nothing is held, unless a provider says otherwise."""
 
     def _checked(self, rows: Any, count: int) -> list[bytes]:

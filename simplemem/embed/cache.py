@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from simplemem.embed.asked import Asked
+from simplemem.embed.hashes import hash_of
 
 
 class Memory(Protocol):
@@ -38,11 +38,11 @@ class Cached:
         return self._embedder.dimension
 
     def known(self, hashes: Sequence[bytes]) -> set[bytes]:
-        """Those of the texts' hashes (`facts.hash_of` makes the same) whose vectors are remembered."""
+        """Those of the texts' hashes (`hash_of`) whose vectors are remembered."""
         return set(self._memory.get(self.name, hashes))
 
     def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
-        hashes = {text: _hash(text) for text in texts}
+        hashes = {text: hash_of(text) for text in texts}
         known = self._memory.get(self.name, hashes.values())
         blank = [text for text in hashes if not text.strip()]
         missing = [text for text in hashes if hashes[text] not in known and text.strip()]
@@ -53,7 +53,7 @@ class Cached:
             self._memory.put(self.name, fresh)
             known |= fresh
         if blank:
-            known |= dict.fromkeys(map(_hash, blank), self._embedder.documents(blank[:1], stopped=stopped)[0])
+            known |= dict.fromkeys(map(hash_of, blank), self._embedder.documents(blank[:1], stopped=stopped)[0])
         return [known[hashes[text]] for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
@@ -61,7 +61,3 @@ class Cached:
 
     def close(self) -> None:
         self._embedder.close()
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]

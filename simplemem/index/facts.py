@@ -6,7 +6,6 @@ one built afresh.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -129,11 +128,6 @@ def instant(text: str | None) -> str | None:
 def embedded_text(title: str, unit: Unit) -> str:
     """What a vector is made of: where a passage stands (its own heading, else the title), then its words."""
     return (unit.headings[-1] if unit.headings else title) + "\n" + unit.text
-
-
-def hash_of(text: str) -> bytes:
-    """What tells whether a vector still fits its text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def property_rows(note: Note) -> list[tuple[str, str]]:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from simplemem.embed import Embedder
+from simplemem.embed.hashes import hash_of
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import generations, text, vectors
 from simplemem.index.database import Database
-from simplemem.index.facts import facts_of, hash_of
+from simplemem.index.facts import facts_of
 from simplemem.index.generations import Generation
 from simplemem.index.sync import Progress
 from simplemem.index.waiting import Waiting

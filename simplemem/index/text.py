@@ -9,7 +9,8 @@ from functools import lru_cache
 
 import apsw
 
-from simplemem.index.facts import Facts, Unit, embedded_text, hash_of
+from simplemem.embed.hashes import hash_of
+from simplemem.index.facts import Facts, Unit, embedded_text
 from simplemem.index.generations import NOW, Generation, Shelf, generations
 from simplemem.note.code import may_hold_names, parts_of_names
 from simplemem.note.names import base_name

@@ -9,9 +9,9 @@ from embedding_service import EmbeddingService, failing
 
 from simplemem.embed import Choice
 from simplemem.embed.cache import Cached
+from simplemem.embed.hashes import hash_of
 from simplemem.embed.openai import openai
 from simplemem.errors import Unavailable
-from simplemem.index.facts import hash_of
 from simplemem.index.vector_cache import VectorCache
 from simplemem.remote.failures import Refused
 
