@@ -7,11 +7,11 @@ how links are rewritten is decided above: here are bytes and paths. How a write 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from simplemem.errors import Invalid, NotFound, ReadOnly
 from simplemem.vault import atomic
@@ -28,8 +28,7 @@ from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
 __all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Written"]
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A note or attachment as it was read."""
 
     path: str
@@ -119,8 +118,19 @@ class Vault:
 
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
+        with self.reading() as read:
+            return read(path)
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[str], File]]:
+        """What reads many files as `read` does one: folders stay open from one file to the next. For a short while only,
+        since a folder that is moved away meanwhile is still read."""
+        with self._beneath() as here:
+            yield lambda path: self._read(here, path)
+
+    def _read(self, here: Beneath, path: str) -> File:
         check_path(path)
-        with self._beneath() as here, telling("read", path):
+        with telling("read", path):
             try:
                 data, found = atomic.read_file(here, path, self._max_bytes)
             except PermissionError:

@@ -158,18 +158,21 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
     write("b.md", "plum")
+    write("rested.md", "medlar")
     plain_store.sync()
+    with plain_store.step.index.database.writing() as db:  # as if it had been looked at a while after it was written
+        db.execute("UPDATE notes SET checked_ns = checked_ns + 10_000_000_000").fetchall()
     write("a.md", "cherry")
     write("b.md", "plum and quince")
     hidden_reason = plain_store.step.rows.hidden_reason
 
-    def a_pipe_takes_the_place_of_the_next(path: str) -> str | None:
-        if path == "a.md" and (vault / "b.md").is_file():
+    def a_pipe_takes_its_place_before_it_is_read(path: str) -> str | None:
+        if path == "rested.md" and (vault / "b.md").is_file():
             (vault / "b.md").unlink()
             os.mkfifo(vault / "b.md")
         return hidden_reason(path)
 
-    plain_store.step.rows.hidden_reason = a_pipe_takes_the_place_of_the_next
+    plain_store.step.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
     assert (report.added, report.removed) == (["a.md"], [])
