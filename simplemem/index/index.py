@@ -18,7 +18,7 @@ from simplemem.index import counts, filters, generations, legs, links, notes, te
 from simplemem.index.bm25 import CountsKept
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
-from simplemem.index.filters import Narrow
+from simplemem.index.filters import Narrow, Narrowed
 from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
 from simplemem.index.links import StoredLink
@@ -40,6 +40,7 @@ class Index:
         self._resident_of: tuple[str, int] | None = None  # the embedder and the dimension it was made for
         self._counts = CountsKept()
         self._guard = threading.Lock()
+        self._local = threading.local()
 
     @property
     def path(self) -> Path:
@@ -106,9 +107,12 @@ class Index:
 
     # -- narrowing and listing
 
-    def ids(self, narrow: Narrow) -> list[int]:
+    def ids(self, narrow: Narrow) -> Sequence[int]:
         with self.database.reading() as db:
-            return filters.ids(db, narrow)
+            kept: tuple[apsw.Connection, Narrowed] | None = getattr(self._local, "narrowed", None)
+            if kept is None or kept[0] is not db:
+                kept = self._local.narrowed = (db, Narrowed())
+            return kept[1].ids(db, narrow)
 
     def page(self, narrow: Narrow, sort: str, limit: int, offset: int) -> tuple[list[Row], int]:
         with self.database.reading() as db:

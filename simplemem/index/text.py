@@ -20,7 +20,7 @@ from simplemem.note.words import searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 1000))
+_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16))  # FTS5's own
 _PAGES_AT_ONCE = 1000
 
