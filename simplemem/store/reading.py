@@ -46,6 +46,11 @@ def _memory_at(step: InStep, version: str, section: str | None) -> Memory:
     return _memory(step, found.new_path or found.path, read_note(data), None, section, version)
 
 
+def memory_of(step: InStep, path: str, data: bytes, section: str | None, version: str) -> Memory:
+    """A memory made of a text that is not what stands in the vault now."""
+    return step.healing(lambda: _memory(step, path, read_note(data), None, section, version))
+
+
 def _memory(
     step: InStep, path: str, note: Note, mtime_ns: int | None, section: str | None, version: str | None
 ) -> Memory:

@@ -17,7 +17,7 @@ from simplemem.store.in_step import InStep
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry
 
-_GONE = "the text is no longer kept"
+GONE = "the text is no longer kept"
 _NOT_OURS = "it was changed outside simplemem since then; what is shown is what it says now"
 
 
@@ -167,7 +167,7 @@ def _with_text(step: InStep, then: NoteThen) -> NoteThen:
     if then.sha256 is None:
         return then
     data = text_of(step, then.sha256, then.path)
-    doubt = then.doubt if data is not None else f"{then.doubt}; {_GONE}".removeprefix("; ")
+    doubt = then.doubt if data is not None else f"{then.doubt}; {GONE}".removeprefix("; ")
     return NoteThen(then.path, then.sha256, data, doubt)
 
 
@@ -178,13 +178,6 @@ def text_of(step: InStep, sha256: str, *paths: str) -> bytes | None:
         if step.entry(path) is not None and (file := step.vault.read(path)).sha256 == sha256:
             return file.data
     return data
-
-
-def changes_between(step: InStep, since: str | None, until: str | None) -> tuple[int, int]:
-    """The numbers of changes that a span of dates or versions takes in: after the first, up to the second."""
-    first = moment_of(step, since, start=True).number if since else 0
-    last = moment_of(step, until).number if until else step.vault.history.log.next_number() - 1
-    return first, last
 
 
 def _touched(entry: Entry, moment: Moment) -> bool:

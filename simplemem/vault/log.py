@@ -21,7 +21,7 @@ from simplemem.vault import atomic
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
 from simplemem.vault.trouble import telling
 
-Op = Literal["create", "update", "move", "delete", "undo", "recovered"]
+Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
 
 LOG = f"{SIDECAR}/history/log.jsonl"
 _APPEND = OVERWRITE | os.O_APPEND
