@@ -72,6 +72,8 @@ def undo(step: InStep, version_or_name: str, change: Change) -> Undone:
     what = f"took back the {asked.op} of {name_of(asked.path)}"
     if asked.new_path:
         what += f" to {name_of(asked.new_path)}"
+    if asked.op == "undo" and len(steps) > 1:
+        what += f" and of {len(steps) - 1} more"
     return Undone(name_of(main.path), main.sha256, main.version, what)
 
 
