@@ -58,7 +58,7 @@ def _since(step: InStep, path: str, since: str | None) -> Difference:
         last = last_change(step, path)
         moment, label = Moment(last.number - 1, last.when), f"before {last.id}"
     else:
-        moment, label = moment_of(step, since, start=version_called(step, since) is None), since
+        moment, label = moment_of(step, since, start=True), f"before {since}"
     then = note_then(step, path, moment)
     before = b"" if then.sha256 is None else then.data
     return _difference((name_of(then.path), name_of(path)), (label, "now"), before, now, then.doubt)
