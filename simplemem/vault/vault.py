@@ -219,6 +219,12 @@ class Vault:
                 said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
             return said, listing
 
+    def thin_history(self) -> list[str]:
+        """Drop what of the past need not be kept any longer; the hashes that went."""
+        with self.lock(), self._beneath() as here, telling("thin", SIDECAR, writing=True):
+            self._journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
+            return self.history.thin()
+
     def close(self) -> None:
         """Nothing is held between calls; it is here for those who close what they open."""
 
