@@ -26,6 +26,7 @@ __all__ = ["DISPLACED", "History", "Version"]
 DISPLACED = f"{SIDECAR}/history/displaced"
 THINNED = f"{SIDECAR}/history/thinned"
 _A_DAY = 86_400.0
+_A_WHILE_NS = 2_000_000_000  # the coarsest clock of a file system
 _GROWN = 16_384  # bytes of the log: some fifty changes
 
 
@@ -124,12 +125,12 @@ class History:
     def settle(self, seconds: float = _A_DAY) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
         with self._lock(), self._beneath() as here:
-            return self._settle(here, seconds)
+            return self._settle(here, seconds, thorough=False)
 
     def thin(self) -> list[str]:
         """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went (`thinning.py`)."""
         with self._lock(), self._beneath() as here:
-            self._settle(here, _A_DAY)
+            self._settle(here, _A_DAY, thorough=True)
             dropped = thinning.thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
             self._put_down(here, THINNED, str(self.log.size(here)).encode())
             self._kept = 0
@@ -149,10 +150,12 @@ class History:
         rested = abs(time.time() - found.st_mtime) > _A_DAY / 4
         return grown < 0 or grown > _GROWN or (rested and grown > 0)
 
-    def _settle(self, here: Beneath, seconds: float) -> list[Version]:
+    def _settle(self, here: Beneath, seconds: float, *, thorough: bool) -> list[Version]:
         saved: list[Version] = []
         for name in names_in(here, DISPLACED):
             path = f"{DISPLACED}/{name}"
+            if not thorough and self._rests(here, path, seconds):
+                continue
             version, _, sha = name.partition("-")[0], "", name.rpartition("-")[2]
             try:
                 data, found = atomic.read_file(here, path)
@@ -166,6 +169,17 @@ class History:
                 self.keep(here, data, sha)  # a power cut may have cost the text that was kept then: this is the same
                 atomic.remove(here, path)
         return saved
+
+    def _rests(self, here: Beneath, path: str, seconds: float) -> bool:
+        """Whether a displaced file shows no sign of a late save, by its times: it was put here after it was last written.
+        What set its time back is found when the history is thinned, which reads them all."""
+        try:
+            found = atomic.look(here, path)
+        except FileNotFoundError:
+            return True
+        if found is None or found.st_nlink > 1 or abs(time.time() - found.st_ctime) > seconds:
+            return False
+        return found.st_ctime_ns - found.st_mtime_ns > _A_WHILE_NS
 
     def _late_save(self, here: Beneath, path: str, version: str, data: bytes) -> list[Version]:
         sha = sha256(data)

@@ -172,6 +172,22 @@ def test_displaced_files_are_read_before_anything_is_dropped(vault: Path) -> Non
     assert opened.history.content(late.after) == b"a late save"
 
 
+@pytest.mark.skipif(os.utime not in os.supports_fd, reason="no time of an open file can be set here")
+def test_a_late_save_that_set_its_time_back_is_found_too(vault: Path) -> None:
+    opened = Vault(vault)
+    opened.create("n.md", b"one", CHANGE)
+    os.utime(vault / "n.md", (1_700_000_000, 1_700_000_000))
+    with (vault / "n.md").open("r+b") as editor:
+        opened.replace("n.md", b"two", sha256(b"one"), CHANGE)
+        editor.write(b"late")
+        editor.flush()
+        os.utime(editor.fileno(), (1_700_000_000, 1_700_000_000))
+    opened.recover()
+    opened.thin_history()
+    late = opened.history.versions("n.md")[0]
+    assert late.op == "recovered" and opened.history.content(late.after or "") == b"late"
+
+
 def test_a_displaced_file_goes_only_when_its_text_is_kept(vault: Path) -> None:
     opened = Vault(vault)
     versions = grow(opened, "n.md", b"one", b"two")
