@@ -10,7 +10,7 @@ from simplemem.note.names import name_of, path_of
 from simplemem.store.in_step import InStep
 from simplemem.store.past import last_change, path_with_a_past, version_called
 from simplemem.store.reading import bytes_at
-from simplemem.store.then import GONE, Moment, moment_of, note_then
+from simplemem.store.then import GONE, moment_of, note_then
 from simplemem.vault.difference import difference
 from simplemem.vault.history import Version
 
@@ -56,7 +56,7 @@ def _since(step: InStep, path: str, since: str | None) -> Difference:
     now = step.vault.read(path).data if step.entry(path) is not None else b""
     if since is None:
         last = last_change(step, path)
-        moment, label = Moment(last.number - 1, last.when), f"before {last.id}"
+        moment, label = moment_of(step, last.id, start=True), f"before {last.id}"
     else:
         moment, label = moment_of(step, since, start=True), f"before {since}"
     then = note_then(step, path, moment)

@@ -132,6 +132,7 @@ class History:
         with self._lock(), self._beneath() as here:
             self._settle(here, _A_DAY, thorough=True)
             dropped = thinning.thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
+            here.make(parent(THINNED))
             self._put_down(here, THINNED, str(self.log.size(here)).encode())
             self._kept = 0
             return dropped
