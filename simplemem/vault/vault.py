@@ -25,7 +25,7 @@ from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, wa
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
 
-__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Written"]
+__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Wish", "Written"]
 
 
 class File(NamedTuple):
@@ -193,6 +193,10 @@ class Vault:
             expected = expected_sha256 or self.read(path).sha256
             return self._carry_out([Wish("delete", path, before=expected, gone=True)], change)[0]
 
+    def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+        """Change several files as one operation, all of it or nothing; it can be undone as one."""
+        return self._carry_out(wishes, change)
+
     def undo(self, version: str, change: Change) -> list[Written]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
         self._check_writable()
@@ -224,6 +228,12 @@ class Vault:
             for late in self.history.settle():
                 said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
             return said, listing
+
+    def thin_history(self) -> list[str]:
+        """Drop what of the past need not be kept any longer; the hashes that went."""
+        with self.lock(), self._beneath() as here, telling("thin", SIDECAR, writing=True):
+            self._journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
+            return self.history.thin()
 
     def close(self) -> None:
         """Nothing is held between calls; it is here for those who close what they open."""
