@@ -26,13 +26,7 @@ def read_memory(step: InStep, name: str, section: str | None, version: str | Non
 
 def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
     """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
-    data = step.vault.history.content(sha256)
-    if data is not None:
-        return data
-    for path in (version.new_path, version.path):
-        if path is not None and step.entry(path) is not None and (file := step.vault.read(path)).sha256 == sha256:
-            return file.data
-    return None
+    return step.text_of(version, sha256)
 
 
 def _memory_now(step: InStep, path: str, section: str | None) -> Memory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from simplemem.vault.repository import Git, Repository, asking, find
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _HEADER = re.compile(rb"([0-9a-f]{40,64}) [0-9]+ ([0-9]+)(?: [0-9]+)?")
 _MOST_FOLLOWED = 1000
+_MOST_TEXT = 64_000_000  # bytes of texts that one question brings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Commit:
     tool: str
     reason: str
     versions: tuple[str, ...]  # the changes of our history that it holds
+    before: str | None  # git's ids of the text before and after, None where there was none
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,16 @@ def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
     raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
 
 
+def texts(root: Path, wanted: Iterable[str]) -> dict[str, bytes]:
+    """Texts by git's ids of them, as `Commit.before` and `after` name them. What is missing or too large is left out."""
+    oids = sorted({oid for oid in wanted if is_commit(oid)})
+    repository = find(root) if oids else None
+    if repository is None:
+        return {}
+    with asking(repository) as git:
+        return {} if git.head() is None else _texts(git, oids)
+
+
 def blame(root: Path, path: str, data: bytes | None = None) -> list[Line]:
     """Who last changed each line of a note, as it stands in the vault or in `data`; empty outside git.
 
@@ -121,7 +134,8 @@ def _log(git: Git, path: str, limit: int) -> list[Commit]:
         "--follow",
         "-M",
         "-z",
-        "--name-status",
+        "--raw",
+        "--no-abbrev",
         "--diff-merges=first-parent",
         "--no-show-signature",
         "--no-ext-diff",
@@ -143,16 +157,17 @@ def _log(git: Git, path: str, limit: int) -> list[Commit]:
 
 def _commit_of(repository: Repository, parts: list[bytes]) -> Commit | None:
     commit, at, who, email, subject, actor, tool, reason, versions = (_words(part) for part in parts[:9])
-    status = parts[9].strip(b"\n").decode("ascii", "replace") if len(parts) > 9 else ""
+    raw = parts[9].decode("ascii", "replace").lstrip("\n:").split() if len(parts) > 9 else []
     names = [repository.note(os.fsdecode(name)) for name in parts[10:] if name]
-    if not status or not names or names[-1] is None:
+    if len(raw) != 5 or not names or names[-1] is None:
         return None
+    before, after, status = (*(None if set(oid) == {"0"} else oid for oid in raw[2:4]), raw[4])
     moved = status[0] == "R" and len(names) == 2
     op = "move" if moved else {"A": "create", "D": "delete", "C": "create"}.get(status[0], "update")
     ours = tuple(versions.replace(";", " ").split())
-    return Commit(
-        commit, names[-1], names[0] if moved else None, op, _moment(at), who, email, subject, actor, tool, reason, ours
-    )
+    old = names[0] if moved else None
+    when = _moment(at)
+    return Commit(commit, names[-1], old, op, when, who, email, subject, actor, tool, reason, ours, before, after)
 
 
 def _words(part: bytes) -> str:
@@ -180,6 +195,26 @@ def _text(git: Git, commit: str, path: str) -> bytes | None:
     if size > MOST_BYTES:
         raise TooLong(f"{path!r} had {size:,} bytes at {commit[:12]}; at most {MOST_BYTES:,} are read.")
     return git.apart("cat-file", "blob", oid)
+
+
+def _texts(git: Git, oids: list[str]) -> dict[str, bytes]:
+    listed = git.apart("cat-file", "--batch-check", stdin="\n".join(oids).encode() + b"\n").decode("ascii", "replace")
+    small: list[tuple[str, int]] = []
+    left = _MOST_TEXT
+    for row in listed.splitlines():
+        oid, _, rest = row.partition(" ")
+        kind, _, size = rest.partition(" ")
+        if kind == "blob" and size.isdecimal() and int(size) <= min(MOST_BYTES, left):
+            small.append((oid, int(size)))
+            left -= int(size)
+    answer = git.apart("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid, _ in small).encode())
+    found: dict[str, bytes] = {}
+    at = 0
+    for oid, length in small:
+        at = answer.index(b"\n", at) + 1
+        found[oid] = answer[at : at + length]
+        at += length + 1
+    return found
 
 
 def _blame(git: Git, path: str, data: bytes) -> list[Line]:

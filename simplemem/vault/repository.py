@@ -84,7 +84,10 @@ def find(root: Path) -> Repository | None:
     worktree and a submodule: else a vault could show another repository of this machine as its past.
     """
     real = Path(os.path.realpath(root))
+    disk = os.stat(real).st_dev
     for folder in (real, *real.parents):
+        if os.stat(folder).st_dev != disk:
+            break  # as git does: what lies on another disk is another matter
         here = folder / ".git"
         if not os.path.lexists(here):
             continue
@@ -178,11 +181,19 @@ class Git:
         said = self.inside("rev-parse", "--quiet", "--verify", "HEAD", ok=(0, 1)).decode("ascii", "replace").strip()
         if not said:
             return None
-        self._borrow(said)
+        self.borrow(said)
         return said
 
-    def apart(self, *args: str, stdin: bytes = b"", ok: Sequence[int] = (0,), env: Mapping[str, str] = {}) -> bytes:
-        """Ask about commits and texts. The repository's settings are not read; `head` has been called before."""
+    def apart(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        ok: Sequence[int] = (0,),
+        env: Mapping[str, str] = {},
+        attributes: bool = False,
+    ) -> bytes:
+        """Ask about commits and texts. The repository's settings are not read; `head` has been called before. Only with
+        `attributes` are those of the working tree looked at: they can name no command."""
         common = self.repository.common
         where = {
             "GIT_DIR": str(self.own),
@@ -193,7 +204,10 @@ class Git:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_ATTR_NOSYSTEM": "1",
         }
-        return self._ask(args, where | dict(env), stdin, ok, self.own)
+        if attributes:
+            where["GIT_WORK_TREE"] = self.repository.top
+        folder = Path(self.repository.top) if attributes else self.own
+        return self._ask(args, where | dict(env), stdin, ok, folder)
 
     def inside(self, *args: str, stdin: bytes = b"", ok: Sequence[int] = (0,), env: Mapping[str, str] = {}) -> bytes:
         """Ask the repository itself: its refs, its index, what it ignores. Nothing it names is run."""
@@ -208,7 +222,8 @@ class Git:
         options = [part for each in off for part in ("-c", each)]
         return self._ask([*options, *args], {}, b"", ok, Path(self.repository.top))
 
-    def _borrow(self, commit: str) -> None:
+    def borrow(self, commit: str) -> None:
+        """Make our own folder a repository whose checked-out commit is this one; only its length matters if it is none."""
         (self.own / "HEAD").write_text(commit + "\n")
         sha256 = "\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
         (self.own / "config").write_text("[core]\n" + (sha256 if len(commit) == 64 else ""))

@@ -13,7 +13,7 @@ import pytest
 
 from simplemem.errors import NotFound, Unavailable
 from simplemem.vault import repository
-from simplemem.vault.git import blame, commits, is_commit, short, text_at
+from simplemem.vault.git import blame, commits, is_commit, short, text_at, texts
 
 Write = Callable[[str, str | bytes], Path]
 MONDAY, TUESDAY, FRIDAY = "2026-03-02T10:00:00+0000", "2026-03-03T10:00:00+0000", "2026-03-06T10:00:00+0100"
@@ -39,6 +39,9 @@ def test_commits_of_a_note_come_newest_first_and_say_who_and_when(git: Any, vaul
         (first, "create", "Begin"),
     ]
     assert (found[0].who, found[0].email, found[0].when) == ("Ida Marsh", "ida@example.org", "2026-03-06T09:00:00Z")
+    told = texts(vault, [oid for each in found for oid in (each.before, each.after) if oid])
+    assert told[found[0].before or ""] == b"one\n" == told[found[1].after or ""] and found[1].before is None
+    assert told[found[0].after or ""] == b"one\ntwo\n" and texts(vault, ["0" * 40, "--all"]) == {}
     assert commits(vault, "a.md", limit=1) == found[:1] and commits(vault, "never.md") == []
 
 
