@@ -246,6 +246,39 @@ class Undone(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class UndoneNote(Value):
+    """What became of one memory when many changes were taken back, or would become of it. `since` is the first of them."""
+
+    name: str
+    new_name: str | None  # where a move goes back to
+    becomes: str  # changed back, moved back, brought back or deleted
+    since: str
+    before: str | None
+    sha256: str | None
+    diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAsIs(Value):
+    """A memory whose changes were not taken back, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneMany(Value):
+    """Everything somebody changed since a moment, taken back as one change. `version` is "" for a preview."""
+
+    by: str
+    since: str
+    version: str
+    notes: tuple[UndoneNote, ...]
+    left: tuple[LeftAsIs, ...]
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryEntry(Value):
     """One change of one memory."""
 
@@ -260,6 +293,31 @@ class HistoryEntry(Value):
     before: str | None
     sha256: str | None
     diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Value):
+    """What lies between two texts of one memory, or of two. `doubt` says what cannot be told, and is empty else."""
+
+    name: str
+    new_name: str
+    before: str  # a version, a date, or what else was asked for
+    after: str
+    diff: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored(Value):
+    """A memory that has an earlier text again, `at` a version or date. `changed` is False when it had it already."""
+
+    name: str
+    sha256: str
+    previous_sha256: str | None
+    version: str
+    at: str
+    changed: bool
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

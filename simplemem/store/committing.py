@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,16 +29,13 @@ _AGAIN = 5.0  # seconds until what had to wait is tried again, doubled each time
 _AGAIN_MOST = 300.0
 _LONGEST_QUIET = 10  # a vault that is never quiet is committed after so many times the quiet that was asked for
 
-Texts = Callable[[Version, str], bytes | None]
-
 
 class Committing:
     """The commits of one vault. Nothing is imported, started or looked at while it is off."""
 
-    def __init__(self, vault: Vault, settings: GitSettings, texts: Texts) -> None:
+    def __init__(self, vault: Vault, settings: GitSettings) -> None:
         self._vault = vault
         self._settings = settings
-        self._texts = texts
         self._guard = threading.Condition()
         self._thread: threading.Thread | None = None
         self._due: float | None = None  # when to commit; None: nothing waits
@@ -145,12 +142,22 @@ class Committing:
         for portion in _portions(groups, each=self._settings.commit == "each"):
             versions = [version for group in portion for version in groups[group]]
             with repository.asking(found, _SECONDS) as git:
-                done = commits.commit(git, versions, self._texts, self._uncommitted)
+                done = commits.commit(git, versions, self._text_of, self._uncommitted)
             self._uncommitted.done(group for group in portion if group not in done.held)
             why = why or done.why
             for sentence in done.left:
                 self._say(f"left for you to commit: {sentence}")
         return why
+
+    def _text_of(self, version: Version, sha256: str) -> bytes | None:
+        """A text that a version speaks of: kept in the history, or still in the vault."""
+        data = self._vault.history.content(sha256)
+        for path in (version.new_path, version.path) if data is None else ():
+            if path is not None and self._vault.entry(path) is not None:
+                file = self._vault.read(path)
+                if file.sha256 == sha256:
+                    return file.data
+        return data
 
     def _known(self, names: Sequence[str]) -> dict[str, list[Version]]:
         """The changes behind the names. What the log does not know (any more) is forgotten."""

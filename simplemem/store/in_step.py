@@ -27,7 +27,7 @@ from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
-from simplemem.vault.vault import Entry, Vault, Version
+from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
@@ -59,7 +59,7 @@ class InStep:
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
         )
-        self.committing = Committing(self.vault, self.settings.git, self.text_of)
+        self.committing = Committing(self.vault, self.settings.git)
         self.vault.on_written = self.committing.changed
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
@@ -259,16 +259,6 @@ class InStep:
         told = frozenset(names)
         for listener in self._listeners if told else ():
             listener(told)
-
-    def text_of(self, version: Version, sha256: str) -> bytes | None:
-        """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
-        data = self.vault.history.content(sha256)
-        if data is not None:
-            return data
-        for path in (version.new_path, version.path):
-            if path is not None and self.entry(path) is not None and (file := self.vault.read(path)).sha256 == sha256:
-                return file.data
-        return None
 
     # -- looking twice
 
