@@ -112,8 +112,9 @@ def blame(root: Path, path: str, data: bytes | None = None) -> list[Line]:
 
 
 def is_commit(text: str) -> bool:
-    """Whether a text can be the id of a commit, whole or shortened."""
-    return _COMMIT.fullmatch(text.strip().lower()) is not None
+    """Whether a text can be the id of a commit, whole or shortened so far that it is no date and no number of ours."""
+    text = text.strip().lower()
+    return _COMMIT.fullmatch(text) is not None and (len(text) >= 40 or not text.isdecimal())
 
 
 def short(commit: str) -> str:
