@@ -62,7 +62,7 @@ class Committing:
         try:
             self._uncommitted.add(written[0].version)
         except (OSError, SimplememError) as error:
-            self._say(f"a change will not be committed: {error}")
+            self._say(f"a change will not be committed to git: {error}")
             return
         self._want(0.0 if self._settings.commit == "each" else self._settings.quiet_seconds)
 
@@ -77,6 +77,10 @@ class Committing:
             return len(self._uncommitted.waiting())
         except (OSError, SimplememError):
             return 0
+
+    def state(self) -> dict[str, object]:
+        """Whether changes are committed, and how many wait for it."""
+        return {"commit": self._settings.commit, "waiting": self.waiting() if self.is_on else 0}
 
     def close(self, seconds: float) -> None:
         """Commit what waits, taking no longer than so: what is left, the next process takes up."""
@@ -121,7 +125,9 @@ class Committing:
             _LOG.exception("committing failed unexpectedly")
             return
         if why:
-            self._say(f"{self.waiting()} changes wait to be committed: {why}")
+            count = self.waiting()
+            changes = "1 change waits" if count == 1 else f"{count} changes wait"
+            self._say(f"{changes} to be committed to git: {why}", about=why)
             with self._guard:
                 if self._due is None:
                     self._due, self._first = time.monotonic() + self._again, time.monotonic()
@@ -146,7 +152,7 @@ class Committing:
             self._uncommitted.done(group for group in portion if group not in done.held)
             why = why or done.why
             for sentence in done.left:
-                self._say(f"left for you to commit: {sentence}")
+                self._say(f"not committed to git, but left to you: {sentence}")
         return why
 
     def _text_of(self, version: Version, sha256: str) -> bytes | None:
@@ -175,9 +181,10 @@ class Committing:
         real = Path(os.path.realpath(self._vault.root))
         return any(os.path.lexists(folder / ".git") for folder in (real, *real.parents))
 
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+    def _say(self, sentence: str, about: str = "") -> None:
+        """Say something to the person, once: on the standard error of a command, in the log of a server."""
+        if (about or sentence) not in self._told:
+            self._told.add(about or sentence)
             self.said.append(sentence)
             _LOG.warning("%s", sentence)
 

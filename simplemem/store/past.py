@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from simplemem.errors import Ambiguous, NotFound, SimplememError
+from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
 from simplemem.memory import HistoryEntry, Undone
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.store import from_git
@@ -197,6 +197,9 @@ def _version_meant(step: InStep, wanted: str) -> Version:
     try:
         return step.vault.history.find(wanted)
     except SimplememError:
+        if from_git.means_commit(step, wanted) and step.entry(path_of(clean_reference(wanted))) is None:
+            hint = "Restore a note as it was at a commit, or revert the commit in git."
+            raise Invalid(f"{wanted} is a commit of git, and no change of ours to take back", hint=hint) from None
         return last_change(step, path_with_a_past(step, wanted))
 
 

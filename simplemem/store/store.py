@@ -346,6 +346,7 @@ class EnhancedStore:
             "sqlite": apsw.sqlite_lib_version(),
             "sqlite_vec": database.vectors_in_sql,
             "read_only": self.read_only,
+            "git": step.committing.state(),
             "warnings": [
                 *(f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread),
                 *filter(None, [wrong]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -234,7 +235,7 @@ def test_edits_in_the_very_lines_of_ours_are_left_to_the_person(git: Any, vault:
         store.update("b", append="ours")
         said = store.step.committing.said
     assert subjects(git)[1:] == ["simplemem: update b"] and git("diff", "--name-only").split() == ["a.md"]
-    assert any("'a.md'" in sentence and "left for you" in sentence for sentence in said)
+    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in said)
     assert store.step.committing.waiting() == 0
 
 
@@ -293,6 +294,51 @@ def test_executable_notes_stay_so(git: Any, vault: Path, write: Write) -> None:
     with opened(vault) as store:
         store.update("a", append="two")
     assert git("ls-tree", "HEAD", "a.md").startswith("100755") and git("status", "--porcelain") == ""
+
+
+# -- kinds of repositories
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule", "sha256", "split index", "sparse", "index v4", "packed"])
+def test_repositories_of_every_kind_are_committed_to(
+    git: Any, vault: Path, write: Write, tmp_path: Path, kind: str
+) -> None:
+    if kind == "sha256":
+        shutil.rmtree(vault / ".git")
+        git("init", "--quiet", "--initial-branch=main", "--object-format=sha256")
+        git("config", "user.name", "Ida Marsh")
+        git("config", "user.email", "ida@example.org")
+    write("notes/a.md", "one\n")
+    write("elsewhere/b.md", "b\n")
+    git.commit("Begin")
+    place = vault
+    if kind == "worktree":
+        place = tmp_path / "tree"
+        git("worktree", "add", "--quiet", "-b", "other", str(place))
+    elif kind == "submodule":
+        (tmp_path / "outer").mkdir()
+        outer = type(git)(tmp_path / "outer")
+        outer("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", vault.as_uri(), "inner")
+        place = tmp_path / "outer" / "inner"
+    elif kind == "split index":
+        git("update-index", "--split-index")
+        git("config", "core.splitIndex", "true")
+    elif kind == "sparse":
+        git("sparse-checkout", "set", "--cone", "--sparse-index", "notes")
+    elif kind == "index v4":
+        git("update-index", "--index-version", "4")
+    elif kind == "packed":
+        git("pack-refs", "--all")
+        git("gc", "--quiet")
+    here = type(git).__new__(type(git))
+    here.folder = place
+    with opened(place / "notes") as store:
+        store.update("a", append="two")
+        store.create("c", "text")
+        assert store.step.committing.said == []
+    assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
+    assert here("status", "--porcelain") == ""
+    assert "two" in in_head(here, "notes/a.md") and in_head(here, "elsewhere/b.md") == "b\n"
 
 
 # -- a repository that is busy with something else

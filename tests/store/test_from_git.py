@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import NotFound
+from simplemem.errors import Invalid, NotFound
 from simplemem.store import EnhancedStore
 from simplemem.vault.atomic import sha256
 
@@ -98,6 +98,8 @@ def test_a_memory_is_read_compared_and_restored_at_a_commit(git: Any, vault: Pat
         assert restored.changed and (vault / "a.md").read_text() == "# Old\n\none\n"
         store.undo("a")
         assert (vault / "a.md").read_text() == "# New\n\ntwo\n"
+        with pytest.raises(Invalid, match="commit of git"):
+            store.undo(first[:10])
         for wrong in ("deadbeefdeadbeef", "0" * 40):
             with pytest.raises(NotFound):
                 store.read("a", version=wrong)
