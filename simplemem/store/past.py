@@ -198,8 +198,13 @@ def _version_meant(step: InStep, wanted: str) -> Version:
         return step.vault.history.find(wanted)
     except SimplememError:
         if from_git.means_commit(step, wanted) and step.entry(path_of(clean_reference(wanted))) is None:
+            held = from_git.changes_in(step, wanted)
+            if len(held) == 1:
+                return step.vault.history.find(held[0])
             hint = "Restore a note as it was at a commit, or revert the commit in git."
-            raise Invalid(f"{wanted} is a commit of git, and no change of ours to take back", hint=hint) from None
+            if held:
+                hint = f"It holds several changes, each of which can be undone: {', '.join(held)}."
+            raise Invalid(f"{wanted} is a commit of git, and no one change to take back", hint=hint) from None
         return last_change(step, path_with_a_past(step, wanted))
 
 
