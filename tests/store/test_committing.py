@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,33 @@ def test_a_note_that_a_person_has_not_put_into_git_is_left_alone(git: Any, vault
     assert subjects(git) == ["Begin"] and git("status", "--porcelain").split() == ["??", "drafts/"]
 
 
+def test_a_note_that_moved_on_and_on_is_committed_at_each_place(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    (vault / ".git" / "MERGE_HEAD").write_text("")
+    with opened(vault) as store:
+        for old, new in pairwise("abcd"):
+            store.move(old, new)
+    (vault / ".git" / "MERGE_HEAD").unlink()
+    with opened(vault) as store:
+        store.create("e", "text")
+        assert store.step.committing.said == []
+    assert len(subjects(git)) == 5 and git("ls-files").split() == ["d.md", "e.md"]
+
+
+def test_half_of_a_move_that_a_person_committed_gets_its_other_half(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    write("b.md", "b\n")
+    git.commit("Begin")
+    with opened(vault, "batch", quiet=600) as store:
+        store.move("a", "c")
+        store.move("c", "d")
+        git("commit", "--quiet", "--all", "-m", "All there is")
+        assert git("ls-files").split() == ["b.md"]
+    assert git("ls-files").split() == ["b.md", "d.md"] and git("status", "--porcelain") == ""
+    assert store.step.committing.said == []
+
+
 def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -> None:
     write(".gitignore", "private/\n*.tmp.md\n")
     git.commit("Begin")
@@ -354,7 +382,7 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     if state == "detached":
         git("checkout", "--quiet", "--detach")
     elif state == "message":
-        (folder / "COMMIT_EDITMSG").write_text("Half a sent")
+        (folder / "COMMIT_EDITMSG").write_text("Half a sent\n# Please enter the commit message\n")
     else:
         (folder / files[state]).write_text(head + "\n")
     with opened(vault) as store:
@@ -370,6 +398,15 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     with opened(vault) as store:
         store.update("a", append="three")
     assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store.step.committing.said == []
+
+
+def test_a_commit_that_came_to_nothing_holds_nobody_up(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    git("commit", "-m", "Nothing to commit", check=False)
+    with opened(vault) as store:
+        store.update("a", append="two")
+    assert subjects(git) == ["Begin", "simplemem: update a"]
 
 
 def test_a_running_server_tries_again_by_itself(
@@ -452,7 +489,7 @@ def die(*args, **more):
     os._exit(9)
 at = sys.argv[2]
 if at == "written":
-    commits.commit = lambda *args: os._exit(9)
+    commits.Committer.commit = lambda *args: os._exit(9)
 elif at == "index set":
     put = commits.set_entries
     commits.set_entries = die
