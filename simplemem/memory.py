@@ -280,7 +280,7 @@ class UndoneMany(Value):
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry(Value):
-    """One change of one memory."""
+    """One change of one memory: from our own history, with the commit that has it if there is one, or from git."""
 
     version: str
     name: str
@@ -293,6 +293,8 @@ class HistoryEntry(Value):
     before: str | None
     sha256: str | None
     diff: str | None = None
+    source: Literal["simplemem", "git"] = "simplemem"
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
+from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
@@ -30,6 +31,7 @@ from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
+_COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
 _LOG = logging.getLogger(__name__)
 
 
@@ -56,6 +58,8 @@ class InStep:
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
         )
+        self.committing = Committing(self.vault, self.settings.git)
+        self.vault.on_written = self.committing.changed
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
@@ -80,6 +84,7 @@ class InStep:
             self._keeper = None
         self.embedding.close()
         self.index.close()
+        self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
         self.vault.close()
 
     def must_be_writable(self) -> None:
@@ -182,6 +187,7 @@ class InStep:
                 self._keeper = Keeper(self, embed=embed, scan_seconds=index.scan_minutes * 60, watch=index.watch)
                 self.embedding.answers_again = self._keeper.fill_soon
                 self._keeper.start()
+                self.committing.begin()
 
     def wait_until_settled(self, timeout: float) -> bool:
         return self._keeper is None or self._keeper.settled.wait(timeout)

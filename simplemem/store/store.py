@@ -35,7 +35,7 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import comparing, doctor, past, restoring, rollback
+from simplemem.store import comparing, doctor, from_git, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
 from simplemem.store.editing import Edit
@@ -154,7 +154,9 @@ class EnhancedStore:
         self, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
     ) -> Memory:
         """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
-        or as the memory was `at` a version or date."""
+        or as the memory was `at` a version, date or commit."""
+        if version is not None and from_git.means_commit(self.step, version):
+            at = version
         if at is not None:
             return restoring.read_at(self.step, name, section, at)
         return read_memory(self.step, name, section, version)
@@ -344,6 +346,7 @@ class EnhancedStore:
             "sqlite": apsw.sqlite_lib_version(),
             "sqlite_vec": database.vectors_in_sql,
             "read_only": self.read_only,
+            "git": step.committing.state(),
             "warnings": [
                 *(f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread),
                 *filter(None, [wrong]),
