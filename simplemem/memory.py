@@ -54,6 +54,7 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
+    author: str = ""  # human, agent, unknown, or how a name begins
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
@@ -152,6 +153,8 @@ class Hit(Value):
     modified: str
     sha256: str
     why: Mapping[str, Any] | None = None
+    author: str = ""  # who wrote most of the passage, when that was asked for: `human`, a client's name, `unknown`...
+    written: str | None = None  # ...and when at the latest
 
 
 @dataclass(frozen=True, slots=True)

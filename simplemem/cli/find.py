@@ -11,6 +11,7 @@ import typer
 from simplemem.cli.options import (
     DASHED_WORDS,
     AllOption,
+    AuthorOption,
     JsonOption,
     LinkedByOption,
     LinkToOption,
@@ -73,12 +74,14 @@ def search(
     until: UntilOption = None,
     link_to: LinkToOption = None,
     linked_by: LinkedByOption = None,
+    author: AuthorOption = None,
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
     limit: Annotated[
         int | None,
         typer.Option("--limit", min=1, metavar="N", help="How many notes at most (`search.limit`: 5)."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the numbers behind each rank.")] = False,
+    authors: Annotated[bool, typer.Option("--authors", help="Say who wrote each passage, and when.")] = False,
     no_rerank: Annotated[
         bool, typer.Option("--no-rerank", help="Leave out the reranker that the settings name.")
     ] = False,
@@ -96,8 +99,8 @@ def search(
 ) -> None:
     """Find notes by words, by meaning and by links.
 
-    A query is words or a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/` and `type:decision`
-    narrow it; anything else is only words.
+    A query is words or a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`, `type:decision`
+    and `author:human` narrow it; anything else is only words.
     """
     from simplemem.cli import output
     from simplemem.cli.opening import opened
@@ -105,7 +108,7 @@ def search(
     refuse_unknown_options(ctx, query)
     asked = " ".join(query)
     with opened(vault, embed=mode is not Mode.TEXT) as store:
-        narrowed = filter_of(tag, require_all, kind, prefix, since, until, link_to, linked_by)
+        narrowed = filter_of(tag, require_all, kind, prefix, since, until, link_to, linked_by, author)
         found = store.search(
             asked,
             filter=narrowed,
@@ -114,6 +117,7 @@ def search(
             explain=explain,
             rerank=not no_rerank,
             why=why or "",
+            authors=authors,
         )
     if as_json:
         output.print_json(found.as_dict())
@@ -135,6 +139,7 @@ def filter_of(
     until: str | None,
     link_to: str | None = None,
     linked_by: str | None = None,
+    author: str | None = None,
 ) -> Filter:
     """What the filter options mean."""
     from simplemem.memory import Filter
@@ -155,6 +160,7 @@ def filter_of(
         until=until,
         link_to=link_to,
         linked_by=linked_by,
+        author=author,
     )
 
 
@@ -194,6 +200,9 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
         output.say("    ", (output.one_line(where), "dim"), screen=screen)
     if hit.snippet:
         output.say_indented(output.with_words_bold(hit.snippet, asked), 4, screen)
+    if hit.author:
+        written = f", {output.day(hit.written)}" if hit.written else ""
+        output.say("    ", (f"by {output.one_line(hit.author)}{written}", "dim"), screen=screen)
     if hit.why:
         from simplemem.cli.explained import held_and_missing
 

@@ -1,7 +1,7 @@
 """Who wrote each line of a text, told from its earlier versions. Pure.
 
 A line belongs to whoever last changed it. A version that brings an earlier text back writes nothing: its lines are as old as
-they were then. Where a text in between is not kept and several people could have written a line, nobody is named.
+they were then. Where a text in between is not kept and several could have written a line, nobody is named.
 """
 
 from __future__ import annotations
@@ -77,8 +77,7 @@ def origins(now: str, states: Sequence[State], text_of: Callable[[str], str | No
     while left and at < len(states):
         at = oldest[states[at].sha256]
         before, earlier = _next_known(states, at, text_of)
-        makers = {(state.by.kind, state.by.name) for state in states[at:before]}
-        by = states[at].by if len(makers) == 1 else UNKNOWN
+        by = one_of([state.by for state in states[at:before]])
         was = _same_lines(earlier, lines)
         still = [(line, was[place]) for line, place in zip(left, stand, strict=True) if place in was]
         for line, place in zip(left, stand, strict=True):
@@ -87,6 +86,13 @@ def origins(now: str, states: Sequence[State], text_of: Callable[[str], str | No
         left, stand = [line for line, _ in still], [place for _, place in still]
         at, lines = before, earlier
     return found
+
+
+def one_of(makers: Sequence[Origin]) -> Origin:
+    """What is certain when one of some made a line: who, or at least of what kind."""
+    if len({maker.name for maker in makers}) == len({maker.kind for maker in makers}) == 1:
+        return makers[0]
+    return Origin(makers[0].kind) if len({maker.kind for maker in makers}) == 1 else UNKNOWN
 
 
 def _next_known(states: Sequence[State], at: int, text_of: Callable[[str], str | None]) -> tuple[int, list[str]]:
@@ -177,11 +183,27 @@ class Authorship:
         self._origins = origins
         self._starts = [0, *(end.end() for end in _LINE_END.finditer(text))]
 
-    @property
-    def kinds(self) -> set[tuple[Kind, str]]:
-        """Everybody who wrote a line of it that says something."""
-        filled = zip(_LINE_END.split(self._text), self._origins, strict=True)
-        return {(origin.kind, origin.name) for line, origin in filled if not line.isspace() and line}
+    def stretches(self, is_wanted: Callable[[Origin], bool], first: int = 0) -> list[tuple[int, int]]:
+        """The runs of lines whose origin is wanted, from the offset `first` on; blank lines interrupt none."""
+        found: list[tuple[int, int]] = []
+        is_open = False
+        edges = [*self._starts, len(self._text)]
+        for (start, stop), origin in zip(pairwise(edges), self._origins, strict=True):
+            if stop <= first or self._text[start:stop].isspace() or start == stop:
+                continue
+            if not is_wanted(origin):
+                is_open = False
+                continue
+            if is_open:
+                found[-1] = found[-1][0], stop
+            else:
+                found.append((max(start, first), stop))
+            is_open = True
+        return found
+
+    def of_all(self) -> Origin:
+        """Who wrote most of the whole text."""
+        return self.of(0, len(self._text))
 
     def of(self, start: int, stop: int) -> Origin:
         """Who wrote most of a stretch: of the characters that are not blank. Of two who wrote as much, the later."""

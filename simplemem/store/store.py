@@ -161,13 +161,17 @@ class EnhancedStore:
         explain: bool = False,
         why: str = "",
         rerank: bool = True,
+        authors: bool = False,
     ) -> Found:
         """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
         gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
-        `rerank` the order is that of words and meaning, whatever reranker the settings name."""
+        `rerank` the order is that of words and meaning, whatever reranker the settings name. With `authors`, and with
+        `explain` or a filter by author, a hit says who wrote its passage, and when."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
-        return self.step.healing(lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank))
+        return self.step.healing(
+            lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank, authors=authors)
+        )
 
     def context(
         self,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
+_IF_ASKED = ("why", "author", "written")
 _WORDS_TOLD = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.
 _SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
@@ -67,6 +68,7 @@ def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
         title=render.brief(hit.title, _TITLE),
         description=render.brief(hit.description, _DESCRIPTION),
         type=render.brief(hit.type, 10),
+        author=render.brief(hit.author, 20),
         snippet=render.brief(hit.snippet, snippet_tokens),
         heading=render.brief(hit.heading, _HEADING),
         tags=tags,
@@ -75,7 +77,7 @@ def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
 
 
 def _shown(hit: Hit, more_tags: int) -> dict[str, Any]:
-    shown = {key: value for key, value in hit.as_dict().items() if key != "why" or value is not None}
+    shown = {key: value for key, value in hit.as_dict().items() if key not in _IF_ASKED or value}
     return shown | {"more_tags": more_tags} if more_tags else shown
 
 
@@ -123,6 +125,7 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         ("", render.tags_line(hit.tags, more_tags)),
         ("created", render.day(hit.created)),
         ("modified", render.day(hit.modified)),
+        ("by", " ".join(filter(None, (render.line(hit.author, 60), render.day(hit.written) if hit.author else "")))),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
     )
@@ -149,7 +152,7 @@ SEARCH = Tool(
         mode=TEXT,
         hits=several(
             record(
-                ("why", "more_tags"),
+                ("why", "more_tags", "author", "written"),
                 name=TEXT,
                 title=TEXT,
                 description=TEXT,
@@ -164,6 +167,8 @@ SEARCH = Tool(
                 modified=MAYBE_TEXT,
                 sha256=TEXT,
                 why=MAP,
+                author=TEXT,
+                written=TEXT,
             )
         ),
         index=INDEX,
