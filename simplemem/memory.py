@@ -266,6 +266,31 @@ class HistoryEntry(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Difference(Value):
+    """What lies between two texts of one memory, or of two. `doubt` says what cannot be told, and is empty else."""
+
+    name: str
+    new_name: str
+    before: str  # a version, a date, or what else was asked for
+    after: str
+    diff: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored(Value):
+    """A memory that has an earlier text again, `at` a version or date. `changed` is False when it had it already."""
+
+    name: str
+    sha256: str
+    previous_sha256: str | None
+    version: str
+    at: str
+    changed: bool
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding(Value):
     """Something the doctor noticed."""
 

@@ -1,4 +1,4 @@
-"""Commands about what was: history and undo."""
+"""Commands about what was: history, diff, restore and undo."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.options import JsonOption, VaultOption, command, complete_name, limit_option
+from simplemem.cli.options import JsonOption, Name, VaultOption, command, complete_name, limit_option
 from simplemem.errors import NotFound
 
 if TYPE_CHECKING:
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Go back"
+_WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
+
+ByOption = Annotated[
+    str,
+    typer.Option("--by", metavar="WHO", help="Only changes of this client, with or without its version."),
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option("--at", metavar="WHEN", help=f"As it was at {_WHEN}. A day means its end."),
+]
 
 
 @command(
@@ -24,6 +34,7 @@ _PANEL = "Go back"
     examples=[
         "simplemem history",
         "simplemem history Dipper --diff",
+        "simplemem history --by claude-ai --since yesterday",
         "simplemem history --limit 100 --json",
     ],
 )
@@ -37,6 +48,10 @@ def history(
         ),
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show what each change did.")] = False,
+    by: ByOption = "",
+    tool: Annotated[str, typer.Option("--tool", metavar="TOOL", help="Only what was done with this tool.")] = "",
+    since: Annotated[str, typer.Option("--since", metavar="WHEN", help=f"Only changes since {_WHEN}.")] = "",
+    until: Annotated[str, typer.Option("--until", metavar="WHEN", help=f"Only changes up to {_WHEN}.")] = "",
     limit: Annotated[int, limit_option("How many changes at most.")] = 20,
     vault: VaultOption = None,
     as_json: JsonOption = False,
@@ -46,7 +61,7 @@ def history(
     from simplemem.cli.opening import opened
 
     with opened(vault) as store:
-        entries = store.history(name, limit=limit, diff=diff)
+        entries = store.history(name, limit=limit, diff=diff, by=by, tool=tool, since=since, until=until)
     if as_json:
         output.print_json({"versions": [entry.as_dict() for entry in entries]})
         return
@@ -85,6 +100,93 @@ def _print_change(entry: HistoryEntry) -> None:
     if entry.diff:
         output.print_diff(entry.diff, screen)
     screen.print()
+
+
+@command(
+    commands,
+    _PANEL,
+    examples=[
+        "simplemem diff 12",
+        "simplemem diff 9 12",
+        "simplemem diff Dipper",
+        "simplemem diff Dipper --since 'last week'",
+    ],
+)
+def diff(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="VERSION|NAME",
+            autocompletion=complete_name,
+            help="A version of `history`: what it changed. Or a note: what changed in it.",
+        ),
+    ],
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="[VERSION]", show_default=False, help="A second version, to compare the first with."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="WHEN", help=f"What changed in the note since {_WHEN}. Else: its last change."),
+    ] = None,
+    vault: VaultOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a version changed, what lies between two, or what changed in a note."""
+    from simplemem.cli import output
+    from simplemem.cli.opening import opened
+
+    with opened(vault) as store:
+        found = store.diff(what, other, since=since)
+    if as_json:
+        output.print_json({"differences": [each.as_dict() for each in found]})
+        return
+    for each in found:
+        moved = each.name != each.new_name and other is None
+        if moved:
+            output.say((f"{each.name} → {each.new_name}", "cyan"))
+        if each.diff:
+            output.print_diff(each.diff, output.console())
+        elif not each.doubt and not moved:
+            output.say(f"{each.new_name}: no difference.")
+        if each.doubt:
+            output.warn(f"{each.name}: {each.doubt}")
+
+
+@command(
+    commands,
+    _PANEL,
+    examples=[
+        "simplemem restore Dipper",
+        "simplemem restore Dipper --at 12",
+        "simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'",
+    ],
+)
+def restore(
+    name: Name,
+    at: AtOption = None,
+    new_name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Bring it back under this name, beside what is there.")
+    ] = None,
+    vault: VaultOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring an earlier text of a note back, to the byte. A deleted note needs no --at.
+
+    What the note says now stays in the history: `undo` takes a restore back.
+    """
+    from simplemem.cli import output
+    from simplemem.cli.opening import WHO, finishing, opened
+
+    with opened(vault) as store, finishing():
+        restored = store.restore(name, at=at, new_name=new_name, who=WHO)
+        if as_json:
+            output.print_json(restored.as_dict())
+            return
+        already = "" if restored.changed else "already "
+        output.say((f"{restored.name} is {already}as it was at {restored.at}.", "green"))
+        for warning in restored.warnings:
+            output.warn(warning)
 
 
 @command(

@@ -13,6 +13,7 @@ from simplemem.note.words import count_tokens
 from simplemem.store.editing import content_start
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.then import text_of
 from simplemem.vault.history import Version
 from simplemem.vault.links import resolve
 
@@ -26,13 +27,7 @@ def read_memory(step: InStep, name: str, section: str | None, version: str | Non
 
 def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
     """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
-    data = step.vault.history.content(sha256)
-    if data is not None:
-        return data
-    for path in (version.new_path, version.path):
-        if path is not None and step.entry(path) is not None and (file := step.vault.read(path)).sha256 == sha256:
-            return file.data
-    return None
+    return text_of(step, sha256, *filter(None, (version.new_path, version.path)))
 
 
 def _memory_now(step: InStep, path: str, section: str | None) -> Memory:
@@ -49,6 +44,11 @@ def _memory_at(step: InStep, version: str, section: str | None) -> Memory:
     if data is None:
         raise NotFound(f"the text of version {version} is no longer kept")
     return _memory(step, found.new_path or found.path, read_note(data), None, section, version)
+
+
+def memory_of(step: InStep, path: str, data: bytes, section: str | None, version: str) -> Memory:
+    """A memory made of a text that is not what stands in the vault now."""
+    return step.healing(lambda: _memory(step, path, read_note(data), None, section, version))
 
 
 def _memory(

@@ -18,6 +18,7 @@ from simplemem.index.sync import Progress, SyncReport
 from simplemem.memory import (
     Backlink,
     Deleted,
+    Difference,
     Filter,
     Finding,
     Found,
@@ -27,12 +28,13 @@ from simplemem.memory import (
     Moved,
     Pack,
     Page,
+    Restored,
     Saved,
     Undone,
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import doctor, past
+from simplemem.store import comparing, doctor, past, restoring
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
 from simplemem.store.editing import Edit
@@ -147,8 +149,13 @@ class EnhancedStore:
 
     # -- reading
 
-    def read(self, name: str, *, section: str | None = None, version: str | None = None) -> Memory:
-        """One memory, or one section of it (a heading, "A#B", or "^block"), or an earlier version."""
+    def read(
+        self, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
+    ) -> Memory:
+        """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
+        or as the memory was `at` a version or date."""
+        if at is not None:
+            return restoring.read_at(self.step, name, section, at)
         return read_memory(self.step, name, section, version)
 
     def search(
@@ -260,9 +267,38 @@ class EnhancedStore:
 
     # -- the past
 
-    def history(self, name: str | None = None, *, limit: int = 20, diff: bool = False) -> tuple[HistoryEntry, ...]:
-        """Changes of one memory, or of all, newest first."""
-        return past.history(self.step, name, limit, diff=diff)
+    def history(
+        self,
+        name: str | None = None,
+        *,
+        limit: int = 20,
+        diff: bool = False,
+        by: str = "",
+        tool: str = "",
+        since: str = "",
+        until: str = "",
+    ) -> tuple[HistoryEntry, ...]:
+        """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
+        return past.history(self.step, name, limit, past.Which(by, tool, since, until), diff=diff)
+
+    def diff(self, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
+        """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
+        its last change if that is not said."""
+        return comparing.diff(self.step, what, other, since)
+
+    def restore(
+        self,
+        name: str,
+        *,
+        at: str | None = None,
+        new_name: str | None = None,
+        who: str = "",
+        tool: str = "restore",
+        reason: str = "",
+    ) -> Restored:
+        """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
+        `new_name` it is brought back beside what has its name now."""
+        return restoring.restore(self.step, name, at, new_name, Change(tool, who, reason))
 
     def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""

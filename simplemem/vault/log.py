@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -20,12 +21,16 @@ from simplemem.vault import atomic
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
 from simplemem.vault.trouble import telling
 
-Op = Literal["create", "update", "move", "delete", "undo", "recovered"]
+Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
 
 LOG = f"{SIDECAR}/history/log.jsonl"
 _APPEND = OVERWRITE | os.O_APPEND
 _BLOCK = 1 << 16
 _LONGEST = 1 << 20  # bytes of a line
+_TIME = re.compile(
+    rb'\{"id":"v(\d{1,15})","group":"v\d+","path":"(?:[^"\\]|\\.)*","new_path":(?:null|"(?:[^"\\]|\\.)*"),'
+    rb'"when":"([0-9T:.Z-]{20,30})"'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,15 @@ class Version:
     def number(self) -> int:
         """Its place in the order of all changes."""
         return int(self.id.removeprefix("v"))
+
+    @property
+    def effects(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        """What it did to each path it names: the path, the hash there before, the hash there after."""
+        if self.op == "recovered":
+            return ()  # a text that was found: it stood nowhere
+        if self.new_path is None:
+            return ((self.path, self.before, self.after),)
+        return ((self.path, self.before, None), (self.new_path, None, self.after))
 
 
 _FIELDS = {field.name for field in fields(Version)}
@@ -129,6 +143,30 @@ class Log:
                 yield rest
         finally:
             os.close(fd)
+
+    def last_before(self, when: str) -> int:
+        """The number of the last change before a moment (UTC, spelled as in the log); 0 when none is.
+
+        The order is the log's, and a clock may have been wrong for a while. So the log is cut where the fewest changes
+        stand on the wrong side by their time; where that is undecided, as late as it can be.
+        """
+        cut, score, best = 0, 0, 0
+        for number, (version, at) in enumerate(self._times()):
+            if not number:
+                cut = version
+            score += 1 if at < when else -1
+            if score < best:
+                best, cut = score, version - 1
+        return cut
+
+    def _times(self) -> Iterator[tuple[int, str]]:
+        """Number and time of each change, newest first."""
+        for line in self._lines():
+            found = _TIME.match(line)
+            if found is not None:  # as we write them: no need to read the rest
+                yield int(found[1]), found[2].decode()
+            elif (version := _read(line)) is not None:
+                yield version.number, version.when
 
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
