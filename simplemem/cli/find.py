@@ -31,10 +31,11 @@ from simplemem.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from simplemem.memory import Filter, Found, Hit, IndexState
+    from simplemem.memory import AsOf, Filter, Found, Hit, IndexState
 
 commands = typer.Typer()
 FIND_PANEL = "Find and read"
+_DOUBTS = 3  # that are printed
 
 
 class Mode(StrEnum):
@@ -60,6 +61,7 @@ class Sort(StrEnum):
         "simplemem search gas --tag status=active --prefix decisions/",
         "simplemem search '\"burst altitude\" -cake tag:flight' --explain",
         "simplemem search gas prices --why 'Helium for lift'",
+        "simplemem search gas author:human --as-of 'last month'",
         "simplemem search wind --since 'last month' --link-to 'Launch day runbook' --json",
     ],
 )
@@ -75,6 +77,10 @@ def search(
     link_to: LinkToOption = None,
     linked_by: LinkedByOption = None,
     author: AuthorOption = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="WHEN", help="Search as it was at a date or version. A day means its end."),
+    ] = None,
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
     limit: Annotated[
         int | None,
@@ -118,6 +124,7 @@ def search(
             rerank=not no_rerank,
             why=why or "",
             authors=authors,
+            as_of=as_of or "",
         )
     if as_json:
         output.print_json(found.as_dict())
@@ -177,10 +184,26 @@ def _print_found(found: Found) -> None:
         from simplemem.cli.explained import print_explained
 
         print_explained(found)
+    if found.as_of is not None:
+        _print_moment(found.as_of)
     if found.degraded:
         output.warn(found.degraded)
     if found.mode != "text":
         warn_unless_ready(found.index)
+
+
+def _print_moment(then: AsOf) -> None:
+    """Of what moment the answer is, and what cannot be told of it."""
+    from simplemem.cli import output
+
+    after = f", after {then.version}" if then.version else ", before the first change that is known"
+    output.say((f"As of {then.moment.replace('T', ' ')}{after}.", "dim"))
+    if then.lost:
+        output.warn(f"{then.lost} notes of then are not searched: their text is no longer kept")
+    for each in then.doubts[:_DOUBTS]:
+        output.warn(f"{each['name']}: {each['doubt']}")
+    if then.doubtful > _DOUBTS:
+        output.warn(f"{then.doubtful - _DOUBTS} more are not certain; --json names them")
 
 
 def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> None:
@@ -200,6 +223,8 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
         output.say("    ", (output.one_line(where), "dim"), screen=screen)
     if hit.snippet:
         output.say_indented(output.with_words_bold(hit.snippet, asked), 4, screen)
+    if hit.version:
+        output.say("    ", (f"as of {hit.version}", "dim"), screen=screen)
     if hit.author:
         written = f", {output.day(hit.written)}" if hit.written else ""
         output.say("    ", (f"by {output.one_line(hit.author)}{written}", "dim"), screen=screen)

@@ -208,6 +208,11 @@ class Database:
         with self._lock(), contextlib.suppress(apsw.BusyError):
             self.connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
+    def copy_to(self, path: Path) -> None:
+        """A copy of all of it as of one moment, in a file that is not there yet. Others may write meanwhile."""
+        with _speaking_plainly(), _connected(path) as copy, copy.backup("main", self.connection(), "main") as backup:
+            backup.step(-1)  # in one go: it would begin again whenever another process writes in between
+
     def check(self) -> list[str]:
         """What is wrong with the file: SQLite's quick check, and FTS5's own, which sees what that does not (§0.9)."""
         try:

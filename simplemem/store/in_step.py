@@ -49,14 +49,7 @@ class InStep:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen = self._settings_stamps()
         self.conventions = read_conventions(self.root)
-        self.vault = Vault(
-            self.root,
-            read_only=self.read_only,
-            durable=self.settings.write.durability == "full",
-            keep_days=self.settings.history.keep_days,
-            keep_mb=self.settings.history.keep_mb,
-            trash=self.conventions.trash,
-        )
+        self.vault = self._opened_vault()
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
@@ -73,6 +66,16 @@ class InStep:
         self._heard_paths: set[str] = set()
         self._thinned: float | None = None
         self.read_lately = TextsReadLately()
+
+    def _opened_vault(self) -> Vault:
+        return Vault(
+            self.root,
+            read_only=self.read_only,
+            durable=self.settings.write.durability == "full",
+            keep_days=self.settings.history.keep_days,
+            keep_mb=self.settings.history.keep_mb,
+            trash=self.conventions.trash,
+        )
 
     def close(self) -> None:
         """End the background work and let go of every file."""

@@ -16,11 +16,11 @@ from simplemem.tools.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, 
 from simplemem.tools.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
-    from simplemem.memory import Backlink, Found, Hit, IndexState
+    from simplemem.memory import AsOf, Backlink, Found, Hit, IndexState
 
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
-_IF_ASKED = ("why", "author", "written")
+_DOUBTS = 3  # about an earlier moment, that are named
 _WORDS_TOLD = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.
 _SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
@@ -30,7 +30,7 @@ _SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "fil
 
 
 class SearchArguments(LinkNarrowing):
-    query: str = Field(default="", description="a question or words; empty: the newest")
+    query: str = Field(default="", description="a question or words; author:human, as_of:2026-01-24; empty: the newest")
     limit: Annotated[int, at_most(50)] = Field(default=5, ge=1)
     mode: Mode = "hybrid"
     explain: bool = Field(default=False, description="the numbers behind each rank")
@@ -54,9 +54,29 @@ def search_memories(call: Call, asked: SearchArguments) -> Reply:
     }
     if found.degraded:
         data["degraded"] = found.degraded
+    if found.as_of is not None:
+        data["as_of"] = _moment(found.as_of)
     if found.explain is not None:
         data["explain"] = {key: value for key, value in found.explain.items() if value and key not in _SAID_ELSEWHERE}
     return Reply(_found_text(found, hits), data)
+
+
+def _moment(then: AsOf) -> dict[str, Any]:
+    told = {key: value for key, value in then.as_dict().items() if value}
+    return told | ({"doubts": told["doubts"][:_DOUBTS]} if then.doubts else {})
+
+
+def _moment_line(then: AsOf | None) -> str:
+    """Of what moment an answer is, and what cannot be told of it."""
+    if then is None:
+        return ""
+    said = [f"As of {then.moment}{f', after {then.version}' if then.version else ''}."]
+    if then.lost:
+        said.append(f"{render.counted(then.lost, 'memory', 'memories')} of then not searched: text no longer kept.")
+    if then.doubtful:
+        named = "; ".join(f"{render.name_of(each['name'])}: {each['doubt']}" for each in then.doubts[:_DOUBTS])
+        said.append(f"{then.doubtful} not certain: {named}.")
+    return " ".join(said)
 
 
 def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
@@ -77,13 +97,13 @@ def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
 
 
 def _shown(hit: Hit, more_tags: int) -> dict[str, Any]:
-    shown = {key: value for key, value in hit.as_dict().items() if key not in _IF_ASKED or value}
+    shown = {key: value for key, value in hit.as_dict().items() if key != "why" or value is not None}
     return shown | {"more_tags": more_tags} if more_tags else shown
 
 
 def _found_text(found: Found, shown: Sequence[tuple[Hit, int]]) -> str:
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
-    said = render.index_line(found.index, found.degraded)
+    said = " ".join(filter(None, (_moment_line(found.as_of), render.index_line(found.index, found.degraded))))
     if not shown:
         nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
         return f"{nothing} {said}".strip()
@@ -126,6 +146,7 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         ("created", render.day(hit.created)),
         ("modified", render.day(hit.modified)),
         ("by", " ".join(filter(None, (render.line(hit.author, 60), render.day(hit.written) if hit.author else "")))),
+        ("version", hit.version or ""),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
     )
@@ -147,12 +168,12 @@ SEARCH = Tool(
     SearchArguments,
     search_memories,
     record(
-        ("explain", "degraded"),
+        ("explain", "degraded", "as_of"),
         query=TEXT,
         mode=TEXT,
         hits=several(
             record(
-                ("why", "more_tags", "author", "written"),
+                ("why", "more_tags", "author", "written", "version", "doubt"),
                 name=TEXT,
                 title=TEXT,
                 description=TEXT,
@@ -169,11 +190,14 @@ SEARCH = Tool(
                 why=MAP,
                 author=TEXT,
                 written=TEXT,
+                version=TEXT,
+                doubt=TEXT,
             )
         ),
         index=INDEX,
         explain=MAP,
         degraded=TEXT,
+        as_of=MAP,
     ),
 )
 
@@ -259,8 +283,10 @@ def build_context(call: Call, asked: ContextArguments) -> Reply:
         f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out for room" if pack.left_out else ""
     )
     same = f", {pack.duplicates} for saying the same" if pack.duplicates else ""
-    data = {key: value for key, value in pack.as_dict().items() if key != "omitted"}
-    return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", said), data)
+    data = {key: value for key, value in pack.as_dict().items() if key not in ("omitted", "as_of")}
+    if pack.as_of is not None:
+        data["as_of"] = _moment(pack.as_of)
+    return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", _moment_line(pack.as_of), said), data)
 
 
 CONTEXT = Tool(
@@ -271,7 +297,7 @@ CONTEXT = Tool(
     ContextArguments,
     build_context,
     record(
-        ("degraded",),
+        ("degraded", "as_of"),
         query=TEXT,
         text=TEXT,
         tokens=COUNT,
@@ -281,5 +307,6 @@ CONTEXT = Tool(
         duplicates=COUNT,
         index=INDEX,
         degraded=TEXT,
+        as_of=MAP,
     ),
 )
