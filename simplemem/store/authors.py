@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 
 from simplemem.errors import SimplememError
 from simplemem.index.filters import Narrow, exactly
+from simplemem.index.notes import Known
 from simplemem.index.theirs import Own, Theirs
 from simplemem.note.authors import HUMAN, Authorship, Origin, State, is_by, one_of, origin_of, origins
 from simplemem.search.own import own_matches
 from simplemem.store.in_step import InStep
-from simplemem.store.shares import shares_of
+from simplemem.store.shares import Share, shares_of
 from simplemem.vault.log import Version
 from simplemem.vault.vault import File
 
@@ -43,6 +44,7 @@ class Authors:
         self._seen = 0  # the last change that was taken in
         self._steps: dict[str, list[_Step]] = {}  # by where each note is now
         self._lines: dict[str, tuple[str, int, list[Origin]]] = {}
+        self._shares: dict[tuple[str, str], tuple[object, Share | None]] = {}  # by path and author
         self._asked: tuple[object, Theirs] | None = None
         self._guard = threading.RLock()
 
@@ -75,8 +77,7 @@ class Authors:
                 continue
             passing = {is_by(origin, wanted) for origin in _possible(steps, known.sha256)}
             if passing == {True, False}:
-                file = self._read(path)
-                share = shares_of(file, self._of(file), known.id, wanted) if file is not None else None
+                share = self._share(path, known, wanted)
                 passing = {True} if share is None else {bool(share.own.passages)}
                 if share is not None and share.own.passages:
                     shares[known.id] = share.own
@@ -84,6 +85,21 @@ class Authors:
             (by if True in passing else not_by).append(path)
         blocks = self._step.index.shared_blocks(lines) if lines else None
         return Theirs(tuple(by), tuple(not_by), shares, blocks)
+
+    def _share(self, path: str, known: Known, wanted: str) -> Share | None:
+        """What of a note is theirs, None for all; remembered until its text or what is known of it changes."""
+        asked, state = (path, wanted.casefold()), (known.id, known.sha256, self._steps[path][-1].number)
+        kept = self._shares.get(asked)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        file = self._read(path)
+        if file is None or file.sha256 != known.sha256:
+            return Share(Own(known.sha256), ())  # it changed in this moment, and is looked at again once it is indexed
+        share = shares_of(file, self._of(file), known.id, wanted)
+        if len(self._shares) >= _MOST_KEPT:
+            self._shares.clear()
+        self._shares[asked] = state, share
+        return share
 
     def _read(self, path: str) -> File | None:
         try:
