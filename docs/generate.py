@@ -299,7 +299,7 @@ SUBJECTS = {
     "In step with the files": ("sync", "estimate", "start", "wait_until_settled", "on_change", "state", "close"),
     "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
     "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
-    "Earlier versions": ("history", "diff", "restore", "undo"),
+    "Earlier versions": ("history", "diff", "restore", "undo", "undo_all"),
     "Names and tags": ("resolve", "names", "tags"),
     "Looking after it": ("stats", "doctor", "inspect"),
 }

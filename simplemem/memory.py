@@ -284,8 +284,41 @@ class Undone(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class UndoneNote(Value):
+    """What became of one memory when many changes were taken back, or would become of it. `since` is the first of them."""
+
+    name: str
+    new_name: str | None  # where a move goes back to
+    becomes: str  # changed back, moved back, brought back or deleted
+    since: str
+    before: str | None
+    sha256: str | None
+    diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAsIs(Value):
+    """A memory whose changes were not taken back, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneMany(Value):
+    """Everything somebody changed since a moment, taken back as one change. `version` is "" for a preview."""
+
+    by: str
+    since: str
+    version: str
+    notes: tuple[UndoneNote, ...]
+    left: tuple[LeftAsIs, ...]
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryEntry(Value):
-    """One change of one memory."""
+    """One change of one memory: from our own history, with the commit that has it if there is one, or from git."""
 
     version: str
     name: str
@@ -298,6 +331,8 @@ class HistoryEntry(Value):
     before: str | None
     sha256: str | None
     diff: str | None = None
+    source: Literal["simplemem", "git"] = "simplemem"
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Commands about what was: history, diff, restore and undo."""
+"""Commands that look at what was: history and diff. They change nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.options import JsonOption, Name, VaultOption, command, complete_name, limit_option
-from simplemem.errors import NotFound
+from simplemem.cli.options import JsonOption, VaultOption, command, complete_name, limit_option
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -15,22 +14,18 @@ if TYPE_CHECKING:
     from simplemem.memory import HistoryEntry
 
 commands = typer.Typer()
-_PANEL = "Go back"
-_WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
+PANEL = "Go back"
+WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
 
 ByOption = Annotated[
     str,
     typer.Option("--by", metavar="WHO", help="Only changes of this client, with or without its version."),
 ]
-AtOption = Annotated[
-    str | None,
-    typer.Option("--at", metavar="WHEN", help=f"As it was at {_WHEN}. A day means its end."),
-]
 
 
 @command(
     commands,
-    _PANEL,
+    PANEL,
     examples=[
         "simplemem history",
         "simplemem history Dipper --diff",
@@ -50,8 +45,8 @@ def history(
     diff: Annotated[bool, typer.Option("--diff", help="Show what each change did.")] = False,
     by: ByOption = "",
     tool: Annotated[str, typer.Option("--tool", metavar="TOOL", help="Only what was done with this tool.")] = "",
-    since: Annotated[str, typer.Option("--since", metavar="WHEN", help=f"Only changes since {_WHEN}.")] = "",
-    until: Annotated[str, typer.Option("--until", metavar="WHEN", help=f"Only changes up to {_WHEN}.")] = "",
+    since: Annotated[str, typer.Option("--since", metavar="WHEN", help=f"Only changes since {WHEN}.")] = "",
+    until: Annotated[str, typer.Option("--until", metavar="WHEN", help=f"Only changes up to {WHEN}.")] = "",
     limit: Annotated[int, limit_option("How many changes at most.")] = 20,
     vault: VaultOption = None,
     as_json: JsonOption = False,
@@ -104,7 +99,7 @@ def _print_change(entry: HistoryEntry) -> None:
 
 @command(
     commands,
-    _PANEL,
+    PANEL,
     examples=[
         "simplemem diff 12",
         "simplemem diff 9 12",
@@ -127,7 +122,7 @@ def diff(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="WHEN", help=f"What changed in the note since {_WHEN}. Else: its last change."),
+        typer.Option("--since", metavar="WHEN", help=f"What changed in the note since {WHEN}. Else: its last change."),
     ] = None,
     vault: VaultOption = None,
     as_json: JsonOption = False,
@@ -151,78 +146,3 @@ def diff(
             output.say(f"{each.new_name}: no difference.")
         if each.doubt:
             output.warn(f"{each.name}: {each.doubt}")
-
-
-@command(
-    commands,
-    _PANEL,
-    examples=[
-        "simplemem restore Dipper",
-        "simplemem restore Dipper --at 12",
-        "simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'",
-    ],
-)
-def restore(
-    name: Name,
-    at: AtOption = None,
-    new_name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Bring it back under this name, beside what is there.")
-    ] = None,
-    vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Bring an earlier text of a note back, to the byte. A deleted note needs no --at.
-
-    What the note says now stays in the history: `undo` takes a restore back.
-    """
-    from simplemem.cli import output
-    from simplemem.cli.opening import WHO, finishing, opened
-
-    with opened(vault) as store, finishing():
-        restored = store.restore(name, at=at, new_name=new_name, who=WHO)
-        if as_json:
-            output.print_json(restored.as_dict())
-            return
-        already = "" if restored.changed else "already "
-        output.say((f"{restored.name} is {already}as it was at {restored.at}.", "green"))
-        for warning in restored.warnings:
-            output.warn(warning)
-
-
-@command(
-    commands,
-    _PANEL,
-    examples=[
-        "simplemem undo",
-        "simplemem undo Dipper",
-        "simplemem undo 12",
-    ],
-)
-def undo(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="VERSION|NAME",
-            autocompletion=complete_name,
-            help="A version of `history`, or a note: its last change. Without it: the last change of all.",
-        ),
-    ] = None,
-    vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Take a change back. What it takes away stays in the history, so an undo can be undone."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import WHO, finishing, opened
-
-    with opened(vault) as store:
-        if what is None:
-            last = store.history(limit=1)
-            if not last:
-                raise NotFound("There is nothing to undo.", hint="Only changes made through simplemem are kept.")
-            what = last[0].version
-        with finishing():
-            undone = store.undo(what, who=WHO, tool="undo")
-            if as_json:
-                output.print_json(undone.as_dict())
-            else:
-                output.say((f"{undone.what[:1].upper()}{output.one_line(undone.what[1:])}", "green"))

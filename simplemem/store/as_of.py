@@ -26,7 +26,6 @@ from simplemem.store.recall import Recall
 from simplemem.store.then import VaultThen, moment_of, vault_then
 from simplemem.vault.laid_over import LaidOver, Sheet
 from simplemem.vault.log import Version
-from simplemem.vault.vault import Vault
 
 T = TypeVar("T")
 _KEPT_SECONDS = 600.0
@@ -40,13 +39,12 @@ class StepThen(InStep):
     """A vault as it was with a copy of its index. Only asked, and in step as of its making."""
 
     def __init__(self, step: InStep, sheets: dict[str, Sheet], index: Path) -> None:
-        self._laid_over = LaidOver(step.root, sheets)
-        self.is_overtaken = False  # whether a note of now changed that was taken for one of then
         super().__init__(step.root, step.settings.model_copy(update={"db": index}), read_only=True)
+        self.is_overtaken = False  # whether a note of now changed that was taken for one of then
+        self._laid_over = LaidOver(step.root, sheets)
+        self.vault = self._laid_over
+        self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index, lender=step.embedding)
-
-    def _opened_vault(self) -> Vault:
-        return self._laid_over
 
     def recheck(self, paths: Iterable[str]) -> bool:
         """What is on the disk now has no say here; but what was taken from it must still be it."""

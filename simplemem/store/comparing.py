@@ -7,6 +7,7 @@ import re
 from simplemem.errors import Invalid, NotFound
 from simplemem.memory import Difference
 from simplemem.note.names import name_of, path_of
+from simplemem.store import from_git
 from simplemem.store.in_step import InStep
 from simplemem.store.past import last_change, path_with_a_past, version_called
 from simplemem.store.reading import bytes_at
@@ -57,8 +58,10 @@ def _since(step: InStep, path: str, since: str | None) -> Difference:
     if since is None:
         last = last_change(step, path)
         moment, label = Moment(last.number - 1, last.when), f"before {last.id}"
+    elif (committed := from_git.note_at(step, path, since)) is not None:
+        return _difference((name_of(committed.path), name_of(path)), (since, "now"), committed.data, now)
     else:
-        moment, label = moment_of(step, since, start=version_called(step, since) is None), since
+        moment, label = moment_of(step, since, start=True), f"before {since}"
     then = note_then(step, path, moment)
     before = b"" if then.sha256 is None else then.data
     return _difference((name_of(then.path), name_of(path)), (label, "now"), before, now, then.doubt)

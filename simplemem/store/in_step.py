@@ -23,6 +23,7 @@ from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
+from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
@@ -31,6 +32,7 @@ from simplemem.vault.vault import Entry, Vault
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
 _THIN_SECONDS = 6 * 3600.0
+_COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
 _LOG = logging.getLogger(__name__)
 
 
@@ -49,7 +51,16 @@ class InStep:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen = self._settings_stamps()
         self.conventions = read_conventions(self.root)
-        self.vault = self._opened_vault()
+        self.vault = Vault(
+            self.root,
+            read_only=self.read_only,
+            durable=self.settings.write.durability == "full",
+            keep_days=self.settings.history.keep_days,
+            keep_mb=self.settings.history.keep_mb,
+            trash=self.conventions.trash,
+        )
+        self.committing = Committing(self.vault, self.settings.git)
+        self.vault.on_written = self.committing.changed
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
@@ -67,16 +78,6 @@ class InStep:
         self._thinned: float | None = None
         self.read_lately = TextsReadLately()
 
-    def _opened_vault(self) -> Vault:
-        return Vault(
-            self.root,
-            read_only=self.read_only,
-            durable=self.settings.write.durability == "full",
-            keep_days=self.settings.history.keep_days,
-            keep_mb=self.settings.history.keep_mb,
-            trash=self.conventions.trash,
-        )
-
     def close(self) -> None:
         """End the background work and let go of every file."""
         self.rows.stop.set()
@@ -85,6 +86,7 @@ class InStep:
             self._keeper = None
         self.embedding.close()
         self.index.close()
+        self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
         self.vault.close()
 
     def must_be_writable(self) -> None:
@@ -187,6 +189,7 @@ class InStep:
                 self._keeper = Keeper(self, embed=embed, scan_seconds=index.scan_minutes * 60, watch=index.watch)
                 self.embedding.answers_again = self._keeper.fill_soon
                 self._keeper.start()
+                self.committing.begin()
 
     def wait_until_settled(self, timeout: float) -> bool:
         return self._keeper is None or self._keeper.settled.wait(timeout)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
 from simplemem.errors import Ambiguous, NotFound, SimplememError
 from simplemem.memory import HistoryEntry, Undone
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.store import from_git
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.reading import bytes_at
@@ -19,6 +20,7 @@ from simplemem.vault.history import Version
 from simplemem.vault.vault import Change
 
 _LONGEST_DIFF = 40_000
+_MOST_COMMITS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,39 @@ class Which:
 
 
 def history(step: InStep, name: str | None, limit: int, which: Which, *, diff: bool) -> tuple[HistoryEntry, ...]:
-    """Changes of one memory, or of all, newest first."""
+    """Changes of one memory, or of all, newest first; of one, what git knows of it as well."""
     path = None if name is None else path_with_a_past(step, name)
     found = islice(changes(step, path, which), max(limit, 0))
-    return tuple(_entry_of(step, version, diff=diff) for version in found)
+    ours = tuple(_entry_of(step, version, diff=diff) for version in found)
+    return ours if path is None else _with_git(step, path, ours, limit, which, diff=diff)
+
+
+def _with_git(
+    step: InStep, path: str, ours: tuple[HistoryEntry, ...], limit: int, which: Which, *, diff: bool
+) -> tuple[HistoryEntry, ...]:
+    """Our changes of a memory and the commits of it, each in its own order, by their times."""
+    commits = from_git.commits_of(step, path, limit if which == Which() else _MOST_COMMITS)
+    if not commits:
+        return ours
+    first = moment_of(step, which.since, start=True).when if which.since else ""
+    last = moment_of(step, which.until).when if which.until else "9"
+    commits = [
+        each
+        for each in commits
+        if first < each.when <= last
+        and names(each.actor or each.who, which.by)
+        and which.tool in ("", each.tool or "git")
+    ]
+    entries, folded = from_git.entries_of(
+        step, commits[: max(limit, 0)], step.vault.history.versions(path, _MOST_COMMITS), diff=diff
+    )
+    groups = {version.id: version.group for version in step.vault.history.versions(path, limit)}
+    told = [replace(each, commit=folded.get(groups.get(each.version, ""))) for each in ours]
+    merged: list[HistoryEntry] = []
+    while told or entries:
+        newer = told if not entries or (told and told[0].when > entries[0].when) else entries
+        merged.append(newer.pop(0))
+    return tuple(merged[: max(limit, 0)])
 
 
 def changes(step: InStep, path: str | None, which: Which) -> Iterator[Version]:
@@ -53,7 +84,12 @@ def changes(step: InStep, path: str | None, which: Which) -> Iterator[Version]:
 
 def is_by(version: Version, by: str) -> bool:
     """Whether somebody made a change: by name, with or without the version a client tells with it."""
-    who, wanted = version.who.casefold(), " ".join(by.split()).casefold()
+    return names(version.who, by)
+
+
+def names(who: str, by: str) -> bool:
+    """Whether a name is the one that is asked for, with or without the version a client tells with it."""
+    who, wanted = who.casefold(), " ".join(by.split()).casefold()
     return wanted in ("", who, who.rpartition(" ")[0])
 
 
@@ -72,6 +108,8 @@ def undo(step: InStep, version_or_name: str, change: Change) -> Undone:
     what = f"took back the {asked.op} of {name_of(asked.path)}"
     if asked.new_path:
         what += f" to {name_of(asked.new_path)}"
+    if asked.op == "undo" and len(steps) > 1:
+        what += f" and of {len(steps) - 1} more"
     return Undone(name_of(main.path), main.sha256, main.version, what)
 
 
@@ -101,6 +139,8 @@ def path_with_a_past(step: InStep, name: str, *, gone_first: bool = False) -> st
             ) from None
         if gone:
             return next(iter(gone))
+        if from_git.commits_of(step, path, 1):  # deleted, and known to git alone
+            return path
         raise
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.memory import Memory, Restored
 from simplemem.note.names import check_name, name_of, path_of
+from simplemem.store import from_git
 from simplemem.store.in_step import InStep
 from simplemem.store.past import last_change, look_again, path_with_a_past, version_called
 from simplemem.store.reading import memory_of
@@ -18,7 +19,7 @@ from simplemem.vault.vault import Change, Wish
 def read_at(step: InStep, name: str, section: str | None, at: str) -> Memory:
     """A memory as it was at a version or date, under the name it had then."""
     path = path_with_a_past(step, name)
-    then = note_then(step, path, moment_of(step, at))
+    then = from_git.note_at(step, path, at) or note_then(step, path, moment_of(step, at))
     if then.data is None:
         raise _nothing_there(name_of(path), at, then)
     memory = memory_of(step, then.path, then.data, section, at)
@@ -55,6 +56,8 @@ def restore(step: InStep, name: str, at: str | None, new_name: str | None, chang
 def _wanted(step: InStep, path: str, at: str | None) -> tuple[NoteThen, str]:
     """The text to bring back, and the version or date it is of."""
     if at is not None:
+        if (known := from_git.note_at(step, path, at)) is not None:
+            return known, at
         if (sha := _told_of(version_called(step, at), path)) is not None:  # perhaps of an earlier note of this name
             data = text_of(step, sha, path)
             return NoteThen(path, sha, data, "" if data is not None else GONE), at
@@ -87,6 +90,8 @@ def _told_of(version: Version | None, path: str) -> str | None:
 
 def _another_since(step: InStep, path: str, at: str) -> Version | None:
     """The change with which another memory got this name, if the one there is not the one there was at a moment."""
+    if from_git.means_commit(step, at):
+        return None  # git tells of names, and follows them by itself
     number, named, last = moment_of(step, at).number, version_called(step, at), None
     of_this_name = named is not None and _told_of(named, path) is not None
     for version in step.vault.history.log.backwards(path):

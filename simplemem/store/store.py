@@ -31,11 +31,12 @@ from simplemem.memory import (
     Restored,
     Saved,
     Undone,
+    UndoneMany,
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.search.query import moment_in
-from simplemem.store import comparing, doctor, past, restoring
+from simplemem.store import comparing, doctor, from_git, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
 from simplemem.store.editing import Edit
@@ -160,7 +161,9 @@ class EnhancedStore:
         self, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
     ) -> Memory:
         """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
-        or as the memory was `at` a version or date."""
+        or as the memory was `at` a version, date or commit."""
+        if version is not None and from_git.means_commit(self.step, version):
+            at = version
         if at is not None:
             return restoring.read_at(self.step, name, section, at)
         return read_memory(self.step, name, section, version)
@@ -333,6 +336,23 @@ class EnhancedStore:
     def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""
         return past.undo(self.step, version_or_name, Change(tool, who, reason))
+
+    def undo_all(
+        self,
+        by: str,
+        since: str,
+        *,
+        preview: bool = False,
+        expected: str | None = None,
+        diff: bool = False,
+        who: str = "",
+        tool: str = "undo",
+        reason: str = "",
+    ) -> UndoneMany:
+        """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
+        `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
+        change = Change(tool, who, reason)
+        return rollback.undo_all(self.step, by, since, change, preview=preview, expected=expected, diff=diff)
 
     # -- looking at itself
 

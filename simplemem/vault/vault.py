@@ -7,7 +7,7 @@ how links are rewritten is decided above: here are bytes and paths. How a write 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, wa
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
 
-__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Wish", "Written"]
+__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Version", "Wish", "Written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,9 @@ class Vault:
         self.root = Path(os.path.abspath(root))
         self.durable = durable
         self.problems: list[Problem] = []
+        self.on_written: Callable[[Sequence[Written]], None] | None = (
+            None  # told of every change, before it is answered
+        )
         self._max_bytes = min(max_bytes, MOST_BYTES)
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
@@ -224,7 +227,10 @@ class Vault:
 
     def _carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         self._check_writable()
-        return self._writer.carry_out(wishes, change)
+        written = self._writer.carry_out(wishes, change)
+        if self.on_written is not None and any(each.changed for each in written):
+            self.on_written(written)
+        return written
 
     def _check_writable(self) -> None:
         if self.read_only:

@@ -76,11 +76,11 @@ def test_a_difference_is_of_a_version_of_two_or_of_a_note_since_a_moment(
     assert "-one\n+three\n" in between.diff and (between.before, between.after) == ("v000001", "v000003")
     [last] = plain_store.diff("n")
     assert "-two\n+three\n" in last.diff and last.after == "now"
-    [since] = plain_store.diff("n", since="v1")
-    assert "-one\n+three\n" in since.diff
+    [since] = plain_store.diff("n", since="v2")
+    assert "-one\n+three\n" in since.diff, "what that version did is part of it"
     assert "+three\n" in plain_store.diff("n", since="today")[0].diff, "a day begins in the morning"
     plain_store.delete("n")
-    assert "-three\n" in plain_store.diff("v4")[0].diff and "-three\n" in plain_store.diff("n", since="v3")[0].diff
+    assert "-three\n" in plain_store.diff("v4")[0].diff and "-three\n" in plain_store.diff("n", since="v4")[0].diff
 
 
 def test_a_difference_has_every_note_of_an_operation(plain_store: EnhancedStore) -> None:
