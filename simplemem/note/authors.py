@@ -175,21 +175,26 @@ def _by_difflib(old: Sequence[str], new: Sequence[str], span: tuple[int, int, in
     return {b + there + k: a + here + k for here, there, size in matcher.get_matching_blocks() for k in range(size)}
 
 
+def counted_lines(text: str) -> int:
+    """How many lines a text has here; what follows the last line end is one."""
+    return len(_LINE_END.findall(text)) + 1
+
+
 class Authorship:
     """The origins of a text's lines, to be asked by where something stands in it."""
 
     def __init__(self, text: str, origins: Sequence[Origin]) -> None:
-        self._text = text
-        self._origins = origins
+        self.text = text
+        self.origins = origins
         self._starts = [0, *(end.end() for end in _LINE_END.finditer(text))]
 
     def stretches(self, is_wanted: Callable[[Origin], bool], first: int = 0) -> list[tuple[int, int]]:
         """The runs of lines whose origin is wanted, from the offset `first` on; blank lines interrupt none."""
         found: list[tuple[int, int]] = []
         is_open = False
-        edges = [*self._starts, len(self._text)]
-        for (start, stop), origin in zip(pairwise(edges), self._origins, strict=True):
-            if stop <= first or self._text[start:stop].isspace() or start == stop:
+        edges = [*self._starts, len(self.text)]
+        for (start, stop), origin in zip(pairwise(edges), self.origins, strict=True):
+            if stop <= first or self.text[start:stop].isspace() or start == stop:
                 continue
             if not is_wanted(origin):
                 is_open = False
@@ -203,18 +208,18 @@ class Authorship:
 
     def of_all(self) -> Origin:
         """Who wrote most of the whole text."""
-        return self.of(0, len(self._text))
+        return self.of(0, len(self.text))
 
     def of(self, start: int, stop: int) -> Origin:
         """Who wrote most of a stretch: of the characters that are not blank. Of two who wrote as much, the later."""
         first, last = bisect_right(self._starts, start) - 1, max(bisect_left(self._starts, stop), 1)
         written: dict[tuple[Kind, str], int] = {}
         latest: dict[tuple[Kind, str], Origin] = {}
-        edges = [*self._starts[first:last], len(self._text) + 1]
+        edges = [*self._starts[first:last], len(self.text) + 1]
         for number, (begin, end) in enumerate(pairwise(edges), first):
-            origin = self._origins[number]
+            origin = self.origins[number]
             who = (origin.kind, origin.name)
-            said = self._text[max(begin, start) : min(end, stop)]
+            said = self.text[max(begin, start) : min(end, stop)]
             written[who] = written.get(who, 0) + sum(map(len, said.split()))
             if who not in latest or origin.when > latest[who].when:
                 latest[who] = origin

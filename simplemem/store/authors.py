@@ -17,6 +17,7 @@ from simplemem.index.notes import Known
 from simplemem.index.theirs import Own, Theirs
 from simplemem.note.authors import HUMAN, Authorship, Origin, State, is_by, one_of, origin_of, origins
 from simplemem.search.own import own_matches
+from simplemem.store.authors_in_git import with_git
 from simplemem.store.in_step import InStep
 from simplemem.store.shares import Share, shares_of
 from simplemem.vault.log import Version
@@ -48,12 +49,18 @@ class Authors:
         self._asked: tuple[object, Theirs] | None = None
         self._guard = threading.RLock()
 
-    def of(self, path: str) -> Authorship | None:
-        """Who wrote which line of a note as it is now; None when it cannot be read."""
+    def of(self, path: str, *, git: bool = False) -> Authorship | None:
+        """Who wrote which line of a note as it is now; None when it cannot be read. With `git` its commits are asked as
+        well."""
         with self._guard:
             self._follow()
             file = self._read(path)
-            return None if file is None else self._of(file)
+            if file is None:
+                return None
+            written = self._of(file)
+        if not git or self._until is not None:
+            return written
+        return Authorship(written.text, with_git(self._step, file, written.origins))
 
     def narrowed(self, narrow: Narrow) -> Narrow:
         """The filter with the notes and lines that its author wrote."""

@@ -35,6 +35,7 @@ from simplemem.store.showing import nearest_place, passages, shown_of, with_auth
 from simplemem.store.why import why_note
 
 MAX_LIMIT = 200
+_ASKED_OF_GIT = 20  # of the hits: each is a process
 NO_WORD = "The question has no word that could be looked for."
 
 
@@ -100,7 +101,10 @@ class Recall:
         )
         shown = self._hits(ranking, query.words, explained.hits(ranking.best) if explain else {})
         names_authors = authors or explain or bool(narrowed.author)
-        hits = tuple(with_author(self.authors, *each) if names_authors else each[0] for each in shown)
+        hits = tuple(
+            with_author(self.authors, *each, git=authors and k < _ASKED_OF_GIT) if names_authors else each[0]
+            for k, each in enumerate(shown)
+        )
         told = explained.search() if explain else None
         if told is not None and rerank:
             told |= self._reranking.told(ranking.best)

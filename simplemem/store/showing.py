@@ -38,9 +38,9 @@ def nearest_place(index: Index, note: int, vector: bytes | None, narrow: Narrow)
     return None if best is None else index.places([best]).get(best)
 
 
-def with_author(authors: Authors, hit: Hit, path: str, place: Place | None) -> Hit:
+def with_author(authors: Authors, hit: Hit, path: str, place: Place | None, *, git: bool) -> Hit:
     """The hit with who wrote most of what is shown of it, and when."""
-    written = authors.of(path)
+    written = authors.of(path, git=git)
     if written is None:
         return hit
     by = written.of(place.start, place.stop) if place is not None else written.of_all()

@@ -202,3 +202,24 @@ def test_a_server_and_a_command_find_the_same_of_one_author(harbour: EnhancedSto
         again.step.index.keep_vectors_in_memory()
         two = [(h.name, h.score, h.snippet) for h in again.search("green crane author:human").hits]
     assert one == two and len(one) == 2
+
+
+def test_git_names_the_person_where_the_history_knows_none(store: EnhancedStore, git: Any, write: Write) -> None:
+    write("hand.md", "The crane needs grease.\n\nThe lighthouse is green.\n")
+    git("add", "--", "hand.md")
+    git("commit", "-m", "notes", "--author", "Ida Marsh <ida@example.org>", "--date", "2025-03-01T12:00:00")
+    write("hand.md", "The crane needs grease.\n\nThe lighthouse is blue.\n")
+    store.sync()
+    store.update("hand", append="The walrus sleeps.", tool="update_memory", **ADA)
+    told = {word: only(store, word, mode="text", authors=True) for word in ("crane", "lighthouse")}
+    assert told["crane"].author == "Ida Marsh" and (told["crane"].written or "")[:10] == "2025-03-01"
+    assert told["lighthouse"].author == "human"  # nobody has committed it
+    assert only(store, "crane author:human", mode="text").author == "human"  # a filter starts no git
+
+
+def test_an_agent_of_another_machine_is_known_by_its_commits(store: EnhancedStore, git: Any, write: Write) -> None:
+    write("machine.md", "The crane was inspected.\n")
+    git("add", "--", "machine.md")
+    git("commit", "-m", "simplemem: create machine\n\nSimplemem-Actor: ada-code 1.0\nSimplemem-Tool: create_memory\n")
+    store.sync()
+    assert only(store, "crane", mode="text", authors=True).author == "ada-code 1.0"
