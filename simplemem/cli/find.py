@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 FIND_PANEL = "Find and read"
-_DOUBTS = 3  # that are printed
 
 
 class Mode(StrEnum):
@@ -109,11 +108,11 @@ def search(
     and `author:human` narrow it; anything else is only words.
     """
     from simplemem.cli import output
-    from simplemem.cli.opening import opened
+    from simplemem.cli.opening import opened, progress_bar
 
     refuse_unknown_options(ctx, query)
     asked = " ".join(query)
-    with opened(vault, embed=mode is not Mode.TEXT) as store:
+    with opened(vault, embed=mode is not Mode.TEXT) as store, progress_bar() as progress:
         narrowed = filter_of(tag, require_all, kind, prefix, since, until, link_to, linked_by, author)
         found = store.search(
             asked,
@@ -125,6 +124,7 @@ def search(
             why=why or "",
             authors=authors,
             as_of=as_of or "",
+            progress=progress,
         )
     if as_json:
         output.print_json(found.as_dict())
@@ -199,11 +199,11 @@ def _print_moment(then: AsOf) -> None:
     after = f", after {then.version}" if then.version else ", before the first change that is known"
     output.say((f"As of {then.moment.replace('T', ' ')}{after}.", "dim"))
     if then.lost:
-        output.warn(f"{then.lost} notes of then are not searched: their text is no longer kept")
-    for each in then.doubts[:_DOUBTS]:
-        output.warn(f"{each['name']}: {each['doubt']}")
-    if then.doubtful > _DOUBTS:
-        output.warn(f"{then.doubtful - _DOUBTS} more are not certain; --json names them")
+        notes = "1 note" if then.lost == 1 else f"{then.lost} notes"
+        output.warn(f"{notes} of then not searched: the text is no longer kept")
+    if then.doubtful:
+        notes = "1 note" if then.doubtful == 1 else f"{then.doubtful} notes"
+        output.warn(f"{notes} cannot be told for certain; --json says which and why")
 
 
 def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> None:
@@ -225,6 +225,8 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
         output.say_indented(output.with_words_bold(hit.snippet, asked), 4, screen)
     if hit.version:
         output.say("    ", (f"as of {hit.version}", "dim"), screen=screen)
+    if hit.doubt:
+        output.say("    ", (f"not certain: {output.one_line(hit.doubt)}", "yellow"), screen=screen)
     if hit.author:
         written = f", {output.day(hit.written)}" if hit.written else ""
         output.say("    ", (f"by {output.one_line(hit.author)}{written}", "dim"), screen=screen)

@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
+from simplemem.index.sync import Progress
 from simplemem.memory import AsOf, Found, Hit, Pack
 from simplemem.note.names import name_of
 from simplemem.store.authors import Authors, local
@@ -106,18 +107,20 @@ class Past:
                 self._kept.close()
                 self._kept = None
 
-    def ask(self, moment: str, question: Callable[[Then], T], *, embed: bool = True) -> T:
+    def ask(
+        self, moment: str, question: Callable[[Then], T], *, embed: bool = True, progress: Progress | None = None
+    ) -> T:
         """The answer of a moment. A note that changes while it is asked has it asked again."""
         with self._guard:
             for _ in range(_TRIES):
-                with self._at(moment, embed=embed) as then:
+                with self._at(moment, progress, embed=embed) as then:
                     answer = question(then)
                     if not then.step.is_overtaken:
                         break
             return answer
 
     @contextmanager
-    def _at(self, moment: str, *, embed: bool) -> Iterator[Then]:
+    def _at(self, moment: str, progress: Progress | None, *, embed: bool) -> Iterator[Then]:
         past = vault_then(self._step, moment_of(self._step, moment))
         key = (past.moment.number, tuple((note.path, note.sha256) for note in past.differing))
         if self._kept is None or self._kept.key != key:
@@ -126,7 +129,7 @@ class Past:
         then = self._kept
         then.step.is_overtaken = False
         embed = embed and not then.step.embedding.is_remote
-        then.step.sync(None, embed=embed, rebuild=False, believe=True, begin=False)
+        then.step.sync(progress, embed=embed, rebuild=False, believe=True, begin=False)
         then.told = _told(past)
         yield then
         self._forget_later()

@@ -144,7 +144,8 @@ class Authors:
         for step in reversed(steps):
             if step.after != after:
                 states.append(State(after, replace(HUMAN, when=when)))
-            states.append(State(step.after, step.by))
+            if step.before != step.after:  # else it was moved, which writes nothing
+                states.append(State(step.after, step.by))
             after, when = step.before, step.by.when
         if after is not None:
             states.append(State(after, HUMAN))

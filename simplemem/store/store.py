@@ -180,12 +180,14 @@ class EnhancedStore:
         rerank: bool = True,
         authors: bool = False,
         as_of: str = "",
+        progress: Progress | None = None,
     ) -> Found:
         """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
         gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
         `rerank` the order is that of words and meaning, whatever reranker the settings name. With `authors`, and with
         `explain` or a filter by author, a hit says who wrote its passage, and when; `authors` asks git too. `as_of` a date
-        or version searches the vault as it was; `Found.as_of` says what cannot be told of it."""
+        or version searches the vault as it was; `Found.as_of` says what cannot be told of it, and `progress` hears of
+        the copy of the index that is made for it."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
 
@@ -195,7 +197,9 @@ class EnhancedStore:
         if moment := moment_in(query) or as_of:
             embed = mode != "text"
             return self.step.healing(
-                lambda: self._earlier().ask(moment, lambda then: then.found(search_of(then.recall)), embed=embed)
+                lambda: self._earlier().ask(
+                    moment, lambda then: then.found(search_of(then.recall)), embed=embed, progress=progress
+                )
             )
         return self.step.healing(lambda: search_of(self._recall))
 

@@ -74,8 +74,7 @@ def _moment_line(then: AsOf | None) -> str:
     if then.lost:
         said.append(f"{render.counted(then.lost, 'memory', 'memories')} of then not searched: text no longer kept.")
     if then.doubtful:
-        named = "; ".join(f"{render.name_of(each['name'])}: {each['doubt']}" for each in then.doubts[:_DOUBTS])
-        said.append(f"{then.doubtful} not certain: {named}.")
+        said.append(f"{render.counted(then.doubtful, 'memory', 'memories')} cannot be told for certain.")
     return " ".join(said)
 
 
@@ -155,6 +154,7 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         hit.description,
         f"> {hit.snippet}" if hit.snippet else "",
         facts,
+        f"not certain: {render.line(hit.doubt, 200)}" if hit.doubt else "",
         _why_line(hit.why) if hit.why else "",
     ]
     return "\n   ".join(row for row in rows if row)

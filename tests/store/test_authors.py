@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,13 +100,16 @@ def test_three_of_many_that_hold_the_words_are_all_found(plain_store: EnhancedSt
     assert len(plain_store.search("crane author:human", limit=200).hits) == 200
 
 
-def test_many_shared_notes_whose_words_are_anothers_hide_none_that_is_found(plain_store: EnhancedStore) -> None:
-    for k in range(320):
-        plain_store.create(f"n{k:03}", "crane crane crane", tool="create_memory", **ADA)
-    for k in range(320):
-        text = "The pier is long." if k != 250 else "The pier is long, and a crane stands on it."
-        plain_store.update(f"n{k:03}", append=text, tool="update_memory", **BOB)
-    assert names(plain_store, "crane author:bob") == ["n250"]
+def test_many_shared_notes_whose_words_are_anothers_hide_none_that_is_found(vault: Path, write: Write) -> None:
+    for k in range(310):
+        write(f"n{k:03}.md", "crane crane crane\n")
+    quick = {"embed": {"provider": "none"}, "write": {"durability": "fast"}}
+    with EnhancedStore(vault, Settings.model_validate(quick)) as store:
+        store.sync()
+        for k in range(310):
+            text = "The pier is long." if k != 250 else "The pier is long, and a crane stands on it."
+            store.update(f"n{k:03}", append=text, tool="update_memory", **BOB)
+        assert names(store, "crane author:bob") == ["n250"]
 
 
 def test_a_line_in_a_paragraph_of_somebody_else_is_found_and_shown_alone(harbour: EnhancedStore) -> None:
@@ -223,3 +227,48 @@ def test_an_agent_of_another_machine_is_known_by_its_commits(store: EnhancedStor
     git("commit", "-m", "simplemem: create machine\n\nSimplemem-Actor: ada-code 1.0\nSimplemem-Tool: create_memory\n")
     store.sync()
     assert only(store, "crane", mode="text", authors=True).author == "ada-code 1.0"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_word_is_found_as_its_writers_and_as_nobody_elses(plain_store: EnhancedStore, vault: Path, seed: int) -> None:
+    """Whatever was appended, put in between, moved, taken out and undone by agents, a person and an editor."""
+    store, chance = plain_store, random.Random(seed)
+    writers: dict[str, str] = {}  # of each word that stands in some note
+    paths = [f"n{k}" for k in range(4)]
+    for path in paths:
+        store.create(path, f"Begun with made{path}.", tool="create_memory", **ADA)
+        writers[f"made{path}"] = "ada"
+    for turn in range(40):
+        place = chance.randrange(len(paths))
+        path, word = paths[place], f"word{turn}"
+        act = chance.choice(["ada", "bob", "human", "editor", "move", "cut", "undo"])
+        if act in ("ada", "bob"):
+            store.update(path, append=f"Then {word}.", tool="update_memory", **{"ada": ADA, "bob": BOB}[act])
+            writers[word] = act
+        elif act == "human":
+            store.update(path, append=f"\nThen {word}.", who=COMMAND_LINE)
+            writers[word] = "human"
+        elif act == "editor":
+            lines = (vault / f"{path}.md").read_text().split("\n")
+            start = max((k for k, line in enumerate(lines) if line == "---"), default=-1) + 1
+            lines.insert(chance.randint(start, len(lines)), f"Noted {word}.")
+            (vault / f"{path}.md").write_text("\n".join(lines))
+            store.sync()
+            writers[word] = "human"
+        elif act == "move":
+            paths[place] = f"moved/{turn}"
+            store.move(path, paths[place], tool="move_memory", **BOB)
+        elif act == "cut":
+            lines = (vault / f"{path}.md").read_text().split("\n")
+            said = [line for line in lines if line.startswith(("Then", "Noted", "Begun"))]
+            if len(said) > 1:
+                gone = chance.choice(said)
+                store.update(path, edits=[{"old": gone, "new": ""}], tool="update_memory", **BOB)
+                del writers[gone.removesuffix(".").rpartition(" ")[2]]
+        else:
+            store.update(path, content="All of it is gone.", tool="update_memory", **BOB)
+            store.undo(path, who="bob 2.0", tool="undo_change")
+    assert len(writers) > 10
+    for word, writer in writers.items():
+        found = {author for author in ("ada", "bob", "human") if names(store, f"{word} author:{author}")}
+        assert found == {writer}, word
