@@ -59,7 +59,7 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
-    author: str = ""  # human, agent, unknown, or how a name begins
+    author: str = ""  # human, agent, unknown, or how a name begins; any: only that they are named
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
@@ -158,15 +158,17 @@ class Hit(Value):
     modified: str
     sha256: str
     why: Mapping[str, Any] | None = None
-    author: str = ""  # who wrote most of the passage, when that was asked for: `human`, a client's name, `unknown`...
-    written: str | None = None  # ...and when at the latest
+    authors: tuple[
+        str, ...
+    ] = ()  # who wrote what is shown, when that was asked for: `human`, a client's name, `unknown`...
+    written: str | None = None  # ...and when the last of it, at the latest
     version: str | None = (
         None  # of a search of an earlier moment: what reads the memory as it was, where it is another now...
     )
     doubt: str = ""  # ...and what is not certain about it
 
     def as_dict(self) -> dict[str, Any]:
-        return _without_empty(self, "author", "written", "version", "doubt")
+        return _without_empty(self, "authors", "written", "version", "doubt")
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,9 +227,9 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
         output.say("    ", (f"as of {hit.version}", "dim"), screen=screen)
     if hit.doubt:
         output.say("    ", (f"not certain: {output.one_line(hit.doubt)}", "yellow"), screen=screen)
-    if hit.author:
+    if hit.authors:
         written = f", {output.day(hit.written)}" if hit.written else ""
-        output.say("    ", (f"by {output.one_line(hit.author)}{written}", "dim"), screen=screen)
+        output.say("    ", (f"by {output.one_line(' and '.join(hit.authors))}{written}", "dim"), screen=screen)
     if hit.why:
         from simplemem.cli.explained import held_and_missing
 

@@ -212,6 +212,10 @@ class Authorship:
 
     def of(self, start: int, stop: int) -> Origin:
         """Who wrote most of a stretch: of the characters that are not blank. Of two who wrote as much, the later."""
+        return next(iter(self.all_of(start, stop)), UNKNOWN)
+
+    def all_of(self, start: int, stop: int) -> list[Origin]:
+        """Everybody who wrote in a stretch, who wrote most first; each with when they last did."""
         first, last = bisect_right(self._starts, start) - 1, max(bisect_left(self._starts, stop), 1)
         written: dict[tuple[Kind, str], int] = {}
         latest: dict[tuple[Kind, str], Origin] = {}
@@ -219,10 +223,11 @@ class Authorship:
         for number, (begin, end) in enumerate(pairwise(edges), first):
             origin = self.origins[number]
             who = (origin.kind, origin.name)
-            said = self.text[max(begin, start) : min(end, stop)]
-            written[who] = written.get(who, 0) + sum(map(len, said.split()))
+            said = sum(map(len, self.text[max(begin, start) : min(end, stop)].split()))
+            if not said:
+                continue
+            written[who] = written.get(who, 0) + said
             if who not in latest or origin.when > latest[who].when:
                 latest[who] = origin
-        if not written:
-            return UNKNOWN
-        return latest[max(written, key=lambda who: (written[who], latest[who].when, who))]
+        order = sorted(written, key=lambda who: (written[who], latest[who].when, who), reverse=True)
+        return [latest[who] for who in order]

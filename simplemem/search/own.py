@@ -14,6 +14,7 @@ from simplemem.index.legs import Match
 from simplemem.index.text import BLOCK, SHIFT, Place
 from simplemem.index.theirs import Theirs
 from simplemem.index.vectors import Nearness
+from simplemem.note.body import count_lines
 from simplemem.search.rank import Legs
 
 _ALL = 1_000_000_000  # rows: every one; a limit would be filled by what others wrote
@@ -87,11 +88,11 @@ def own_place(place: Place | None, passages: Sequence[Place], text: str, words: 
     """What of a place is the author's: of several stretches the one with most of the words."""
     if place is None:
         return None
-    inside = [
-        Place(max(each.start, place.start), min(each.stop, place.stop), each.line, each.headings)
-        for each in passages
-        if each.start < place.stop and place.start < each.stop
-    ]
+    inside = []
+    for each in passages:
+        start, stop = max(each.start, place.start), min(each.stop, place.stop)
+        if start < stop:
+            inside.append(Place(start, stop, each.line + count_lines(text, each.start, start), each.headings))
     beginnings = {word[:_STEM].casefold() for word in words}
     return max(inside, key=lambda each: _held(text[each.start : each.stop], beginnings), default=None)
 

@@ -12,7 +12,6 @@ from typing import Any
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
-from simplemem.index.text import Place
 from simplemem.index.vectors import QueryVector
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
@@ -31,10 +30,11 @@ from simplemem.store.explaining import Asked, Explaining
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.reranking import Reranking
-from simplemem.store.showing import nearest_place, passages, shown_of, with_author
+from simplemem.store.showing import nearest_place, passages, shown_of, span_shown, with_authors
 from simplemem.store.why import why_note
 
 MAX_LIMIT = 200
+ANYONE = "any"  # an author that everybody is: asked for to have them named
 _ASKED_OF_GIT = 20  # of the hits: each is a process
 NO_WORD = "The question has no word that could be looked for."
 
@@ -100,9 +100,9 @@ class Recall:
             self._step, Asked(query, narrowed, chosen, limit, ranking.vector, ranking.every, degraded)
         )
         shown = self._hits(ranking, query.words, explained.hits(ranking.best) if explain else {})
-        names_authors = authors or explain or bool(narrowed.author)
+        names_authors = authors or bool(query.author or filter_.author)
         hits = tuple(
-            with_author(self.authors, *each, git=authors and k < _ASKED_OF_GIT) if names_authors else each[0]
+            with_authors(self.authors, *each, git=authors and k < _ASKED_OF_GIT) if names_authors else each[0]
             for k, each in enumerate(shown)
         )
         told = explained.search() if explain else None
@@ -206,8 +206,8 @@ class Recall:
 
     def _hits(
         self, ranking: Ranking, words: Sequence[str], whys: Mapping[int, dict[str, Any]]
-    ) -> list[tuple[Hit, str, Place | None]]:
-        """The hits, each with its path and the passage that is shown of it."""
+    ) -> list[tuple[Hit, str, tuple[int, int] | None]]:
+        """The hits, each with its path and the stretch that is shown of it."""
         hits = []
         places = self._index.places({r.place for r in ranking.best if r.place})
         for found in ranking.best:
@@ -244,7 +244,7 @@ class Recall:
                         why=whys[found.note] | by_reranker(found) if found.note in whys else None,
                     ),
                     row.path,
-                    place or around,
+                    span_shown(around, place, limit) if around is not None else None,
                 )
             )
         return hits
@@ -260,6 +260,7 @@ class Recall:
 
     def narrow(self, given: Filter, query: Query | None = None) -> Narrow:
         now = datetime.now()  # noqa: DTZ005  (local, as notes are)
+        author = (query.author if query else "") or well_formed(given.author).strip()
         asked = Narrow(
             tags={well_formed(key): well_formed(value) for key, value in given.tags.items()},
             require_all=given.require_all,
@@ -273,7 +274,7 @@ class Recall:
             phrases=query.phrases if query else (),
             without=query.without if query else (),
             without_forms=query.without_forms if query else (),
-            author=(query.author if query else "") or well_formed(given.author).strip(),
+            author="" if author.casefold() == ANYONE else author,
         )
         return self.authors.narrowed(asked)
 

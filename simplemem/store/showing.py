@@ -38,10 +38,18 @@ def nearest_place(index: Index, note: int, vector: bytes | None, narrow: Narrow)
     return None if best is None else index.places([best]).get(best)
 
 
-def with_author(authors: Authors, hit: Hit, path: str, place: Place | None, *, git: bool) -> Hit:
-    """The hit with who wrote most of what is shown of it, and when."""
+def with_authors(authors: Authors, hit: Hit, path: str, span: tuple[int, int] | None, *, git: bool) -> Hit:
+    """The hit with who wrote what is shown of it, who wrote most first, and when the last of it was written."""
     written = authors.of(path, git=git)
     if written is None:
         return hit
-    by = written.of(place.start, place.stop) if place is not None else written.of_all()
-    return replace(hit, author=by.shown, written=local(by.when))
+    by = written.all_of(*(span or (0, len(written.text))))
+    names = tuple(dict.fromkeys(origin.shown for origin in by))
+    return replace(hit, authors=names, written=local(max((origin.when for origin in by), default="")))
+
+
+def span_shown(around: Place, place: Place | None, limit: int) -> tuple[int, int]:
+    """Where what is shown of a passage begins and ends, as `snippet` takes it."""
+    if around.stop - around.start <= limit or place is None:
+        return around.start, min(around.stop, around.start + limit)
+    return place.start, min(around.stop, place.start + limit)

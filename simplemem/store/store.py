@@ -185,9 +185,9 @@ class EnhancedStore:
         """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
         gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
         `rerank` the order is that of words and meaning, whatever reranker the settings name. With `authors`, and with
-        `explain` or a filter by author, a hit says who wrote its passage, and when; `authors` asks git too. `as_of` a date
-        or version searches the vault as it was; `Found.as_of` says what cannot be told of it, and `progress` hears of
-        the copy of the index that is made for it."""
+        a filter by author, a hit says who wrote what is shown of it, and when; `authors` asks git too. `as_of` a date or
+        version searches the vault as it was; `Found.as_of` says what cannot be told of it, and `progress` hears of the copy
+        of the index that is made for it."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
+_AUTHORS = 3  # of a passage, that are named
 _DOUBTS = 3  # about an earlier moment, that are named
 _WORDS_TOLD = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.
@@ -30,7 +31,9 @@ _SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "fil
 
 
 class SearchArguments(LinkNarrowing):
-    query: str = Field(default="", description="a question or words; author:human, as_of:2026-01-24; empty: the newest")
+    query: str = Field(
+        default="", description="a question or words; author:human|agent|any, as_of:2026-01-24; empty: the newest"
+    )
     limit: Annotated[int, at_most(50)] = Field(default=5, ge=1)
     mode: Mode = "hybrid"
     explain: bool = Field(default=False, description="the numbers behind each rank")
@@ -87,7 +90,7 @@ def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
         title=render.brief(hit.title, _TITLE),
         description=render.brief(hit.description, _DESCRIPTION),
         type=render.brief(hit.type, 10),
-        author=render.brief(hit.author, 20),
+        authors=tuple(render.brief(name, 20) for name in hit.authors[:_AUTHORS]),
         snippet=render.brief(hit.snippet, snippet_tokens),
         heading=render.brief(hit.heading, _HEADING),
         tags=tags,
@@ -144,7 +147,7 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         ("", render.tags_line(hit.tags, more_tags)),
         ("created", render.day(hit.created)),
         ("modified", render.day(hit.modified)),
-        ("by", " ".join(filter(None, (render.line(hit.author, 60), render.day(hit.written) if hit.author else "")))),
+        ("by", " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), render.day(hit.written))))),
         ("version", hit.version or ""),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
@@ -173,7 +176,7 @@ SEARCH = Tool(
         mode=TEXT,
         hits=several(
             record(
-                ("why", "more_tags", "author", "written", "version", "doubt"),
+                ("why", "more_tags", "authors", "written", "version", "doubt"),
                 name=TEXT,
                 title=TEXT,
                 description=TEXT,
@@ -188,7 +191,7 @@ SEARCH = Tool(
                 modified=MAYBE_TEXT,
                 sha256=TEXT,
                 why=MAP,
-                author=TEXT,
+                authors=TEXTS,
                 written=TEXT,
                 version=TEXT,
                 doubt=TEXT,

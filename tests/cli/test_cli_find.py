@@ -244,7 +244,7 @@ def test_a_search_says_who_wrote_a_passage_when_it_is_asked(run: Run) -> None:
     run("new", "gas", "-", input=b"Helium is dear.\n")
     assert "by human, 20" in run("search", "helium", "--authors").out
     assert "by human" not in run("search", "helium").out
-    assert [hit["author"] for hit in run("search", "helium", "--authors", "--json").json["hits"]] == ["human"]
+    assert [hit["authors"] for hit in run("search", "helium", "--authors", "--json").json["hits"]] == [["human"]]
 
 
 def test_a_search_can_be_of_one_authors_passages(run: Run, vault: Path) -> None:

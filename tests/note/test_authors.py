@@ -102,6 +102,8 @@ def test_a_stretch_is_by_who_wrote_most_of_it() -> None:
     assert written.of(0, len(text)) == BOB
     assert written.of(0, 5) == ADA
     assert written.of(3, 10) == BOB
+    assert written.all_of(0, len(text)) == [BOB, ADA]
+    assert written.all_of(5, 6) == []
 
 
 def test_of_two_who_wrote_as_much_the_later_is_told() -> None:

@@ -101,7 +101,7 @@ def test_filters_are_of_then_and_so_are_the_authors(tea: EnhancedStore) -> None:
     assert names(then(tea, "oolong author:ada", "v2", mode="text")) == ["tea"]
     assert names(then(tea, "sencha", "v3", filter=Filter(author="bob"), mode="text")) == ["tea"]
     assert names(then(tea, "oolong author:bob", "v2", mode="text")) == []
-    assert [hit.author for hit in then(tea, "oolong", "v2", authors=True, mode="text").hits] == ["ada-code 1.0"]
+    assert [hit.authors for hit in then(tea, "oolong", "v2", authors=True, mode="text").hits] == [("ada-code 1.0",)]
 
 
 def test_why_and_explain_speak_of_then(tea: EnhancedStore) -> None:

@@ -44,20 +44,23 @@ def harbour(store: EnhancedStore, write: Write) -> EnhancedStore:
 
 def test_a_hit_says_who_wrote_its_passage_and_when(harbour: EnhancedStore) -> None:
     found = {hit.name: hit for hit in harbour.search("crane", limit=9, authors=True).hits}
-    assert {name: hit.author for name, hit in found.items()} == {
-        "hand": "human",
-        "machine": "ada-code 1.0",
-        "both": "human",
+    assert {name: hit.authors for name, hit in found.items()} == {
+        "hand": ("human",),
+        "machine": ("ada-code 1.0",),
+        "both": ("ada-code 1.0", "human"),  # both stand in what is shown, and she wrote more of it
     }
     made = harbour.history("machine")[0].when
     assert found["machine"].written is not None and made[14:16] == found["machine"].written[14:16]
     assert found["hand"].written is None  # nobody knows
-    assert only(harbour, "lighthouse author:agent").author == "ada-code 1.0"
+    assert only(harbour, "lighthouse author:agent").authors == ("ada-code 1.0",)
 
 
 def test_who_wrote_it_is_only_told_when_it_is_asked_for(harbour: EnhancedStore) -> None:
-    assert {hit.author for hit in harbour.search("crane").hits} == {""}
-    assert "" not in {hit.author for hit in harbour.search("crane", explain=True).hits}
+    assert {hit.authors for hit in harbour.search("crane").hits} == {()}
+    assert () not in {hit.authors for hit in harbour.search("crane", authors=True).hits}
+    found = harbour.search("crane author:any", mode="text")
+    assert [hit.name for hit in found.hits] == names(harbour, "crane", mode="text")
+    assert () not in {hit.authors for hit in found.hits}
 
 
 def test_a_search_for_one_author_finds_passages_and_not_what_others_put_beside_them(harbour: EnhancedStore) -> None:
@@ -71,9 +74,9 @@ def test_a_search_for_one_author_finds_passages_and_not_what_others_put_beside_t
 @pytest.mark.parametrize("mode", ["text", "semantic", "hybrid"])
 def test_what_is_shown_of_a_shared_note_is_the_authors_own(harbour: EnhancedStore, mode: str) -> None:
     for hit in harbour.search("lighthouse crane", filter=Filter(author="human"), mode=mode, limit=9).hits:
-        assert "agent says" not in hit.snippet and hit.author == "human"
+        assert "agent says" not in hit.snippet and hit.authors == ("human",)
     for hit in harbour.search("lighthouse crane", filter=Filter(author="agent"), mode=mode, limit=9).hits:
-        assert "person says" not in hit.snippet and hit.author == "ada-code 1.0"
+        assert "person says" not in hit.snippet and hit.authors == ("ada-code 1.0",)
 
 
 def test_a_context_pack_of_one_author_holds_nothing_of_others(harbour: EnhancedStore) -> None:
@@ -117,7 +120,7 @@ def test_a_line_in_a_paragraph_of_somebody_else_is_found_and_shown_alone(harbour
     text = (harbour.vault.root / "hand.md").read_text()
     assert "grease.\nThe walrus" in text  # one paragraph
     hit = only(harbour, "walrus author:agent", mode="text")
-    assert (hit.snippet, hit.line, hit.author) == ("The walrus sleeps under it.", 4, "ada-code 1.0")
+    assert (hit.snippet, hit.line, hit.authors) == ("The walrus sleeps under it.", 4, ("ada-code 1.0",))
     assert names(harbour, "walrus author:human", mode="text") == []
     assert names(harbour, "grease author:agent", mode="text") == []
     assert "walrus" not in only(harbour, "grease author:human", mode="text").snippet
@@ -147,7 +150,7 @@ def test_an_author_is_followed_through_moves_and_undone_deletes(plain_store: Enh
     plain_store.delete("drinks/tea", tool="delete_memory", **BOB)
     plain_store.undo("drinks/tea", who=COMMAND_LINE)
     hit = only(plain_store, "oolong", authors=True)
-    assert (hit.name, hit.author) == ("drinks/tea", "ada-code 1.0")
+    assert (hit.name, hit.authors) == ("drinks/tea", ("ada-code 1.0",))
     assert names(plain_store, "oolong author:ada") == ["drinks/tea"]
 
 
@@ -168,7 +171,7 @@ def test_a_note_edited_outside_between_search_and_answer_is_looked_at_again(
     text = (vault / "hand.md").read_text()
     (vault / "hand.md").write_text("A new line above all others, that moves every block.\n\n" + text)
     hit = only(harbour, "walrus author:agent", mode="text")
-    assert "walrus" in hit.snippet and hit.author == "ada-code 1.0"
+    assert "walrus" in hit.snippet and hit.authors == ("ada-code 1.0",)
 
 
 def test_a_text_that_is_no_longer_kept_names_nobody_that_is_not_certain(store: EnhancedStore, vault: Path) -> None:
@@ -178,7 +181,7 @@ def test_a_text_that_is_no_longer_kept_names_nobody_that_is_not_certain(store: E
     os.remove(vault / ".simplemem" / "history" / "objects" / first[:2] / first)
     for place in (vault / ".simplemem" / "history" / "displaced").iterdir():
         place.unlink()
-    assert only(store, "oolong", mode="text", authors=True).author == "unknown"
+    assert only(store, "oolong", mode="text", authors=True).authors == ("unknown",)
     assert names(store, "oolong author:agent", mode="text") == []
     assert names(store, "oolong author:unknown", mode="text") == ["tea"]
 
@@ -210,15 +213,16 @@ def test_a_server_and_a_command_find_the_same_of_one_author(harbour: EnhancedSto
 
 def test_git_names_the_person_where_the_history_knows_none(store: EnhancedStore, git: Any, write: Write) -> None:
     write("hand.md", "The crane needs grease.\n\nThe lighthouse is green.\n")
-    git("add", "--", "hand.md")
+    write("kettle.md", "The kettle is copper.\n")
+    git("add", "--all")
     git("commit", "-m", "notes", "--author", "Ida Marsh <ida@example.org>", "--date", "2025-03-01T12:00:00")
     write("hand.md", "The crane needs grease.\n\nThe lighthouse is blue.\n")
     store.sync()
     store.update("hand", append="The walrus sleeps.", tool="update_memory", **ADA)
-    told = {word: only(store, word, mode="text", authors=True) for word in ("crane", "lighthouse")}
-    assert told["crane"].author == "Ida Marsh" and (told["crane"].written or "")[:10] == "2025-03-01"
-    assert told["lighthouse"].author == "human"  # nobody has committed it
-    assert only(store, "crane author:human", mode="text").author == "human"  # a filter starts no git
+    told = {word: only(store, word, mode="text", authors=True) for word in ("crane", "kettle")}
+    assert told["crane"].authors == ("Ida Marsh", "human", "ada-code 1.0")  # nobody has committed the second line
+    assert told["kettle"].authors == ("Ida Marsh",) and (told["kettle"].written or "")[:10] == "2025-03-01"
+    assert only(store, "kettle author:human", mode="text").authors == ("human",)  # a filter starts no git
 
 
 def test_an_agent_of_another_machine_is_known_by_its_commits(store: EnhancedStore, git: Any, write: Write) -> None:
@@ -226,7 +230,7 @@ def test_an_agent_of_another_machine_is_known_by_its_commits(store: EnhancedStor
     git("add", "--", "machine.md")
     git("commit", "-m", "simplemem: create machine\n\nSimplemem-Actor: ada-code 1.0\nSimplemem-Tool: create_memory\n")
     store.sync()
-    assert only(store, "crane", mode="text", authors=True).author == "ada-code 1.0"
+    assert only(store, "crane", mode="text", authors=True).authors == ("ada-code 1.0",)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -386,12 +386,12 @@ def test_an_agent_asks_for_what_people_wrote_and_is_told_who_did(ask: Any, write
     ask.in_step()
     ask("create_memory", name="machine", content="The crane was inspected.")
     found = ask("search_memories", query="crane author:human")
-    assert [(hit["name"], hit["author"]) for hit in found.data["hits"]] == [("hand", "human")]
+    assert [(hit["name"], hit["authors"]) for hit in found.data["hits"]] == [("hand", ["human"])]
     assert "by human" in found.text
     found = ask("search_memories", query="crane author:agent")
-    assert [(hit["name"], hit["author"]) for hit in found.data["hits"]] == [("machine", "test 1")]
+    assert [(hit["name"], hit["authors"]) for hit in found.data["hits"]] == [("machine", ["test 1"])]
     assert found.data["hits"][0]["written"] and "by test 1 20" in found.text
-    assert "author" not in ask("search_memories", query="crane").data["hits"][0]
+    assert "authors" not in ask("search_memories", query="crane").data["hits"][0]
 
 
 def test_an_agent_asks_for_what_was_known_then_and_reads_it(ask: Any) -> None:
