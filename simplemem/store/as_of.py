@@ -16,6 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
+from simplemem.errors import Unavailable
+from simplemem.index.database import Damaged
 from simplemem.index.sync import Progress
 from simplemem.memory import AsOf, Found, Hit, Pack
 from simplemem.note.names import name_of
@@ -114,7 +116,7 @@ class Past:
         with self._guard:
             for _ in range(_TRIES):
                 with self._at(moment, progress, embed=embed) as then:
-                    answer = question(then)
+                    answer = _asked(then, question)
                     if not then.step.is_overtaken:
                         break
             return answer
@@ -129,7 +131,11 @@ class Past:
         then = self._kept
         then.step.is_overtaken = False
         embed = embed and not then.step.embedding.is_remote
-        then.step.sync(progress, embed=embed, rebuild=False, believe=True, begin=False)
+
+        def in_step(there: Then) -> None:
+            there.step.sync(progress, embed=embed, rebuild=False, believe=True, begin=False)
+
+        _asked(then, in_step)
         then.told = _told(past)
         yield then
         self._forget_later()
@@ -140,6 +146,15 @@ class Past:
         self._timer = threading.Timer(_KEPT_SECONDS, self.close)
         self._timer.daemon = True
         self._timer.start()
+
+
+def _asked(then: Then, question: Callable[[Then], T]) -> T:
+    """An answer from the copy. A copy that is damaged is made anew, and is never taken for the index of the vault."""
+    try:
+        return then.step.healing(lambda: question(then))
+    except Damaged as error:
+        hint = "Ask again; another place for it is named by the environment variable TMPDIR."
+        raise Unavailable(f"the copy of the index at {then.room} is damaged: {error}", hint=hint) from error
 
 
 def _made(step: InStep, past: VaultThen, key: object) -> Then:
@@ -207,7 +222,11 @@ def _folder() -> Path:
                 _remove(left)
         except OSError:
             continue
-    return Path(tempfile.mkdtemp(prefix=_PREFIX))
+    try:
+        return Path(tempfile.mkdtemp(prefix=_PREFIX))
+    except OSError as error:
+        hint = "The environment variable TMPDIR names another place."
+        raise Unavailable(f"no temporary folder can be made: {error.strerror or error}", hint=hint) from error
 
 
 def _remove(folder: Path) -> None:

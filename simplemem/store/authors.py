@@ -23,6 +23,7 @@ from simplemem.store.shares import Share, shares_of
 from simplemem.vault.log import Version
 from simplemem.vault.vault import File
 
+_FEW = 500  # notes: so many are looked up one by one
 _MOST_KEPT = 5_000  # notes whose lines are remembered
 
 
@@ -78,8 +79,10 @@ class Authors:
         """What an author wrote: of the notes that the log names, those with a line of theirs and the others."""
         by, not_by, shares = list[str](), list[str](), dict[int, Own]()
         lines: list[tuple[int, str, str]] = []
+        index = self._step.index
+        every = index.all_known() if len(self._steps) > _FEW else None
         for path, steps in self._steps.items():
-            known = self._step.index.known(path)
+            known = every.get(path) if every is not None else index.known(path)
             if known is None:
                 continue
             passing = {is_by(origin, wanted) for origin in _possible(steps, known.sha256)}

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from embedding_service import EmbeddingService
 
 from simplemem.config import Settings
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import Invalid, NotFound, Unavailable
 from simplemem.memory import Filter, Found
 from simplemem.store import EnhancedStore
 
@@ -197,6 +198,40 @@ def test_a_vault_that_may_only_be_read_can_be_asked_about_then(tea: EnhancedStor
     tea.close()
     with EnhancedStore(vault, Settings(), read_only=True) as reader:
         assert names(then(reader, "oolong", "v2", mode="text")) == ["tea"]
+
+
+def test_a_damaged_copy_is_made_anew_and_the_index_of_the_vault_is_left_alone(tea: EnhancedStore) -> None:
+    assert names(then(tea, "oolong", "v2", mode="text")) == ["tea"]
+    before = tea.step.index.path.stat().st_ino
+    (copy,) = copies()
+    with (copy / "index.db").open("r+b") as file:
+        file.write(b"\0" * file.seek(0, os.SEEK_END))
+        file.seek(0)
+        file.write(b"not a database at all " * 2_000)
+    assert names(then(tea, "oolong", "v2", mode="text")) == ["tea"]
+    assert tea.step.index.path.stat().st_ino == before
+    assert names(tea.search("oolong", mode="text")) == ["late"]
+
+
+def test_without_a_place_for_a_copy_it_is_said_and_the_index_is_left_alone(
+    tea: EnhancedStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = tea.step.index.path.stat().st_ino
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(Unavailable, match="temporary folder") as caught:
+        then(tea, "oolong", "v2")
+    assert "TMPDIR" in caught.value.hint
+    assert tea.step.index.path.stat().st_ino == before
+    assert names(tea.search("oolong", mode="text")) == ["late"]
+
+
+def test_questions_from_several_threads_about_several_moments_each_get_their_own(tea: EnhancedStore) -> None:
+    wanted = {"v2": ["tea"], "v3": [], "v6": ["late"]}
+    with ThreadPoolExecutor(6) as pool:
+        asked = [(moment, pool.submit(then, tea, "oolong", moment, mode="text")) for moment in [*wanted] * 6]
+        now = [pool.submit(tea.search, "oolong", mode="text") for _ in range(6)]
+    assert all(names(answer.result()) == wanted[moment] for moment, answer in asked)
+    assert all(names(answer.result()) == ["late"] for answer in now)
 
 
 def copies() -> list[Path]:
