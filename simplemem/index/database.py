@@ -208,6 +208,16 @@ class Database:
         with self._lock(), contextlib.suppress(apsw.BusyError):
             self.connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
+    def copy_to(self, path: Path) -> None:
+        """A copy of all of it as of one moment, in a file that is not there yet. Others may write meanwhile."""
+        source = self.connection()
+        try:
+            with _connected(path) as copy, copy.backup("main", source, "main") as backup:
+                backup.step(-1)  # in one go: it would begin again whenever another process writes in between
+        except apsw.Error as error:  # which of the two files it is about cannot be told, and ours is asked every day
+            hint = "Is there room? The environment variable TMPDIR names another place for it."
+            raise Unavailable(f"a copy of the index could not be made at {path.parent}: {error}", hint=hint) from error
+
     def check(self) -> list[str]:
         """What is wrong with the file: SQLite's quick check, and FTS5's own, which sees what that does not (§0.9)."""
         try:

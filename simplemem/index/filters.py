@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from simplemem.index.notes import _ROW, Row
+from simplemem.index.theirs import Theirs
 from simplemem.note.names import compare_key
 from simplemem.note.words import stretches
 
@@ -32,6 +33,8 @@ class Narrow:
     without: tuple[str, ...] = ()
     without_forms: tuple[str, ...] = ()  # further forms of those
     only: tuple[str, ...] = ()  # vault paths
+    author: str = ""  # as it was asked for...
+    theirs: Theirs = field(default_factory=Theirs)  # ...and what it means
     hidden: bool = False  # whether notes left out of recall take part
 
     def is_open(self) -> bool:
@@ -76,6 +79,10 @@ class Narrow:
         if self.only:
             parts.append("n.path IN (SELECT value FROM json_each(:only))")
             values["only"] = json.dumps(list(self.only))
+        if self.author:
+            human = self.author.casefold() == "human"
+            parts.append(f"n.path {'NOT ' if human else ''}IN (SELECT value FROM json_each(:written))")
+            values["written"] = json.dumps(list(self.theirs.not_by if human else self.theirs.by))
         for k, phrase in enumerate(self.phrases):
             parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
             values[f"phrase{k}"] = exactly(phrase)
