@@ -33,6 +33,7 @@ _WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
 _SCHEMA = Path(__file__).with_name("schema.sql")
 
 Row = tuple[Any, ...]
+SqliteError = apsw.Error  # whatever SQLite itself reports
 
 
 class Damaged(Exception):
@@ -86,6 +87,8 @@ class Database:
             raise Damaged(str(error)) from error
         if (mark, version, tables) == (0, 0, set()):
             return False
+        if mark != APPLICATION_ID and self.path.parent.name == ".simplemem":
+            raise Damaged("it bears no mark of ours")  # nobody else puts files there
         if mark != APPLICATION_ID:
             raise _not_ours(self.path)
         if version != SCHEMA_VERSION or not tables >= _TABLES:
@@ -209,15 +212,14 @@ class Database:
             self.connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def check(self) -> list[str]:
-        """What is wrong with the file: SQLite's quick check, and FTS5's own, which sees what that does not (§0.9)."""
+        """What is wrong with the file, as SQLite and the tables of words see it (§0.9). It only reads, so that nobody has
+        to wait; a file that is busy is not a damaged one, and is said to be so."""
         try:
-            connection = self.connection()
-            found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
-            for table in ("note_text", "block_text"):
-                connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')").fetchall()
+            # Since SQLite 3.44 it asks FTS5 too, whose own command would hold up every writer. The quick check costs hardly
+            # less, and does not see an index of a table that says something else than the table.
+            return [str(row[0]) for row in self.rows("PRAGMA integrity_check(5)") if row[0] != "ok"]
         except (apsw.Error, Damaged) as error:
             return [str(error)]
-        return found
 
     def discard(self) -> None:
         """Put a fresh, empty index in the place of this one. Under the lock, and only if nobody else just did."""
@@ -428,7 +430,8 @@ def _speaking_plainly() -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.CantOpenError) as error:
         raise Damaged(str(error)) from error
     except apsw.SQLError as error:
-        if "no such" in str(error):  # a file that was emptied has none of our tables
+        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
+        if "no such" in str(error) or "fts5 file format" in str(error):
             raise Damaged(str(error)) from error
         raise
     except apsw.BusyError as error:

@@ -7,6 +7,7 @@ that are about to be returned. The background (`keeping`) and the foreground use
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import threading
@@ -18,7 +19,7 @@ from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError
-from simplemem.index.database import Damaged, Database
+from simplemem.index.database import Damaged, Database, SqliteError
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
@@ -31,6 +32,7 @@ from simplemem.vault.vault import Entry, Vault
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
 _THIN_SECONDS = 6 * 3600.0
+_CHECK_SECONDS = 24 * 3600.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -213,6 +215,19 @@ class InStep:
         except (SimplememError, OSError) as error:
             _LOG.warning("the history could not be thinned: %s", error)
 
+    def check_index(self) -> None:
+        """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
+        database = self.index.database
+        last = float(self.healing(lambda: database.meta("checked")) or 0)
+        if abs(time.time() - last) < _CHECK_SECONDS:
+            return
+        found = database.check()
+        if found:
+            _LOG.warning("the index is damaged and will be rebuilt: %s", found[0])
+            database.discard()
+            self._begin_anew(self.index.generation)
+        self.healing(lambda: database.set_meta("checked", f"{time.time():.0f}"))
+
     def look_at(self, paths: set[str]) -> None:
         """Index paths that may have changed. A change of Obsidian's settings concerns every note."""
         self._follow_obsidian()
@@ -301,11 +316,19 @@ class InStep:
             self._begin_anew(generation)
         try:
             return ask()
-        except Damaged as error:
+        except (Damaged, SqliteError, TypeError, ValueError) as error:
+            if not self._is_damage(error):
+                raise
             _LOG.warning("the index is damaged and will be rebuilt: %s", error)
             self.index.database.discard()
             self._begin_anew(self.index.generation)
             return ask()
+
+    def _is_damage(self, error: Exception) -> bool:
+        """Whether a question failed because the index says what we never wrote: not every damage shows as one to SQLite."""
+        if isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError)):
+            return True
+        return bool(self.index.database.check())
 
     def _index_generation(self) -> int:
         try:

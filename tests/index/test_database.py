@@ -326,6 +326,12 @@ def replaced_by_one_of_another_shape(path: Path, chance: random.Random) -> None:
     os.replace(other, path)
 
 
+def with_the_mark_of_another_program(path: Path, chance: random.Random) -> None:
+    with path.open("r+b") as file:
+        file.seek(68)
+        file.write(chance.randbytes(4))
+
+
 def its_log_overwritten(path: Path, chance: random.Random) -> None:
     log = Path(f"{path}-wal")
     if log.exists():
@@ -340,7 +346,12 @@ GROSS = [
     truncated_to_nothing, overwritten, deleted, deleted_with_its_log, replaced_by_noise, replaced_by_an_empty_index,
     replaced_by_one_of_another_shape, its_log_overwritten, its_folder_removed,
 ]  # fmt: skip
-SUBTLE = [cut_short, flipped, without_a_page]  # what is in SQLite's cache may hide them for a while
+SUBTLE = [
+    cut_short,
+    flipped,
+    without_a_page,
+    with_the_mark_of_another_program,
+]  # what is in SQLite's cache may hide them for a while
 
 ASKED: dict[str, Callable[[EnhancedStore], object]] = {
     "search": lambda s: s.search("plum", mode="text"),
