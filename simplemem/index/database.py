@@ -6,9 +6,9 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib.util
+import logging
 import os
 import threading
 import uuid
@@ -30,7 +30,11 @@ _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _BUSY_MS = 15_000
 _WAL_LIMIT = 8 * 1024 * 1024
 _WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
+_WAL_ALARM = 64 * 1024 * 1024
+_FOLD_MS = 200  # a question is over by then; who reads for longer is not waited for under the vault's lock
 _SCHEMA = Path(__file__).with_name("schema.sql")
+
+_LOG = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 SqliteError = apsw.Error  # whatever SQLite itself reports
@@ -208,8 +212,16 @@ class Database:
             return
         if size < (1 if force else _WAL_LIMIT_AMID_MUCH if amid_much else _WAL_LIMIT):
             return
-        with self._lock(), contextlib.suppress(apsw.BusyError):
-            self.connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        connection = self.connection()
+        with self._lock():
+            connection.set_busy_timeout(_FOLD_MS)
+            try:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:  # somebody reads an older state: what can be is folded in, the rest another time
+                if size > _WAL_ALARM and not amid_much:
+                    _LOG.warning("the log of the index has grown to %d MB: a process reads it for long", size >> 20)
+            finally:
+                connection.set_busy_timeout(_BUSY_MS)
 
     def check(self) -> list[str]:
         """What is wrong with the file, as SQLite and the tables of words see it (§0.9). It only reads, so that nobody has

@@ -302,6 +302,7 @@ class InStep:
         """Index a file that was just written. It is safe; an index that fails now is caught up with later."""
         try:
             self.healing(put)
+            self.index.database.checkpoint()  # a program that only writes has no background that would see to it
         except (SimplememError, Damaged) as error:
             self._owed.add(path)
             return [f"written, but not yet searchable: {error}"]

@@ -168,6 +168,43 @@ def test_the_log_is_folded_in_under_the_lock_once_it_has_grown(tmp_path: Path) -
     database.close()
 
 
+def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who waited here would keep every writer of the vault waiting with it."""
+    monkeypatch.setattr("simplemem.index.database._BUSY_MS", 3_600_000)
+    monkeypatch.setattr("simplemem.index.database._WAL_ALARM", 1)
+    database = open_database(tmp_path / "index.db", nullcontext)
+    log = tmp_path / "index.db-wal"
+    with raw(tmp_path / "index.db") as reader:
+        reader.execute("BEGIN; SELECT * FROM meta").fetchall()
+        database.set_meta("x", "y" * 100_000)
+        folding = threading.Thread(target=lambda: database.checkpoint(force=True), daemon=True)
+        folding.start()
+        folding.join(60)
+        assert not folding.is_alive()
+        assert log.stat().st_size > 0 and "reads it for long" in caplog.text
+        assert reader.execute("SELECT count(*) FROM meta WHERE key = 'x'").get == 0, "it still reads its own moment"
+        database.set_meta("x", "z")
+    database.checkpoint(force=True)
+    assert log.stat().st_size == 0 and database.meta("x") == "z"
+    assert database.value("PRAGMA busy_timeout") == 3_600_000
+    database.close()
+
+
+def test_the_log_stays_small_though_a_program_only_writes(
+    plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simplemem.index.database._WAL_LIMIT", 200_000)
+    plain_store.create("a", "start")
+    log = Path(f"{plain_store.step.index.path}-wal")
+    sizes = []
+    for k in range(30):
+        plain_store.update("a", content=f"other words {k}\n" * 50)
+        sizes.append(log.stat().st_size)
+    assert max(sizes) < 600_000 and sizes.count(0) > 1
+
+
 # -- whose file it is
 
 
