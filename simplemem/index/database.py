@@ -7,6 +7,7 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 from __future__ import annotations
 
 import ctypes
+import errno
 import importlib.util
 import logging
 import os
@@ -86,7 +87,8 @@ class Database:
         except OSError as error:
             raise _cannot_be_made(self.path, error.strerror or str(error)) from error
         try:
-            mark, version, tables = _marks(self.path)
+            with _speaking_plainly():
+                mark, version, tables = _marks(self.path)
         except apsw.Error as error:
             raise Damaged(str(error)) from error
         if (mark, version, tables) == (0, 0, set()):
@@ -101,7 +103,7 @@ class Database:
 
     @staticmethod
     def _create(path: Path) -> None:
-        with _connected(path) as connection:
+        with _speaking_plainly(), _connected(path) as connection:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
             with connection:
                 connection.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
@@ -375,8 +377,9 @@ def _version_of(path: Path) -> int | None:
 def _is_sound(path: Path) -> bool:
     """Whether an index of our version can be opened and has our tables."""
     try:
-        mark, version, tables = _marks(path)
-    except apsw.Error:
+        with _speaking_plainly():
+            mark, version, tables = _marks(path)
+    except (apsw.Error, Damaged):
         return False
     return (mark, version) == (APPLICATION_ID, SCHEMA_VERSION) and tables >= _TABLES
 
@@ -434,12 +437,28 @@ def _remove(path: Path, *, alone: bool = False) -> None:
         name.unlink(missing_ok=True)
 
 
+# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
+_NOT_TAKEN = {
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+
+
 @contextmanager
 def _speaking_plainly() -> Iterator[None]:
-    """SQLite's failures as ours: a busy index is Unavailable, a damaged one Damaged."""
+    """SQLite's failures as ours: a busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.CantOpenError) as error:
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) in _NOT_TAKEN:
+            raise _not_written(f"the disk does not take what is written ({error})") from error
+        raise Damaged(str(error)) from error
+    except apsw.CantOpenError as error:
+        if _lacks_descriptors():
+            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        raise Damaged(str(error)) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
         raise Damaged(str(error)) from error
     except apsw.SQLError as error:
         # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
@@ -449,4 +468,21 @@ def _speaking_plainly() -> Iterator[None]:
     except apsw.BusyError as error:
         raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
     except apsw.FullError as error:
-        raise Unavailable("the disk is full; the index could not be written") from error
+        raise _not_written("the disk is full") from error
+
+
+def _not_written(why: str) -> Unavailable:
+    return Unavailable(f"{why}; the index could not be written", hint="Free some space; notes are safe without it.")
+
+
+def _lacks_descriptors() -> bool:
+    """Whether as many files as SQLite needs could not be opened now."""
+    held: list[int] = []
+    try:
+        held.extend(os.dup(2) for _ in range(5))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for fd in held:
+            os.close(fd)
+    return False

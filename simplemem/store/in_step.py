@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
-from simplemem.errors import NotFound, ReadOnly, SimplememError
+from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.database import Damaged, Database, SqliteError
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
@@ -168,6 +168,9 @@ class InStep:
         if self._doubted:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
             return IndexState("partial", notes, pending, reason)
+        if self._owed:
+            reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
+            return IndexState("partial", notes, pending, reason)
         if pending:
             return IndexState("partial", notes, pending, self.embedding.partial())
         private = self.embedding.kept_private()
@@ -287,7 +290,18 @@ class InStep:
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
             return False
-        self.tell({name_of(path) for path in self.rows.look_at(changed).changed()})
+        try:
+            report = self.rows.look_at(changed)
+        except (
+            Unavailable
+        ) as error:  # a full disk, a busy index: what is known is answered, and they are looked at again
+            _LOG.warning("changed notes could not be indexed: %s", error)
+            self._owed |= changed
+            return False
+        except BaseException:
+            self._owed |= owed
+            raise
+        self.tell({name_of(path) for path in report.changed()})
         return True
 
     def _differs(self, path: str) -> bool:
