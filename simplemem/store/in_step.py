@@ -292,9 +292,8 @@ class InStep:
             return False
         try:
             report = self.rows.look_at(changed)
-        except (
-            Unavailable
-        ) as error:  # a full disk, a busy index: what is known is answered, and they are looked at again
+        except Unavailable as error:
+            # A full disk, a busy index: what is known is answered, and they are looked at again.
             _LOG.warning("changed notes could not be indexed: %s", error)
             self._owed |= changed
             return False

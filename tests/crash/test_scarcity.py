@@ -27,6 +27,7 @@ if sys.platform == "win32":
 import resource
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+FIVE_AND_MORE = {*(f"n{k}.md" for k in range(5)), "more.md", "elsewhere/n2.md"}
 MOUNTS = pytest.mark.skipif(not mounts.may_mount(), reason="needs Linux and root, for a mount of its own")
 
 
@@ -59,6 +60,11 @@ def files(vault: Path) -> dict[str, bytes]:
     """Every file outside our own folder."""
     found = (path for path in vault.rglob("*") if path.is_file() and ".simplemem" not in path.parts)
     return {path.relative_to(vault).as_posix(): path.read_bytes() for path in found}
+
+
+def files_listed(vault: Path) -> set[str]:
+    """The notes of a vault without folders and with one, asked without opening a file."""
+    return {path for path in FIVE_AND_MORE if (vault / path).exists()}
 
 
 def identity(store: EnhancedStore) -> int:
@@ -181,6 +187,9 @@ def test_without_descriptors_it_says_so_and_goes_on_when_there_are_some(vault: P
                         held.append(os.open("/dev/null", os.O_RDONLY))
                 for fd in held[:spare]:
                     os.close(fd)
+                there = in_a_thread(lambda: plums(store))
+                if isinstance(there, set) and there != {path.removesuffix(".md") for path in files_listed(vault)}:
+                    unexpected.append(f"{spare} spare: found {there}")
                 for ask in asked:
                     said = in_a_thread(ask)
                     if isinstance(said, BaseException) and not isinstance(said, SimplememError):
