@@ -45,6 +45,10 @@ class Damaged(Exception):
     """The file is not a usable index. `Database.discard` and a rebuild are the way out."""
 
 
+class Replaced(Exception):
+    """Another file took the place of the index in the middle of something that stands on the old one. Begin again."""
+
+
 class Database:
     """Connections to one index file, one a thread. `lock` is the vault's kernel lock: creating, replacing and
     checkpointing happen under it (durability.md §3)."""
@@ -179,6 +183,14 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK").fetchall()
                 raise
+
+    @contextmanager
+    def writing_on(self, generation: int) -> Iterator[apsw.Connection]:
+        """A transaction on the very file that was read before: what its ids mean, another may give to other notes."""
+        with self.writing() as connection:
+            if self.generation != generation:
+                raise Replaced
+            yield connection
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:

@@ -13,13 +13,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
-from simplemem.index.database import Damaged, Database, SqliteError
+from simplemem.index.database import Damaged, Database, Replaced, SqliteError
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
@@ -330,6 +330,8 @@ class InStep:
             self._begin_anew(generation)
         try:
             return ask()
+        except Replaced:
+            return self._ask_again(ask)
         except (Damaged, SqliteError, TypeError, ValueError) as error:
             if not self._is_damage(error):
                 raise
@@ -337,6 +339,14 @@ class InStep:
             self.index.database.discard()
             self._begin_anew(self.index.generation)
             return ask()
+
+    def _ask_again(self, ask: Callable[[], T]) -> T:
+        """The index was replaced in the middle of a question."""
+        for _ in range(5):
+            self._begin_anew(self._index_generation())
+            with suppress(Replaced):
+                return ask()
+        raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
 
     def _is_damage(self, error: Exception) -> bool:
         """Whether a question failed because the index says what we never wrote: not every damage shows as one to SQLite."""
