@@ -124,10 +124,13 @@ class Database:
     # -- using
 
     def connection(self) -> apsw.Connection:
-        """This thread's connection to the file that lies at the path now (durability.md §0.8)."""
+        """This thread's connection to the file that lies at the path now (durability.md §0.8). What has begun on one file
+        ends on it."""
+        held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
+        if held is not None and held[1].in_transaction:
+            return held[1]
         if self._identity_on_disk() != self._identity:
             self._reopen()
-        held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
         if held is not None and held[0] == self.generation:
             return held[1]
         with _speaking_plainly():

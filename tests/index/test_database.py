@@ -96,6 +96,17 @@ def test_what_is_read_in_one_snapshot_is_of_one_moment(database: Database) -> No
     assert database.meta("x") == "new"
 
 
+def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "index.db", nullcontext)
+    database.set_meta("x", "old")
+    with database.reading() as db:
+        deleted_with_its_log(database.path, random.Random())
+        in_a_new_thread(lambda: database.set_meta("x", "new"))
+        assert database.meta("x") == db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
+    assert database.meta("x") == "new"
+    database.close()
+
+
 def test_every_thread_has_a_connection_and_dead_threads_leave_none(database: Database) -> None:
     mine = database.connection()
     assert database.connection() is mine
