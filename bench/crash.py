@@ -207,7 +207,7 @@ def what_is_wrong(root: Path, allowed: list[State]) -> list[str]:
         store.sync(embed=False)
         found = state_on_disk(root)
         if found not in allowed:
-            wrong.append(f"the notes are {found}, not one of {allowed}")
+            return [f"the notes are {found}, not one of {allowed}"]
         wrong += [f"{finding.check}: {finding.message}" for finding in store.doctor() if finding.level == "error"]
         wrong += [f"left behind: {path}" for path in store.vault.strays()]
         numbers = {note.name: number for number, note in found.items()}

@@ -61,3 +61,25 @@ def test_whatever_is_done_to_an_index_no_answer_stays_wrong(room: Path) -> None:
     code, said = run(room, "corruptions", "--rounds", "154")
     assert code == 0, said
     assert "154 damages" in said
+
+
+def test_eight_stores_that_start_at_once_make_one_index_and_write_to_it_together(room: Path) -> None:
+    code, said = run(room, "cold_starts", "--rounds", "5", "--commits", "40")
+    assert code == 0, said
+    assert "5 cold starts of 8 stores" in said and "8 times 40 changes, 0 failed" in said
+
+
+def test_a_power_cut_on_a_real_file_system_loses_nothing_that_was_answered(room: Path) -> None:
+    code, said = run(room, "power_cuts", "--cuts", "8")
+    assert code == 0, said
+    if "No power can be cut here" in said:
+        pytest.skip(said.strip())
+    assert "8 power cuts" in said
+
+
+def test_a_writer_that_does_not_sync_does_not_get_past_the_power_cuts(room: Path) -> None:
+    code, said = run(room, "power_cuts", "--cuts", "40", "--careless")
+    if "No power can be cut here" in said:
+        pytest.skip(said.strip())
+    assert code == 1, said
+    assert "a cut did harm" in said
