@@ -161,7 +161,7 @@ class Sync:
         files: set[str] = set()
         report = SyncReport()
         with self.database.reading() as db:
-            total = notes.count(db)
+            total, generation = notes.count(db), self.database.generation
             for path in sorted(set(paths)):
                 for entry in self._entries_at(path):
                     entries[entry.path] = entry
@@ -170,7 +170,7 @@ class Sync:
                         known[found.path] = found
                 files |= _files_at(db, path)
         known, files = self._doubting(entries, known, files, total, report)
-        return self._reconcile(entries, known, files, report)
+        return self._reconcile(entries, known, files, report, generation)
 
     def _entries_at(self, path: str) -> list[Entry]:
         try:
@@ -188,10 +188,10 @@ class Sync:
         report = SyncReport()
         entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
         with self.database.reading() as db:
-            known, files = notes.all_known(db), links.all_files(db)
+            known, files, generation = notes.all_known(db), links.all_files(db), self.database.generation
         if not believe:
             known, files = self._doubting(entries, known, files, len(known), report)
-        self._reconcile(entries, known, files, report, progress)
+        self._reconcile(entries, known, files, report, generation, progress)
         report.seconds = time.perf_counter() - began
         return report
 
@@ -214,6 +214,7 @@ class Sync:
         known: dict[str, Known],
         files: set[str],
         report: SyncReport,
+        generation: int,
         progress: Progress | None = None,
     ) -> SyncReport:
         """Make the rows of the files in `entries` and `known` right."""
@@ -233,21 +234,21 @@ class Sync:
         if not (came or went or to_read or gone or too_large):
             return report
         much = len(to_read) > _MUCH
-        with self.database.writing() as db:
+        with self.database.writing_on(generation) as db:
             links.add_files(db, came)
             links.remove_files(db, went)
             is_first = not notes.count(db)
-            rev = notes.newest_rev(db)
+            at_first = links.all_files(db) if much else set[str]()
+            in_memory = links.named_in_memory(at_first) if much else None
             if much:
                 text.expect_much(db)
-            named = links.named_in_memory(links.all_files(db)) if much else links.named_by(db)
         gone_by_hash: dict[str, list[Known]] = {}
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
         done = 0
         for batch in self._batches([entries[path] for path in to_read]):
-            with self.database.writing() as db:
-                rows = Rows()
+            with self.database.writing_on(generation) as db:
+                rows, named = Rows(), in_memory or links.named_by(db)
                 for path, read in batch:
                     self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
                 rows.write(db)
@@ -256,7 +257,7 @@ class Sync:
             if progress is not None:
                 progress("text", done, len(to_read))
         left = [found for same in gone_by_hash.values() for found in same]
-        with self.database.writing() as db:
+        with self.database.writing_on(generation) as db:
             for found in left:
                 if self._is_gone(found.path):
                     self._remove(db, found)
@@ -264,10 +265,13 @@ class Sync:
             for path in too_large:
                 self._remove(db, known[path])
                 report.removed.append(path)
-            # The first notes of an index were resolved when all files were known, unless others wrote meanwhile.
-            if (came or went) and not (is_first and notes.newest_rev(db) == rev + len(report.added)):
-                links.resolve_again(db, came | went, links.named_by(db) if not much else named)
-        text.fold(self.database.writing)
+            if much:  # the first notes of an index were put when all files were known, but for what others did meanwhile
+                files = links.all_files(db)
+                came, went = (set() if is_first else came) | (files - at_first), went | (at_first - files)
+                in_memory = links.named_in_memory(files)
+            if came or went:
+                links.resolve_again(db, came | went, in_memory or links.named_by(db))
+        text.fold(lambda: self.database.writing_on(generation))
         self.database.checkpoint()
         return report
 
