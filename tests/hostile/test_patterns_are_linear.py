@@ -87,8 +87,8 @@ def compiled(path: str, call: ast.Call) -> list[re.Pattern[str]]:
     wanted = call.args[0]
     choices = [wanted.body, wanted.orelse] if isinstance(wanted, ast.IfExp) else [wanted]
     flags = call.args[1] if len(call.args) > 1 and call.func.attr == "compile" else None  # type: ignore[attr-defined]
-    value = eval(ast.unparse(flags), vars(module)) if flags is not None else 0  # noqa: S307 - our own source
-    return [re.compile(eval(ast.unparse(each), vars(module)), value) for each in choices]  # noqa: S307
+    value = eval(ast.unparse(flags), vars(module)) if flags is not None else 0
+    return [re.compile(eval(ast.unparse(each), vars(module)), value) for each in choices]
 
 
 FOUND = list(patterns())
