@@ -28,6 +28,8 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, crash poin
 	@$(BIN)/python bench/seeded_bugs.py
 	@$(BIN)/python -m pytest tests/crash
 	@$(BIN)/python -m pytest tests/property --hypothesis-profile soak
+	@PROOF=long $(BIN)/python -m pytest tests/hostile
+	@$(BIN)/python bench/idle.py
 	@$(BIN)/python bench/crash.py --kills 2000
 	@$(BIN)/python bench/soak.py --minutes $(MINUTES)
 	@$(BIN)/python bench/scale.py 1000000

@@ -72,7 +72,7 @@ class Idle:
         return bool(self.ask("tools/call", params)["structuredContent"]["hits"])
 
     def is_settled(self) -> bool:
-        params = {"name": "search_memories", "arguments": {"query": "anything", "limit": 1}}
+        params = {"name": "list_memories", "arguments": {"limit": 1}}
         return bool(self.ask("tools/call", params)["structuredContent"]["index"]["state"] == "ready")
 
     def cost(self) -> Cost:
