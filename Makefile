@@ -28,6 +28,8 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, pow
 	@$(BIN)/python bench/seeded_bugs.py
 	@$(BIN)/python -m pytest tests/crash
 	@$(BIN)/python -m pytest tests/property --hypothesis-profile soak
+	@PROOF=long $(BIN)/python -m pytest tests/hostile
+	@$(BIN)/python bench/idle.py
 	@$(BIN)/python bench/crash.py --kills 2000
 	@$(BIN)/python bench/power_cuts.py --cuts 100
 	@$(BIN)/python bench/contention.py

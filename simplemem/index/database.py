@@ -374,6 +374,9 @@ def _bears_our_mark(path: Path) -> bool:
     return head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
+_OWN_ENDS = ("", "-wal", "-shm", "-journal")
+
+
 def build_beside(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
     """A fresh, empty index next to `path`, private to this process until `Database.replace_with` swaps it in."""
     return Database(_beside(path), lock)
@@ -416,7 +419,16 @@ def _marks(path: Path) -> tuple[int, int, set[str]]:
         return mark, version, {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
+def link_among(path: Path) -> Path | None:
+    """A link that lies where the index or a file of its own should be: SQLite would write through it, anywhere."""
+    ours = [path.parent] if path.parent.name == ".simplemem" else []
+    return next((each for each in (*ours, *(Path(f"{path}{end}") for end in _OWN_ENDS)) if each.is_symlink()), None)
+
+
 def _connect(path: Path) -> apsw.Connection:
+    if (link := link_among(path)) is not None:
+        hint = "Remove the link. Another place for the index is chosen with --db."
+        raise Unavailable(f"{link} is a link, and simplemem writes nothing through a link", hint=hint)
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(_BUSY_MS)
     connection.execute("PRAGMA synchronous = NORMAL").fetchall()

@@ -417,7 +417,7 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
     """Beside the notes, unless told otherwise or nothing can be written there."""
     if settings.db is not None:
-        return Path(settings.db).expanduser().absolute()
+        return Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
     here = root / ".simplemem" / "index.db"
     if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
         return here

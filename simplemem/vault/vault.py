@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from simplemem.errors import Invalid, NotFound, ReadOnly
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
@@ -118,6 +118,16 @@ class Vault:
         check_path(path)
         with self._beneath() as here, telling("look at", path):
             return entry_at(here, path)
+
+    def is_taken(self, path: str) -> bool:
+        """Whether anything lies at a path of the vault, hidden or not. No link on the way is followed, and no way out."""
+        with self._beneath() as here:
+            try:
+                folder, name = here.spot(path)
+                os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+            except (OSError, ValueError, SimplememError):
+                return False
+        return True
 
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
