@@ -47,7 +47,10 @@ class ReadArguments(Arguments):
 def read_memory(call: Call, asked: ReadArguments) -> Reply:
     memory, page = _read_page(call, asked)
     related = () if asked.version else call.store.related(memory.name, limit=3)
-    warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text)
+    first_line = memory.content_line + memory.content.count("\n", 0, page.start)
+    warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text, first_line)
+    if above := render.flags_of(_above(memory)):
+        warnings.append(f"Its properties hold {' and '.join(above)}.")
     index = call.store.state()
     if index.state == "indexing":
         warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
@@ -93,18 +96,22 @@ def _read_text(memory: Memory, page: pages.Page, version: str | None, related: l
     head = [f"# {render.name_of(memory.name)}", f"sha256 {memory.sha256}"]
     if version:
         head.append(f"This is the earlier version {render.line(version)}, not what the note says now.")
-    body = [f"title: {render.line(memory.title)}"]
-    body += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
-    body += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
-    body += render.properties_of(memory.frontmatter, ("title", "description", "tags"))
     leads = [
         ("Links to: ", dict.fromkeys(link.target for link in memory.links)),
         ("Linked from: ", memory.backlinks),
         ("About the same: ", related),
     ]
     around = "\n".join(label + render.listed(names) for label, names in leads if names)
-    whole = "\n".join(body) + "\n\n" + page.text
-    return render.answer("\n".join(head), whole, _onward(memory, page), around, " ".join(warnings))
+    whole = _above(memory) + "\n\n" + page.text
+    return render.answer("\n".join(head), whole, _onward(memory, page), around, " ".join(warnings), flagged=True)
+
+
+def _above(memory: Memory) -> str:
+    """What stands above a memory's text: its properties, one a line."""
+    body = [f"title: {render.line(memory.title)}"]
+    body += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
+    body += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
+    return "\n".join(body + render.properties_of(memory.frontmatter, ("title", "description", "tags")))
 
 
 def _onward(memory: Memory, page: pages.Page) -> str:
@@ -174,11 +181,16 @@ def _page_that_fits(call: Call, asked: ListArguments) -> tuple[Page, list[dict[s
     while True:
         page = call.store.list(filter=asked.filter(), sort=asked.sort, limit=limit, cursor=asked.cursor)
         page = replace(page, items=tuple(_briefly(item) for item in page.items))
-        items = [item.as_dict() for item in page.items]
+        items = [_with_flags(item) for item in page.items]
         tokens = count_tokens(json.dumps(items, ensure_ascii=False))
         if tokens <= _LISTED_TOKENS or len(items) <= 1:
             return page, items
         limit = max(1, min(limit, len(items)) * _LISTED_TOKENS // (tokens + 1))
+
+
+def _with_flags(item: Listed) -> dict[str, Any]:
+    flags = render.flags_of(item.name, item.title, item.description, *item.tags)
+    return item.as_dict() | ({"flags": flags} if flags else {})
 
 
 def _briefly(item: Listed) -> Listed:
@@ -212,6 +224,8 @@ LIST = Tool(
     record(
         items=several(
             record(
+                ("flags",),
+                flags=TEXTS,
                 name=TEXT,
                 path=TEXT,
                 title=TEXT,
@@ -262,7 +276,7 @@ def memory_history(call: Call, asked: HistoryArguments) -> Reply:
 
 
 def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
-    shown = {
+    shown: dict[str, Any] = {
         "version": entry.version,
         "name": entry.new_name or entry.name,
         "when": entry.when,
@@ -270,6 +284,8 @@ def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
         "what": _what(entry),
         "sha256": entry.sha256,
     }
+    if flags := render.flags_of(_what(entry), entry.diff or ""):
+        shown["flags"] = flags
     return shown | {"diff": entry.diff or ""} if with_diff else shown
 
 
@@ -295,7 +311,8 @@ HISTORY = Tool(
     record(
         versions=several(
             record(
-                ("diff",),
+                ("diff", "flags"),
+                flags=TEXTS,
                 version=TEXT,
                 name=TEXT,
                 when=TEXT,
