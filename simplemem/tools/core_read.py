@@ -97,13 +97,14 @@ def _read_text(memory: Memory, page: pages.Page, version: str | None, related: l
     if version:
         head.append(f"This is the earlier version {render.line(version)}, not what the note says now.")
     leads = [
-        ("Links to: ", dict.fromkeys(link.target for link in memory.links)),
-        ("Linked from: ", memory.backlinks),
-        ("About the same: ", related),
+        ("links to: ", dict.fromkeys(link.target for link in memory.links)),
+        ("linked from: ", memory.backlinks),
+        ("about the same: ", related),
     ]
-    around = "\n".join(label + render.listed(names) for label, names in leads if names)
-    whole = _above(memory) + "\n\n" + page.text
-    return render.answer("\n".join(head), whole, _onward(memory, page), around, " ".join(warnings), flagged=True)
+    # Where it leads is its own words too: a link may be written to anything.
+    around = [label + render.listed(names) for label, names in leads if names]
+    whole = "\n".join([_above(memory), *_sections(memory, page), *around]) + "\n\n" + page.text
+    return render.answer("\n".join(head), whole, _onward(page), " ".join(warnings), flagged=True)
 
 
 def _above(memory: Memory) -> str:
@@ -114,14 +115,18 @@ def _above(memory: Memory) -> str:
     return "\n".join(body + render.properties_of(memory.frontmatter, ("title", "description", "tags")))
 
 
-def _onward(memory: Memory, page: pages.Page) -> str:
+def _onward(page: pages.Page) -> str:
     """How to read the rest of a long memory."""
     if page.count == 1:
         return ""
-    headings = render.listed((render.brief(text, 60) for _, text, _ in memory.headings), 30)
-    sections = f"It has the sections {headings}." if headings else ""
     following = f'Go on with section="{render.line(page.following)}".' if page.following else ""
-    return f"Page {page.number} of {page.count}. {following} {sections}".replace("  ", " ").strip()
+    return f"Page {page.number} of {page.count}. {following}".strip()
+
+
+def _sections(memory: Memory, page: pages.Page) -> list[str]:
+    """The headings of a long memory: its own words, so they stand with them."""
+    headings = render.listed((render.brief(text, 60) for _, text, _ in memory.headings), 30)
+    return [f"sections: {headings}"] if headings and page.count > 1 else []
 
 
 READ = Tool(

@@ -185,13 +185,13 @@ def error_data(error: SimplememError) -> dict[str, Any]:
 
 
 def error_text(shown: Mapping[str, Any]) -> str:
-    """A failure as a model can act on it: what happened, what to do, what there is instead."""
+    """A failure as a model can act on it: what happened, what to do, what there is instead. That, and what changed
+    meanwhile, are words of notes."""
     said = [f"{shown['code']}: {line(shown['message'], 600)}"]
     if hint := shown.get("hint"):
         said.append(line(hint, 600))
-    if candidates := shown.get("candidates"):
-        said.append("There is: " + listed(candidates))
     if current := shown.get("current_sha256"):
         said.append(f"sha256 now: {current}")
-    diff = shown.get("diff")
-    return answer("\n".join(said), diff if isinstance(diff, str) else "")
+    there = f"There is: {listed(candidates)}" if (candidates := shown.get("candidates")) else ""
+    diff = shown.get("diff") or ""
+    return answer("\n".join(said), "\n\n".join(part for part in (there, diff) if part))
