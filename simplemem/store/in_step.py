@@ -26,6 +26,7 @@ from simplemem.note.names import name_of
 from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
+from simplemem.vault.paths import SIDECAR
 from simplemem.vault.rules import Rules
 from simplemem.vault.vault import Entry, Vault
 
@@ -59,7 +60,10 @@ class InStep:
             trash=self.conventions.trash,
             rules=Rules(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
         )
-        self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
+        place = _index_path(self.root, self.settings, self.vault)
+        if place.parent == self.root / SIDECAR:
+            _refuse_links(place.parent)
+        self.index = Index(place, self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self._generation = self.index.generation
@@ -364,6 +368,19 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _refuse_links(sidecar: Path) -> None:
+    """ReadOnly when something in our folder is a link: it came with the vault, and we would write where it leads."""
+    try:
+        links = sorted(item.name for item in os.scandir(sidecar) if item.is_symlink())
+    except OSError:
+        return  # it is not there yet, or cannot be read: whoever needs it says so
+    if links:
+        raise ReadOnly(
+            f"'{SIDECAR}/{links[0]}' in the vault is a link.",
+            hint="simplemem writes nothing through a link: remove it. The setting db puts the index elsewhere.",
+        )
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
