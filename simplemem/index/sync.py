@@ -265,7 +265,9 @@ class Sync:
             for path in too_large:
                 self._remove(db, known[path])
                 report.removed.append(path)
-            if much:  # the first notes of an index were put when all files were known, but for what others did meanwhile
+            if (
+                much
+            ):  # the first notes of an index were put when all files were known, but for what others did meanwhile
                 files = links.all_files(db)
                 came, went = (set() if is_first else came) | (files - at_first), went | (at_first - files)
                 in_memory = links.named_in_memory(files)
