@@ -176,6 +176,10 @@ def error_data(error: SimplememError) -> dict[str, Any]:
         shown["candidates"] = candidates[:_MOST_CANDIDATES]
     if isinstance(diff := shown.get("diff"), str):
         shown["diff"] = brief_lines(diff, _DIFF_TOKENS)
+    if isinstance(merged := shown.get("merged"), dict):
+        brief = {"diff": brief_lines(merged["diff"], _DIFF_TOKENS // 3)}
+        whole = {key: value for key, value in merged.items() if key != "text" or count_tokens(value) <= _DIFF_TOKENS}
+        shown["merged"] = whole | brief
     return shown
 
 
@@ -188,5 +192,6 @@ def error_text(shown: Mapping[str, Any]) -> str:
         said.append("There is: " + listed(candidates))
     if current := shown.get("current_sha256"):
         said.append(f"sha256 now: {current}")
-    diff = shown.get("diff")
-    return answer("\n".join(said), diff if isinstance(diff, str) else "")
+    merged = shown.get("merged")
+    diffs = [shown.get("diff"), merged.get("diff") if isinstance(merged, dict) else None]
+    return answer("\n".join(said), "\n".join(each for each in diffs if isinstance(each, str) and each))

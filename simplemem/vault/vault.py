@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from simplemem.errors import Invalid, NotFound, ReadOnly
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
@@ -193,6 +193,14 @@ class Vault:
                 raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
             steps = self.history.log.group(first.group)
             return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
+
+    def keep_text(self, data: bytes) -> None:
+        """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""
+        with suppress(SimplememError, OSError):
+            self._check_writable()
+            with self.lock(), self._beneath() as here:
+                make_sidecar(here)
+                self.history.keep(here, data, sha256(data))
 
     def recover(self) -> list[str]:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
