@@ -277,6 +277,37 @@ class ConflictCopy(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ConflictMerge(Value):
+    """What a merge would make of a note and a conflict copy of it. `base` names the version both began as, and is empty
+    when none is known; `removes` says that such a version is only likely and the merge would take a line from the note.
+    `text` is None, and `problem` says why, when they cannot be merged."""
+
+    copy: ConflictCopy
+    text: str | None
+    base: str
+    clean: bool
+    conflicts: int
+    removes: bool
+    diff: str
+    note_sha256: str
+    copy_sha256: str
+    links_to_copy: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictMerged(Value):
+    """A conflict copy that is merged into its note, or dropped. `version` takes both back at once."""
+
+    name: str
+    copy: str
+    sha256: str
+    version: str
+    changed: bool
+    links_left_unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finding(Value):
     """Something the doctor noticed."""
 

@@ -134,12 +134,12 @@ def _day(text: str) -> str:
     return "" if found is None else "-".join(found.groups())
 
 
-def are_akin(one: str, other: str) -> bool:
+def are_akin(one: str, other: str, share: float = _AKIN) -> bool:
     """Whether two texts are versions of one: of what stands in both bodies, three quarters stand in the other as well.
     Two empty ones are only two notes that nobody has written yet."""
     ours, theirs = _lines(one), _lines(other)
     total = _size(ours) + _size(theirs)
-    return total > 0 and 2 * _size(ours & theirs) >= _AKIN * total
+    return total > 0 and 2 * _size(ours & theirs) >= share * total
 
 
 def _lines(text: str) -> Counter[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
+from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
@@ -174,6 +174,24 @@ class Vault:
             expected = expected_sha256 or self._before_move(path, new_path)
             wish = Wish("move", path, before=expected, new_path=new_path, data=data)
             return self._carry_out([wish, *map(_rewritten, rewrites)], change)[0]
+
+    def absorb(
+        self, path: str, data: bytes | None, expected_sha256: str, other: str, other_sha256: str, change: Change
+    ) -> list[Written]:
+        """Give a file new bytes, if any are given, and put another one into the trash: both or neither."""
+        self._check_writable()
+        check_path(path)
+        check_path(other)
+        wishes = [Wish("delete", other, before=other_sha256, gone=True)]
+        with self.lock():
+            now = self.read(path).sha256
+            if data is not None and sha256(data) != expected_sha256:
+                wishes.insert(0, Wish("update", path, before=expected_sha256, data=data))
+            elif now != expected_sha256:
+                raise Conflict(
+                    f"{path!r} has changed since.", current_sha256=now, hint="Look at both again.", path=path
+                )
+            return self._carry_out(wishes, change)
 
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
