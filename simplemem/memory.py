@@ -279,7 +279,7 @@ class ConflictCopy(Value):
 @dataclass(frozen=True, slots=True)
 class ConflictMerge(Value):
     """What a merge would make of a note and a conflict copy of it. `base` names the version both began as, and is empty
-    when none is known; `removes` says that such a version is only likely and the merge would take a line from the note.
+    when none is known; `removes` says that it is only likely and that the merge would take a line from the note.
     `text` is None, and `problem` says why, when they cannot be merged."""
 
     copy: ConflictCopy

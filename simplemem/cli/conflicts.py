@@ -146,8 +146,8 @@ def _verdict(merge: ConflictMerge) -> str:
     if not merge.diff:
         return "it says nothing that the note does not say"
     if not merge.base:
-        return "clean; no earlier version of both is known, so all lines are kept"
-    return f"clean, with version {merge.base} as the one both {'may have begun' if merge.removes else 'began'} as"
+        return "they fit together; what both began as is not known, so every line is kept"
+    return f"they fit together; both {'most likely ' if merge.removes else ''}began as {merge.base}"
 
 
 def _merge(
@@ -205,7 +205,7 @@ def _why_not(merge: ConflictMerge, how: Keep, *, every: bool) -> str | None:
     if merge.problem or merge.conflicts:
         return _verdict(merge)
     if every and merge.removes:
-        return "the version both began as is not certain, and lines of the note would go; merge it by its name"
+        return "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
     return None
 
 

@@ -37,9 +37,9 @@ def find_base(step: InStep, copy: ConflictCopy, note: bytes, other: bytes) -> Ba
     for path in (copy.original, copy.path):
         for version in step.vault.history.versions(path, _MOST_VERSIONS):
             if version.after is not None:
-                named.setdefault(version.after, version.id)
+                named.setdefault(version.after, f"version {version.id}")
             if version.before is not None:
-                named.setdefault(version.before, f"before {version.id}")
+                named.setdefault(version.before, f"the version before {version.id}")
                 if version.after is not None and version.after != version.before:
                     parents.setdefault(version.after, version.before)
     mine, yours = sha256(note), sha256(other)

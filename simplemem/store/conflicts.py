@@ -14,6 +14,7 @@ from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unread
 from simplemem.index.index import Index
 from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.conflict_copy import conflict_name
+from simplemem.note.frontmatter import read_header
 from simplemem.note.merge import merge
 from simplemem.note.names import clean_reference, name_of, path_of
 from simplemem.note.note import read_note
@@ -151,5 +152,8 @@ def _text(file: File) -> str:
 
 
 def _removes(note: str, merged: str) -> bool:
-    """Whether a line of the note is not in the merge."""
-    return not {line.strip() for line in note.split("\n")} <= {line.strip() for line in merged.split("\n")}
+    """Whether a line of the note's body is not in the merge."""
+    lines, left = (
+        {line.strip() for line in text[read_header(text).body_start :].split("\n")} for text in (note, merged)
+    )
+    return not lines <= left

@@ -75,7 +75,7 @@ def lost_race(file: File, base: bytes | None, making: Making, keep: Callable[[by
         hint = "Read it again, make the change on what is there now, and pass its sha256."
         return Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
     ours, merged = together
-    for text in (base, ours.encode("utf-8", "surrogatepass")):
+    for text in (base, file.data, ours.encode("utf-8", "surrogatepass")):
         keep(text)
     details: dict[str, Any] = {
         "base_sha256": sha256(base),

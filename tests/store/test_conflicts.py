@@ -43,7 +43,7 @@ def parted(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
 def test_a_merge_takes_the_changes_and_the_deletions_of_both(parted: EnhancedStore, vault: Path) -> None:
     found = only(parted)
     assert found.clean
-    assert found.base == "before v000001"
+    assert found.base == "the version before v000001"
     assert f"-{LINES[4]}" in found.diff
     merged = parted.merge_conflict(found)
     assert (vault / "Kite.md").read_text() == changed(TEXT, 2, 7).replace(f"{LINES[4]}\n", "")
