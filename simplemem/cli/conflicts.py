@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.options import JsonOption, VaultOption, command
+from simplemem.cli.options import JsonOption, VaultOption, command, complete_copy
 from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def conflicts(
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="A copy, or a note: all copies of it."),
+        typer.Argument(metavar="NAME", autocompletion=complete_copy, help="A copy, or a note: all copies of it."),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Every copy that can be merged without a question; the others are told.")
