@@ -179,7 +179,7 @@ keep their own dotfiles.
 COMMANDS = (
     *("search", "show", "list", "backlinks", "context"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
-    *("init", "index", "stats", "doctor", "inspect", "eval", "config", "serve"),
+    *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),
 )
 BELOW = {"eval": ("init", "run", "gate")}
 """Commands that are groups of others."""
@@ -300,6 +300,7 @@ SUBJECTS = {
     "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
     "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
     "Earlier versions": ("history", "diff", "restore", "undo", "undo_all"),
+    "Conflicts": ("conflict_copies", "conflict_merges", "merge_conflict"),
     "Names and tags": ("resolve", "names", "tags"),
     "Looking after it": ("stats", "doctor", "inspect"),
 }

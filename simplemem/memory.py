@@ -363,6 +363,51 @@ class Restored(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ConflictCopy(Value):
+    """A file that a synchroniser or git left beside a note that was changed in two places. `by` and `when` are what its name
+    says of whose it is, if it says so."""
+
+    name: str
+    path: str
+    of: str
+    original: str
+    maker: str
+    by: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictMerge(Value):
+    """What a merge would make of a note and a conflict copy of it. `base` names the version both began as, and is empty
+    when none is known; `removes` says that it is only likely and that the merge would take a line from the note.
+    `text` is None, and `problem` says why, when they cannot be merged."""
+
+    copy: ConflictCopy
+    text: str | None
+    base: str
+    clean: bool
+    conflicts: int
+    removes: bool
+    diff: str
+    note_sha256: str
+    copy_sha256: str
+    links_to_copy: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictMerged(Value):
+    """A conflict copy that is merged into its note, or dropped. `version` takes both back at once."""
+
+    name: str
+    copy: str
+    sha256: str
+    version: str
+    changed: bool
+    links_left_unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finding(Value):
     """Something the doctor noticed."""
 

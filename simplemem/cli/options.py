@@ -89,6 +89,16 @@ def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     return _ask_index(ctx, lambda store: store.names(incomplete, limit=200))
 
 
+def complete_copy(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of conflict copies, and of the notes they are copies of, that begin with what was typed."""
+    return _ask_index(
+        ctx,
+        lambda store: sorted(
+            {name for copy in store.conflict_copies() for name in (copy.name, copy.of) if name.startswith(incomplete)}
+        ),
+    )
+
+
 def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
     """Tags that begin with what was typed."""
     return _ask_index(ctx, lambda store: [tag for tag in store.tags() if tag.startswith(incomplete)])

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
-from simplemem.index import links, notes, text, vectors
+from simplemem.index import copies, links, notes, text, vectors
 from simplemem.index.database import Database
 from simplemem.index.facts import Facts, facts_of
 from simplemem.index.generations import NEXT, NOW
 from simplemem.index.notes import Known, Stat
 from simplemem.index.rows import Rows
 from simplemem.index.waiting import Waiting
+from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.note import Note, read_note
 from simplemem.note.private import private_by_rule, private_reason
 from simplemem.vault.links import Named
@@ -126,6 +127,7 @@ class Sync:
             self._put_unless_large(db, _understood(path, note, entry), named)
             if came:
                 links.resolve_again(db, [path], named)
+            self._judge_copies_of(db, [path], named)
 
     def forget(self, path: str) -> None:
         """A note we have just moved away or deleted."""
@@ -134,7 +136,9 @@ class Sync:
             if found is not None:
                 self._remove(db, found)
             links.remove_files(db, [path])
-            links.resolve_again(db, [path], links.named_by(db))
+            named = links.named_by(db)
+            links.resolve_again(db, [path], named)
+            self._judge_copies_of(db, [path], named)
 
     def move(self, old: str, new: str, data: bytes, entry: Entry) -> None:
         """A note we have just renamed: same id, same vectors."""
@@ -149,6 +153,7 @@ class Sync:
             named = links.named_by(db)
             self._put_unless_large(db, _understood(new, read_note(data), entry), named)
             links.resolve_again(db, [old, new], named)
+            self._judge_copies_of(db, [old, new], named)
 
     # -- hints and scans
 
@@ -240,6 +245,7 @@ class Sync:
             is_first = not notes.count(db)
             at_first = links.all_files(db) if much else set[str]()
             in_memory = links.named_in_memory(at_first) if much else None
+            report.modified += self._judge_copies_of(db, came | went, in_memory or links.named_by(db))
             if much:
                 text.expect_much(db)
         gone_by_hash: dict[str, list[Known]] = {}
@@ -252,6 +258,7 @@ class Sync:
                 for path, read in batch:
                     self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
                 rows.write(db)
+                report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
             done += len(batch)
             self.database.checkpoint(amid_much=True)
             if progress is not None:
@@ -331,7 +338,8 @@ class Sync:
     def _is_judged_otherwise(self, known: Known) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
         by_rule = private_by_rule(known.path, self.private)
-        return known.hidden != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
+        by_settings = None if is_copy_reason(known.hidden) else known.hidden
+        return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
 
     @staticmethod
     def _read(path: str, reading: Callable[[str], File]) -> _Read | SimplememError | OSError:
@@ -370,8 +378,36 @@ class Sync:
         if (found := notes.known(db, read.path)) is not None:
             self._remove(db, found)
 
+    def _judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
+        """Put the conflict copies of these notes again where they are judged otherwise now: a copy is one while its note
+        is there, and some only while their texts are akin. Returns the paths of those."""
+        changed = []
+        for path in copies.copies_of(db, originals):
+            found = notes.known(db, path)
+            if found is None or (self.hidden_reason(path) is not None and not is_copy_reason(found.hidden)):
+                continue
+            with self.vault.reading() as reading:
+                read = self._read(path, reading)
+            if isinstance(read, Exception):
+                continue  # what was known of it stays
+            if self._hidden(db, read) != found.hidden:
+                self._put_unless_large(db, read, named)
+                changed.append(path)
+        return changed
+
+    def _hidden(self, db: apsw.Connection, read: _Read) -> str | None:
+        """Why a note is left out of recall: by the settings, or as a conflict copy."""
+        reason = self.hidden_reason(read.path)
+        return reason if reason is not None else copies.copy_reason(db, read.path, read.note.text, self._text_at)
+
+    def _text_at(self, path: str) -> str | None:
+        try:
+            return self.vault.read(path).data.decode("utf-8", "replace")
+        except (SimplememError, OSError):
+            return None
+
     def _put(self, db: apsw.Connection, read: _Read, named: Named, into: Rows | None = None) -> int:
-        hidden = self.hidden_reason(read.path)
+        hidden = self._hidden(db, read)
         facts = read.facts
         private = private_reason(read.path, read.note, self.private)
         note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden, private, into)

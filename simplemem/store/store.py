@@ -17,6 +17,9 @@ from simplemem.index.estimate import Estimate
 from simplemem.index.sync import Progress, SyncReport
 from simplemem.memory import (
     Backlink,
+    ConflictCopy,
+    ConflictMerge,
+    ConflictMerged,
     Deleted,
     Difference,
     Filter,
@@ -36,9 +39,10 @@ from simplemem.memory import (
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.search.query import moment_in
-from simplemem.store import comparing, doctor, from_git, past, restoring, rollback
+from simplemem.store import comparing, conflicts, doctor, from_git, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
+from simplemem.store.conflicts import Keep
 from simplemem.store.editing import Edit
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
@@ -357,6 +361,25 @@ class EnhancedStore:
         `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
         change = Change(tool, who, reason)
         return rollback.undo_all(self.step, by, since, change, preview=preview, expected=expected, diff=diff)
+
+    # -- conflict copies
+
+    def conflict_copies(self) -> tuple[ConflictCopy, ...]:
+        """The files that synchronisers and git left beside notes that were changed in two places."""
+        return self.step.healing(lambda: conflicts.conflict_copies(self.step.index))
+
+    def conflict_merges(self, name: str | None = None) -> tuple[ConflictMerge, ...]:
+        """What a merge would make of a conflict copy, or of all those of a note, by its name; without one, of all there
+        are. Writes nothing."""
+        found = self.conflict_copies() if name is None else conflicts.copies_meant(self.step, name)
+        return conflicts.previews(self.step, found)
+
+    def merge_conflict(
+        self, merge: ConflictMerge, *, keep: Keep = "merge", who: str = "", tool: str = "conflicts", reason: str = ""
+    ) -> ConflictMerged:
+        """Write what `conflict_merges` has shown, and put the copy into the trash, as one change. `keep` may be "note" or
+        "copy" to have only the one, or "marked" to have both where they differ."""
+        return conflicts.carry_out(self.step, merge, keep, Change(tool, who, reason))
 
     # -- looking at itself
 

@@ -181,6 +181,10 @@ def error_data(error: SimplememError) -> dict[str, Any]:
         shown["candidates"] = candidates[:_MOST_CANDIDATES]
     if isinstance(diff := shown.get("diff"), str):
         shown["diff"] = brief_lines(diff, _DIFF_TOKENS)
+    if isinstance(merged := shown.get("merged"), dict):
+        brief = {"diff": brief_lines(merged["diff"], _DIFF_TOKENS // 3)}
+        whole = {key: value for key, value in merged.items() if key != "text" or count_tokens(value) <= _DIFF_TOKENS}
+        shown["merged"] = whole | brief
     return shown
 
 
@@ -193,5 +197,7 @@ def error_text(shown: Mapping[str, Any]) -> str:
     if current := shown.get("current_sha256"):
         said.append(f"sha256 now: {current}")
     there = f"There is: {listed(candidates)}" if (candidates := shown.get("candidates")) else ""
-    diff = shown.get("diff") or ""
+    merged = shown.get("merged")
+    diffs = [shown.get("diff"), merged.get("diff") if isinstance(merged, dict) else None]
+    diff = "\n".join(each for each in diffs if isinstance(each, str) and each)
     return answer("\n".join(said), "\n\n".join(part for part in (there, diff) if part))

@@ -87,6 +87,16 @@ class History:
                         return data
         return None
 
+    def content_like(self, beginning: str) -> bytes | None:
+        """The text whose hash begins so, at least twelve digits of it; None when none does, or more than one."""
+        if len(beginning) >= 64:
+            return self.content(beginning)
+        if len(beginning) < 12 or not beginning.isascii() or not beginning.isalnum():
+            return None
+        with self._beneath() as here:
+            names = [name for name in names_in(here, f"{thinning.OBJECTS}/{beginning[:2]}") if name.startswith(beginning)]
+        return self.content(names[0]) if len(names) == 1 else None
+
     # Writing, under the vault's lock
 
     def keep(self, here: Beneath, data: bytes, sha: str) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
+from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
@@ -208,6 +208,24 @@ class Vault:
             wish = Wish("move", path, before=expected, new_path=new_path, data=data)
             return self._carry_out([wish, *map(_rewritten, rewrites)], change)[0]
 
+    def absorb(
+        self, path: str, data: bytes | None, expected_sha256: str, other: str, other_sha256: str, change: Change
+    ) -> list[Written]:
+        """Give a file new bytes, if any are given, and put another one into the trash: both or neither."""
+        self._check_writable()
+        check_path(path)
+        check_path(other)
+        wishes = [Wish("delete", other, before=other_sha256, gone=True)]
+        with self.lock():
+            now = self.read(path).sha256
+            if data is not None and sha256(data) != expected_sha256:
+                wishes.insert(0, Wish("update", path, before=expected_sha256, data=data))
+            elif now != expected_sha256:
+                raise Conflict(
+                    f"{path!r} has changed since.", current_sha256=now, hint="Look at both again.", path=path
+                )
+            return self._carry_out(wishes, change)
+
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
         self._check_writable()
@@ -230,6 +248,14 @@ class Vault:
                 raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
             steps = self.history.log.group(first.group)
             return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
+
+    def keep_text(self, data: bytes) -> None:
+        """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""
+        with suppress(SimplememError, OSError):
+            self._check_writable()
+            with self.lock(), self._beneath() as here:
+                make_sidecar(here)
+                self.history.keep(here, data, sha256(data))
 
     def recover(self) -> list[str]:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
