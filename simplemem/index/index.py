@@ -71,6 +71,10 @@ class Index:
         with self.database.reading() as db:
             return notes.known(db, path)
 
+    def all_known(self) -> dict[str, Known]:
+        with self.database.reading() as db:
+            return notes.all_known(db)
+
     def row(self, path: str) -> Row | None:
         with self.database.reading() as db:
             return notes.row_at(db, path)

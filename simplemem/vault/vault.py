@@ -25,7 +25,7 @@ from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, wa
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
 
-__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Written"]
+__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Wish", "Written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,10 @@ class Vault:
         with self.lock():
             expected = expected_sha256 or self.read(path).sha256
             return self._carry_out([Wish("delete", path, before=expected, gone=True)], change)[0]
+
+    def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+        """Change several files as one operation, all of it or nothing; it can be undone as one."""
+        return self._carry_out(wishes, change)
 
     def undo(self, version: str, change: Change) -> list[Written]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""

@@ -1,0 +1,39 @@
+"""Links that lead nowhere, with what they may mean; and links that could mean several files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simplemem.index.links import StoredLink
+from simplemem.memory import Finding
+from simplemem.note.names import name_of
+from simplemem.store.doctor.case import Case, Noticed, Point
+from simplemem.store.doctor.likely import Likely, LikelyTargets
+
+
+def check_links(case: Case) -> Iterator[Noticed]:
+    likely: LikelyTargets | None = None
+    broken = [link for link in case.links if link.path is None]
+    for done, link in enumerate(broken):
+        likely = likely or LikelyTargets(case)
+        yield _broken(case, link, likely.of(link.target, link.source))
+        if done % 100 == 0:
+            case.tell("links", done, len(broken))
+    for link in case.links:
+        if link.path is not None and link.ambiguous:
+            others = ", ".join(name_of(path) for path in link.ambiguous)
+            message = f"[[{link.target}]] could mean {others}"
+            hint = f"It is taken for {name_of(link.path)}. A folder before the name says which is meant."
+            yield Noticed(Finding("links", "note", link.source, message, hint, link.line, link.ambiguous))
+
+
+def _broken(case: Case, link: StoredLink, found: Likely) -> Noticed:
+    message = f"[[{link.target}]] leads nowhere" + (f": {found.why}" if found.why else "")
+    candidates = tuple(name_of(path) for path in found.paths)
+    if found.sure is None or link.source in case.problems:
+        hint = f"Perhaps {' or '.join(candidates)}." if candidates else found.way_back
+        level = "warning" if candidates or found.way_back else "note"
+        return Noticed(Finding("links", level, link.source, message, hint, link.line, candidates))  # type: ignore[arg-type]
+    fix = f"lead [[{link.target}]] to {name_of(found.sure)}"
+    remedy = Point(link.source, link.target, found.sure, found.was)
+    return Noticed(Finding("links", "warning", link.source, message, "", link.line, candidates, fix), remedy)
