@@ -301,6 +301,7 @@ SUBJECTS = {
     "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
     "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
     "Earlier versions": ("history", "undo"),
+    "Conflicts": ("conflict_copies",),
     "Names and tags": ("resolve", "names", "tags"),
     "Looking after it": ("stats", "doctor", "plan_mending", "mend", "inspect"),
 }

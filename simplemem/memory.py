@@ -263,6 +263,20 @@ class HistoryEntry(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ConflictCopy(Value):
+    """A file that a synchroniser or git left beside a note that was changed in two places. `by` and `when` are what its name
+    says of whose it is, if it says so."""
+
+    name: str
+    path: str
+    of: str
+    original: str
+    maker: str
+    by: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding(Value):
     """Something the doctor noticed. `line` is of the file, 0 where none is meant; `candidates` are what a broken link may
     mean, the likeliest first; `fix` says what mending would do, and is empty where only a person can."""

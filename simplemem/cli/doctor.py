@@ -52,7 +52,8 @@ def doctor(
     It compares the index with one made anew, and looks for broken links and what they may mean, headers that cannot be
     read, names that collide, secrets, conflict copies, and files that lie about. Without `--fix` it changes nothing.
 
-    The checks: index, vectors, headers, notes, names, links, attachments, strays, place, system.
+    The checks: index, vectors, headers, notes, names, links, conflicts, secrets, attachments, strays, place,
+    system.
     """
     from simplemem.cli.opening import opened, progress_bar
     from simplemem.store.doctor.examine import CHECKS, asked_for

@@ -113,7 +113,7 @@ def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> It
     Two indexes of one vault are equal exactly when their dumps are. Times of reading and revision numbers are left out.
     With `words`, the words of the lexical legs are part of it.
     """
-    yield from (("file", *row) for row in db.execute("SELECT path, name_key FROM files ORDER BY path"))
+    yield from (("file", *row) for row in db.execute("SELECT path, name_key, copy_of FROM files ORDER BY path"))
     notes = """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path"""
     yield from (("note", *row) for row in db.execute(notes))

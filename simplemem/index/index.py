@@ -14,8 +14,9 @@ from typing import Any
 import apsw
 
 from simplemem.embed import Embedder
-from simplemem.index import counts, filters, generations, legs, links, notes, text, vectors, vocabulary
+from simplemem.index import copies, counts, filters, generations, legs, links, notes, text, vectors, vocabulary
 from simplemem.index.bm25 import CountsKept
+from simplemem.index.copies import Copy
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
 from simplemem.index.filters import Narrow
@@ -253,6 +254,11 @@ class Index:
     def all_links(self) -> list[StoredLink]:
         with self.database.reading() as db:
             return links.all_links(db)
+
+    def conflict_copies(self) -> list[Copy]:
+        """Every file that is a conflict copy by its name of a note that is there."""
+        with self.database.reading() as db:
+            return copies.all_copies(db)
 
     # -- counting
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import apsw
 
+from simplemem.index.copies import copy_key
+from simplemem.note.conflict_copy import COPY_REASON
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 
@@ -55,7 +57,8 @@ def is_file(db: apsw.Connection, path: str) -> bool:
 
 
 def add_files(db: apsw.Connection, paths: Iterable[str]) -> None:
-    db.executemany("INSERT OR REPLACE INTO files (path, name_key) VALUES (?, ?)", ((p, name_key(p)) for p in paths))
+    sql = "INSERT OR REPLACE INTO files (path, name_key, copy_of) VALUES (?, ?, ?)"
+    db.executemany(sql, ((path, name_key(path), copy_key(path)) for path in paths))
 
 
 def remove_files(db: apsw.Connection, paths: Iterable[str]) -> None:
@@ -132,10 +135,10 @@ def links_from(db: apsw.Connection, path: str) -> list[StoredLink]:
 
 
 def links_to(db: apsw.Connection, path: str) -> list[StoredLink]:
-    """The links of other visible notes that mean this file."""
+    """The links of other notes that mean this file. A conflict copy only says again what its note says."""
     sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
-              WHERE l.path = ? AND s.path != l.path ORDER BY s.path, l.seq"""
-    return [_stored(row) for row in db.execute(sql, (path,))]
+              WHERE l.path = ? AND s.path != l.path AND instr(coalesce(s.hidden, ''), ?) != 1 ORDER BY s.path, l.seq"""
+    return [_stored(row) for row in db.execute(sql, (path, COPY_REASON))]
 
 
 def unresolved(db: apsw.Connection) -> list[StoredLink]:

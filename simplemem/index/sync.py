@@ -15,12 +15,13 @@ from typing import Any
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
-from simplemem.index import links, notes, text, vectors
+from simplemem.index import copies, links, notes, text, vectors
 from simplemem.index.database import Database
 from simplemem.index.facts import facts_of, modified_of
 from simplemem.index.generations import NEXT, NOW
 from simplemem.index.notes import Known, Stat
 from simplemem.index.waiting import Waiting
+from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.note import Note, read_note
 from simplemem.note.private import private_by_rule, private_reason
 from simplemem.vault.links import Named
@@ -123,6 +124,7 @@ class Sync:
             self._put_unless_large(db, _Read(path, note, _stat(entry)), named)
             if came:
                 links.resolve_again(db, [path], named)
+            self._judge_copies_of(db, [path], named)
 
     def forget(self, path: str) -> None:
         """A note we have just moved away or deleted."""
@@ -131,7 +133,9 @@ class Sync:
             if found is not None:
                 self._remove(db, found)
             links.remove_files(db, [path])
-            links.resolve_again(db, [path], links.named_by(db))
+            named = links.named_by(db)
+            links.resolve_again(db, [path], named)
+            self._judge_copies_of(db, [path], named)
 
     def move(self, old: str, new: str, data: bytes, entry: Entry) -> None:
         """A note we have just renamed: same id, same vectors."""
@@ -146,6 +150,7 @@ class Sync:
             named = links.named_by(db)
             self._put_unless_large(db, _Read(new, read_note(data), _stat(entry)), named)
             links.resolve_again(db, [old, new], named)
+            self._judge_copies_of(db, [old, new], named)
 
     # -- hints and scans
 
@@ -233,6 +238,7 @@ class Sync:
             links.add_files(db, came)
             links.remove_files(db, went)
             named = links.named_in_memory(links.all_files(db)) if len(to_read) > _BATCH else links.named_by(db)
+            report.modified += self._judge_copies_of(db, came | went, named)
         gone_by_hash: dict[str, list[Known]] = {}
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
@@ -243,6 +249,7 @@ class Sync:
             with self.database.writing() as db:
                 for path in batch:
                     self._look_at_file(db, path, known.get(path), gone_by_hash, named, report)
+                report.modified += self._judge_copies_of(db, batch, named)
             self.database.checkpoint(amid_much=True)
             if progress is not None:
                 progress("text", min(first + _BATCH, len(to_read)), len(to_read))
@@ -294,7 +301,8 @@ class Sync:
     def _is_judged_otherwise(self, known: Known) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
         by_rule = private_by_rule(known.path, self.private)
-        return known.hidden != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
+        by_settings = None if is_copy_reason(known.hidden) else known.hidden
+        return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
 
     def _read(self, path: str) -> _Read:
         file: File = self.vault.read(path)
@@ -329,8 +337,36 @@ class Sync:
         if (found := notes.known(db, read.path)) is not None:
             self._remove(db, found)
 
+    def _judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
+        """Put the conflict copies of these notes again where they are judged otherwise now: a copy is one while its note
+        is there, and some only while their texts are akin. Returns the paths of those."""
+        changed = []
+        for path in copies.copies_of(db, originals):
+            found = notes.known(db, path)
+            if found is None or (self.hidden_reason(path) is not None and not is_copy_reason(found.hidden)):
+                continue
+            try:
+                read = self._read(path)
+            except (SimplememError, OSError):
+                continue  # what was known of it stays
+            if self._hidden(db, read) != found.hidden:
+                self._put_unless_large(db, read, named)
+                changed.append(path)
+        return changed
+
+    def _hidden(self, db: apsw.Connection, read: _Read) -> str | None:
+        """Why a note is left out of recall: by the settings, or as a conflict copy."""
+        reason = self.hidden_reason(read.path)
+        return reason if reason is not None else copies.copy_reason(db, read.path, read.note.text, self._text_at)
+
+    def _text_at(self, path: str) -> str | None:
+        try:
+            return self.vault.read(path).data.decode("utf-8", "replace")
+        except (SimplememError, OSError):
+            return None
+
     def _put(self, db: apsw.Connection, read: _Read, named: Named) -> int:
-        hidden = self.hidden_reason(read.path)
+        hidden = self._hidden(db, read)
         facts = facts_of(read.path, read.note, read.stat.mtime_ns)
         private = private_reason(read.path, read.note, self.private)
         note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden, private)

@@ -17,6 +17,7 @@ from simplemem.index.estimate import Estimate
 from simplemem.index.sync import Progress, SyncReport
 from simplemem.memory import (
     Backlink,
+    ConflictCopy,
     Deleted,
     Filter,
     Finding,
@@ -33,7 +34,7 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import past
+from simplemem.store import conflicts, past
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
 from simplemem.store.editing import Edit
@@ -267,6 +268,12 @@ class EnhancedStore:
     def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""
         return past.undo(self.step, version_or_name, Change(tool, who, reason))
+
+    # -- conflict copies
+
+    def conflict_copies(self) -> tuple[ConflictCopy, ...]:
+        """The files that synchronisers and git left beside notes that were changed in two places."""
+        return self.step.healing(lambda: conflicts.conflict_copies(self.step.index))
 
     # -- looking at itself
 

@@ -16,6 +16,7 @@ from simplemem.index.legs import Match
 from simplemem.index.notes import Row
 from simplemem.index.vectors import Nearness
 from simplemem.memory import Hit
+from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import clean_reference, name_of
 from simplemem.search.explain import single_filters, standings, why
 from simplemem.search.rank import Ranked, rank
@@ -88,6 +89,8 @@ def _folders(path: str) -> list[str]:
 def _way_out(reason: str) -> str:
     if reason.startswith("excluded in"):
         return "Take it out of the excluded files in Obsidian's settings (Files and links)."
+    if is_copy_reason(reason):
+        return "`simplemem conflicts` shows how it differs from its note, and merges the two."
     return "Move or rename it to have it found."
 
 

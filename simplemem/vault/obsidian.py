@@ -148,10 +148,7 @@ def _stray_reason(path: str) -> str | None:
     """Files that synchronisers, editors and package managers leave in a vault (obsidian.md §5)."""
     folders, _, name = path.rpartition("/")
     name = name.casefold()
-    # `note.sync-conflict-20260124-120000-ABCDEF.md` is Syncthing's, `~$note.docx` an office program's.
-    if ".sync-conflict-" in name:
-        return "a conflict copy of a synchroniser"
-    if name.startswith("~$"):
+    if name.startswith("~$"):  # `~$note.docx` is an office program's
         return "a lock file of an open document"
     if name.endswith((".icloud", ".icloud.md")):
         return "not downloaded from iCloud"

@@ -108,6 +108,7 @@ def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore
     write("attic/old.md", "An old crane.")
     write("forms/Day.md", "The crane of {{date}}.")
     write("log/0.sync-conflict-20260124-120000-ABCDEF.md", "The crane.")
+    write("log/0.md", "The crane again.")
     harbour.sync()
     rules = {
         "attic/old": "attic/",

@@ -9,12 +9,14 @@ from types import MappingProxyType
 from simplemem.errors import Invalid
 from simplemem.index.sync import Progress
 from simplemem.store.doctor.case import Case, Check, Noticed
+from simplemem.store.doctor.copies import check_conflicts
 from simplemem.store.doctor.files import check_attachments, check_strays
 from simplemem.store.doctor.headers import check_headers
 from simplemem.store.doctor.links import check_links
 from simplemem.store.doctor.names import check_names
 from simplemem.store.doctor.notes import check_notes
 from simplemem.store.doctor.rebuilt import check_index, check_vectors
+from simplemem.store.doctor.secrets import check_secrets
 from simplemem.store.doctor.surroundings import check_place, check_system
 from simplemem.store.in_step import InStep
 
@@ -25,6 +27,8 @@ CHECKS: Mapping[str, Check] = MappingProxyType({
     "notes": check_notes,
     "names": check_names,
     "links": check_links,
+    "conflicts": check_conflicts,
+    "secrets": check_secrets,
     "attachments": check_attachments,
     "strays": check_strays,
     "place": check_place,
