@@ -177,7 +177,7 @@ def _print(findings: Sequence[Finding], *, mending: Mending | None = None, mende
 def _print_mended(mending: Mending, mended: Mended | None) -> None:
     from simplemem.cli import output
 
-    if mending.is_empty:
+    if mending.is_empty and mending.findings:
         output.say(("Nothing can be mended without a person.", "green"))
     if mended is not None and mended.version:
         output.say(

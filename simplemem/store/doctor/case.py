@@ -11,6 +11,8 @@ from simplemem.errors import SimplememError
 from simplemem.index.links import StoredLink
 from simplemem.index.sync import Progress
 from simplemem.memory import Finding
+from simplemem.note.note import read_note
+from simplemem.note.repeated import without_repeated
 from simplemem.store.in_step import InStep
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry, File
@@ -105,6 +107,22 @@ class Case:
         """The notes that must not be rewritten, and why."""
         found = self.step.healing(self.index.counts)["problems"]
         return {row["path"]: row["problem"] for row in found}
+
+    @cached_property
+    def mendable_headers(self) -> frozenset[str]:
+        """The notes whose header would be read if a key that stands twice with one value stood there once."""
+        return frozenset(path for path in self.problems if self._is_only_repeated(path))
+
+    def _is_only_repeated(self, path: str) -> bool:
+        file = self.read(path)
+        try:
+            return file is not None and without_repeated(read_note(file.data).text) != ""
+        except SimplememError:
+            return False
+
+    def asks_for(self, check: str) -> bool:
+        """Whether a check is one of those that run."""
+        return not self.only or check in self.only
 
     def read(self, path: str) -> File | None:
         """A file as it is now, None when it cannot be read: another check tells of that."""

@@ -105,4 +105,6 @@ def _left_behind(path: str) -> str | None:
 
 
 def _size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{max(size, 1) / 1e3:.1f} kB"
+    if size < 10_000:
+        return f"{size:,} bytes"
+    return f"{size / 1e6:.1f} MB" if size >= 1_000_000 else f"{size / 1e3:.0f} kB"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from simplemem.errors import Unreadable
 from simplemem.memory import Finding
 from simplemem.note.note import read_note
-from simplemem.note.repeated import Repeated, repeated_keys, without_repeated
+from simplemem.note.repeated import Repeated, repeated_keys
 from simplemem.store.doctor.case import Case, DropRepeated, Noticed
 from simplemem.store.doctor.notes import is_text
 
@@ -24,7 +23,7 @@ def check_headers(case: Case) -> Iterator[Noticed]:
         text = "" if file is None else read_note(file.data).text
         repeated = repeated_keys(text)
         if repeated:
-            yield _repeated(path, text, repeated)
+            yield _repeated(case, path, repeated)
             continue
         place = _PLACE.search(problem)
         line = int(place[1]) if place else 0
@@ -32,14 +31,14 @@ def check_headers(case: Case) -> Iterator[Noticed]:
         yield Noticed(Finding("headers", "warning", path, message, "Mend it in an editor.", line))
 
 
-def _repeated(path: str, text: str, repeated: tuple[Repeated, ...]) -> Noticed:
+def _repeated(case: Case, path: str, repeated: tuple[Repeated, ...]) -> Noticed:
     told = ", ".join(f"{each.key!r} (lines {each.first_line} and {each.line})" for each in repeated)
-    message = f"stands twice in its header: {told}; {_SERVED}"
+    message = f"its header cannot be read: twice there is {told}; {_SERVED}"
     line = next((each.line for each in repeated if not each.equal), repeated[0].line)
-    try:
-        without_repeated(text)
-    except Unreadable as error:
-        hint = f"{error.message} {error.hint}"
+    if path not in case.mendable_headers:
+        differing = [each.key for each in repeated if not each.equal]
+        keep = f"Keep one of the values of {', '.join(differing)}"
+        hint = f"{keep}." if differing else "More is wrong with it: mend it in an editor."
         return Noticed(Finding("headers", "warning", path, message, hint, line))
     keys = ", ".join(dict.fromkeys(each.key for each in repeated))
     fix = f"leave {keys} there once"

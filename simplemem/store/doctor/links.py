@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from simplemem.index.links import StoredLink
 from simplemem.memory import Finding
@@ -30,10 +31,18 @@ def check_links(case: Case) -> Iterator[Noticed]:
 def _broken(case: Case, link: StoredLink, found: Likely) -> Noticed:
     message = f"[[{link.target}]] leads nowhere" + (f": {found.why}" if found.why else "")
     candidates = tuple(name_of(path) for path in found.paths)
-    if found.sure is None or link.source in case.problems:
+    if found.sure is None:
         hint = f"Perhaps {' or '.join(candidates)}." if candidates else found.way_back
-        level = "warning" if candidates or found.way_back else "note"
-        return Noticed(Finding("links", level, link.source, message, hint, link.line, candidates))  # type: ignore[arg-type]
+        level: Literal["warning", "note"] = "warning" if hint else "note"
+        return Noticed(Finding("links", level, link.source, message, hint, link.line, candidates))
+    if not _may_be_written(case, link.source):
+        hint = f"It means {candidates[0]}; the header above it must be mended first."
+        return Noticed(Finding("links", "warning", link.source, message, hint, link.line, candidates))
     fix = f"lead [[{link.target}]] to {name_of(found.sure)}"
     remedy = Point(link.source, link.target, found.sure, found.was)
     return Noticed(Finding("links", "warning", link.source, message, "", link.line, candidates, fix), remedy)
+
+
+def _may_be_written(case: Case, path: str) -> bool:
+    """Whether a note has a header that can be read, or will have one once the other remedies are applied."""
+    return path not in case.problems or (case.asks_for("headers") and path in case.mendable_headers)
