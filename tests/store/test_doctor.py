@@ -176,6 +176,40 @@ def test_several_may_be_examined_at_once(plain_store: EnhancedStore, write: Writ
     assert answers == [()] * 4
 
 
+@pytest.mark.parametrize("doing", ["create", "append", "move", "delete", "edit", "attach", "remove"])
+def test_what_others_change_while_it_looks_is_no_difference(
+    plain_store: EnhancedStore, write: Write, doing: str
+) -> None:
+    for k in range(300):
+        write(f"n{k}.md", f"plum {k} [[n{k + 1}]]\n")
+    plain_store.sync()
+    with EnhancedStore(plain_store.root, plain_store.settings) as other:
+        done: list[str] = []
+
+        def meanwhile(stage: str, _done: int, _total: int) -> None:
+            """Another server or program, at the moment when the index beside ours has been filled."""
+            if stage != "text" or done:
+                return
+            done.append(doing)
+            if doing == "create":
+                other.create("n300", "pear")
+            elif doing == "append":
+                other.update("n3", append="pear [[n7]]")
+            elif doing == "move":
+                other.move("n3", "sub/m3")
+            elif doing == "delete":
+                other.delete("n3")
+            elif doing == "edit":
+                write("n3.md", "changed in an editor [[n9]]\n")
+            elif doing == "attach":
+                write("plan.png", b"\x89PNG")
+            else:
+                (plain_store.root / "n3.md").unlink()
+
+        assert [finding.message for finding in plain_store.doctor(meanwhile, only=["index"])] == []
+        assert done == [doing]
+
+
 def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, write: Write) -> None:
     write("Tea.md", "")
     write("tea.md", "")
