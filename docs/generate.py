@@ -303,7 +303,7 @@ SUBJECTS = {
     "Earlier versions": ("history", "undo"),
     "Conflicts": ("conflict_copies",),
     "Names and tags": ("resolve", "names", "tags"),
-    "Looking after it": ("stats", "doctor", "plan_mending", "mend", "inspect"),
+    "Looking after it": ("stats", "doctor", "plan_mending", "mend", "surroundings", "inspect"),
 }
 """The methods of a store, each under what it is about."""
 

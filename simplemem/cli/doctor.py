@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Keep"
+_MOST_NOTES = 20  # of one kind that are named when all checks are asked for
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
 
@@ -66,24 +67,28 @@ def doctor(
         raise typer.BadParameter(f"{error.message} {error.hint}".strip()) from error
     embed = not checks or not checks.isdisjoint({"index", "vectors"})
     assert checks <= CHECKS.keys()
+    mending: Mending | None = None
+    mended: Mended | None = None
     with opened(vault, embed=embed) as store:
-        if not fix:
-            with progress_bar() as progress:
-                findings = store.doctor(progress, only=checks)
-            _report(findings, as_json=as_json, strict=strict)
-        else:
-            with progress_bar() as progress:
+        with progress_bar() as progress:
+            if fix:
                 mending = store.plan_mending(progress, only=checks)
+            else:
+                findings = store.doctor(progress, only=checks)
+        if mending is not None:
+            findings = mending.findings if dry_run else mending.left
             if mending.wishes and store.read_only and not dry_run:
                 raise ReadOnly(f"the vault {store.root} is open for reading only", hint="See it with --dry-run.")
-            findings = mending.findings if dry_run else mending.left
-            mended = None
             if not as_json:
                 _show(mending)
             if not dry_run and not mending.is_empty:
                 _ask(mending, yes=yes, as_json=as_json)
                 mended = _mend(store, mending)
-            _report(findings, as_json=as_json, strict=strict, mending=mending, mended=mended)
+        stands_on = store.surroundings() if as_json else {}
+    if as_json:
+        _print_json(findings, stands_on, strict=strict, mending=mending, mended=mended)
+    else:
+        _print(findings, whole=bool(checks), mending=mending, mended=mended)
     if any(strict or finding.level != "note" for finding in findings):
         raise typer.Exit(1)
 
@@ -135,20 +140,18 @@ def _mend(store: EnhancedStore, mending: Mending) -> Mended:
     return replace(mended, index_made_anew=renewed.index_made_anew, warnings=(*mended.warnings, *renewed.warnings))
 
 
-def _report(findings: Sequence[Finding], *, as_json: bool, strict: bool, **mended: Any) -> None:
-    if as_json:
-        _print_json(findings, strict=strict, **mended)
-    else:
-        _print(findings, **mended)
-
-
 def _print_json(
-    findings: Sequence[Finding], *, strict: bool, mending: Mending | None = None, mended: Mended | None = None
+    findings: Sequence[Finding],
+    stands_on: dict[str, Any],
+    *,
+    strict: bool,
+    mending: Mending | None,
+    mended: Mended | None,
 ) -> None:
     from simplemem.cli import output
 
     ok = not any(strict or finding.level != "note" for finding in findings)
-    answer: dict[str, Any] = {"ok": ok, "findings": [finding.as_dict() for finding in findings]}
+    answer: dict[str, Any] = {"ok": ok, "findings": [finding.as_dict() for finding in findings], "stands_on": stands_on}
     if mending is not None:
         done: dict[str, Any] = mended.as_dict() if mended is not None else {}
         answer["fix"] = {"done": mended is not None, "changes": [change.as_dict() for change in mending.changes]}
@@ -156,22 +159,37 @@ def _print_json(
     output.print_json(answer)
 
 
-def _print(findings: Sequence[Finding], *, mending: Mending | None = None, mended: Mended | None = None) -> None:
+def _print(
+    findings: Sequence[Finding], *, whole: bool, mending: Mending | None = None, mended: Mended | None = None
+) -> None:
     from simplemem.cli import output
 
     if mending is not None:
         _print_mended(mending, mended)
+    notes = Counter[str]()
     for finding in findings:
-        place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
-        what = output.one_line(finding.message)
-        output.say(
-            (f"{finding.level}: ", _STYLES[finding.level]), (place, "cyan"), what, (f"  [{finding.check}]", "dim")
-        )
-        if finding.hint:
-            output.say("  ", (output.one_line(finding.hint), "dim"))
-        if finding.fix:
-            output.say("  --fix would ", (output.one_line(finding.fix), "green"))
+        notes[finding.check] += finding.level == "note"
+        if finding.level != "note" or notes[finding.check] <= _MOST_NOTES or whole:
+            _print_finding(finding)
+    for check, number in notes.items():
+        if number > _MOST_NOTES and not whole:
+            more = (
+                f"{number - _MOST_NOTES:,} more notes of this kind: `simplemem doctor --only {check}` names them all."
+            )
+            output.say((more, "dim"))
     output.say(_verdict(findings))
+
+
+def _print_finding(finding: Finding) -> None:
+    from simplemem.cli import output
+
+    place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
+    what = output.one_line(finding.message)
+    output.say((f"{finding.level}: ", _STYLES[finding.level]), (place, "cyan"), what, (f"  [{finding.check}]", "dim"))
+    if finding.hint:
+        output.say("  ", (output.one_line(finding.hint), "dim"))
+    if finding.fix:
+        output.say("  --fix would ", (output.one_line(finding.fix), "green"))
 
 
 def _print_mended(mending: Mending, mended: Mended | None) -> None:

@@ -313,10 +313,16 @@ class EnhancedStore:
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
         """What is wrong with the vault, its index or what they stand on, by all checks or those in `only`. Changes
-        nothing."""
+        no note."""
         from simplemem.store.doctor.examine import examine
 
         return tuple(noticed.finding for noticed in examine(self.step, only, progress))
+
+    def surroundings(self) -> dict[str, Any]:
+        """What the vault stands on: kinds of disk, the service that syncs it, whose SQLite, what may be watched."""
+        from simplemem.store.doctor.surroundings import facts
+
+        return facts(self.step)
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """What `doctor` finds and what of it can be mended, drafted as one change. Writes nothing; `mend` does."""

@@ -31,7 +31,9 @@ def test_a_vault_in_order_ends_with_0(run: Run, vault: Path) -> None:
     (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
     ran = run("doctor")
     assert (ran.code, ran.out) == (0, "All is well.\n")
-    assert run("doctor", "--json").json == {"ok": True, "findings": []}
+    answer = run("doctor", "--json").json
+    assert (answer["ok"], answer["findings"]) == (True, [])
+    assert answer["stands_on"]["sqlite_of"].startswith("apsw ") and answer["stands_on"]["free_bytes"] > 0
     assert run("doctor", "--strict").code == 0
 
 
@@ -137,6 +139,28 @@ def test_an_index_that_is_wrong_is_an_error_and_is_made_anew(run: Run, vault: Pa
     ran = run("doctor", "--fix", "--yes")
     assert ran.code == 0 and "The index is made anew." in ran.out
     assert run("doctor").code == 0
+
+
+def test_of_many_notes_of_one_kind_the_first_are_named(run: Run, vault: Path) -> None:
+    for number in range(25):
+        (vault / f"photo{number:02}.png").write_bytes(b"\x89PNG")
+    shown = run("doctor").out
+    assert shown.count("[attachments]") == 20
+    assert "5 more notes of this kind: `simplemem doctor --only attachments` names them all." in shown
+    assert run("doctor", "--only", "attachments").out.count("[attachments]") == 25
+    assert len(run("doctor", "--json").json["findings"]) == 26
+
+
+def test_a_vault_for_reading_only_is_looked_at_and_not_mended(
+    run: Run, mendable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files(mendable)
+    monkeypatch.setenv("SIMPLEMEM_READ_ONLY", "true")
+    assert run("doctor").out.endswith("can mend 2.\n")
+    assert run("doctor", "--fix", "--dry-run").code == 1
+    ran = run("doctor", "--fix", "--yes")
+    assert ran.code == 1 and "for reading only" in ran.err
+    assert files(mendable) == before
 
 
 def test_what_a_note_says_steers_no_terminal(run: Run, vault: Path) -> None:

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from simplemem.memory import Finding
 from simplemem.store.doctor.case import Case, Noticed
+from simplemem.store.in_step import InStep
+from simplemem.vault.paths import SIDECAR
 from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, synced_by
 
 _WAL_FIXED = (3, 51, 3)  # earlier ones can lose what two processes write at the same instant (durability.md §0.6)
@@ -21,6 +23,32 @@ _LITTLE_ROOM = 200_000_000
 _FEW_FILES = 256
 _CLOCK_MAY_DIFFER = timedelta(minutes=5)
 _ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
+
+
+def facts(step: InStep) -> dict[str, Any]:
+    """All of it as it is, whether or not anything is wrong with it."""
+    import apsw
+
+    root, index = step.vault.root, Path(step.index.path)
+    return {
+        "sqlite": apsw.sqlite_lib_version(),
+        "sqlite_of": f"apsw {apsw.apsw_version()}",
+        "vault_on": file_system(str(root)),
+        "index_on": file_system(str(index.parent)),
+        "synced_by": synced_by(root),
+        "case_counts": not _is_there(root / SIDECAR.upper()) if _is_there(root / SIDECAR) else None,
+        "free_bytes": shutil.disk_usage(root).free,
+        "watches_allowed": _limit("max_user_watches"),
+        "watchers": _watchers() if sys.platform == "linux" else None,
+        "watchers_allowed": _limit("max_user_instances"),
+    }
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def check_place(case: Case) -> Iterator[Noticed]:
