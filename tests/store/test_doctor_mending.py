@@ -56,7 +56,10 @@ def test_a_key_that_stands_twice_with_one_value_is_left_once(plain_store: Enhanc
     mendable, differing, broken = of(plain_store, "headers")
     assert (mendable.path, mendable.line, mendable.fix) == ("a.md", 4, "leave tags there once")
     assert (differing.path, differing.line, differing.fix) == ("b.md", 3, "")
-    assert "'a' (lines 2 and 3)" in differing.message and "Keep one of the values of a" in differing.hint
+    assert (
+        "'a' stands there twice (lines 2 and 3)" in differing.message
+        and "Keep one of the values of a" in differing.hint
+    )
     assert (broken.path, broken.line, broken.fix) == ("c.md", 3, "")
     after = mend(plain_store)
     assert after["a.md"] == b"---\ntags: [x]\ntitle: Tea\n---\nplum\n"
@@ -81,7 +84,7 @@ def test_the_whole_difference_is_shown_before(plain_store: EnhancedStore, write:
     assert change.diff.count("-[[team/Ada]]\n+[[people/Ada]]\n") == 2
     assert "@@ -1,5 +1,5 @@\n line 0\n-[[team/Ada]]" in change.diff
     assert "@@ -4988,7 +4988,7 @@" in change.diff
-    assert change.what == ("[[team/Ada]] leads to people/Ada.md",)
+    assert change.what == ("[[team/Ada]] leads to people/Ada",)
 
 
 def test_one_of_two_names_that_collide_is_renamed_when_that_is_asked_for(

@@ -105,6 +105,8 @@ def _left_behind(path: str) -> str | None:
 
 
 def _size(size: int) -> str:
+    if size == 1:
+        return "1 byte"
     if size < 10_000:
         return f"{size:,} bytes"
     return f"{size / 1e6:.1f} MB" if size >= 1_000_000 else f"{size / 1e3:.0f} kB"

@@ -32,8 +32,8 @@ def check_headers(case: Case) -> Iterator[Noticed]:
 
 
 def _repeated(case: Case, path: str, repeated: tuple[Repeated, ...]) -> Noticed:
-    told = ", ".join(f"{each.key!r} (lines {each.first_line} and {each.line})" for each in repeated)
-    message = f"its header cannot be read: twice there is {told}; {_SERVED}"
+    told = ", ".join(f"{each.key!r} stands there twice (lines {each.first_line} and {each.line})" for each in repeated)
+    message = f"its header cannot be read: {told}; {_SERVED}"
     line = next((each.line for each in repeated if not each.equal), repeated[0].line)
     if path not in case.mendable_headers:
         differing = [each.key for each in repeated if not each.equal]

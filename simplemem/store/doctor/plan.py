@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
 from simplemem.memory import Finding, Mend
+from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.repeated import without_repeated
 from simplemem.store.doctor.case import Discard, DropRepeated, MakeIndexAnew, Noticed, Point, Remedy, Rename
@@ -101,7 +102,7 @@ class _Drafts:
         named = named_in_memory(self._files)
         draft.text = lead_links(note, source, aims, named, self._step.conventions.link_format)
         nowhere = {link.target for link in draft.note.links if resolve(link.target, source, named).path is None}
-        draft.what += [f"[[{target}]] leads to {aim.path}" for target, aim in aims.items() if target not in nowhere]
+        draft.what += [f"[[{t}]] leads to {name_of(aim.path)}" for t, aim in aims.items() if t not in nowhere]
         if stubborn := nowhere & aims.keys():
             self.unmended.append(
                 f"{source}: [[{', '.join(sorted(stubborn))}]] can be written in no way that leads there"
