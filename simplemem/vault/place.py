@@ -11,9 +11,13 @@ import re
 import sys
 from pathlib import Path
 
-from simplemem.vault.watch import REMOTE_FILE_SYSTEMS, mounted_kind
+from simplemem.vault.watch import SHARED, mounted_kind
 
-_NETWORK = frozenset(("smb2", "cifs2", "webdav", "afpfs", "vmhgfs", "fakeowner", "sshfs", "remote"))
+_NETWORK = frozenset((
+    *SHARED, "smb2", "webdav", "davfs", "afpfs", "vboxsf", "virtiofs", "fakeowner", "remote", "fuse.sshfs", "fuse.rclone",
+    "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph", "fuse.glusterfs", "fuse.vmhgfs-fuse",
+))  # fmt: skip
+"""Kinds of file systems that other computers, or another system on this one, may write to at the same time."""
 
 _BY_NAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), service)
@@ -120,5 +124,5 @@ def _kind_on_windows(path: str) -> str:
 
 
 def is_shared(kind: str) -> bool:
-    """Whether other computers, or another system on this one, may write to such a file system at the same time."""
-    return kind in _NETWORK or kind.split(".")[0] in REMOTE_FILE_SYSTEMS
+    """Whether somebody who does not see this computer's locks may write to such a file system at the same time."""
+    return kind in _NETWORK

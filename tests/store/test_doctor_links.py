@@ -190,3 +190,17 @@ def test_a_vault_without_broken_links_says_nothing_of_links(plain_store: Enhance
     write("a.md", "[[Ada]] [x](people/Ada.md) https://example.org\n")
     plain_store.sync()
     assert plain_store.doctor(only=["links"]) == ()
+
+
+def test_a_conflict_copy_is_neither_asked_nor_offered(plain_store: EnhancedStore, write: Write) -> None:
+    write("people/Ada.md", "---\naliases: [Countess]\n---\n")
+    write("people/Ada.sync-conflict-20260101-120000-ABCDEFG.md", "---\naliases: [Countess]\n---\n[[nowhere]]\n")
+    write("a.md", "[[Countess]]\n")
+    assert broken(plain_store).path == "a.md"
+    assert mended(plain_store, "a.md") == "[[Ada|Countess]]\n"
+
+
+def test_a_placeholder_of_a_template_is_no_link_yet(plain_store: EnhancedStore, write: Write) -> None:
+    write("templates/Daily.md", "[[{{date:YYYY}}]] [[{{yesterday}}]]\n")
+    plain_store.sync()
+    assert plain_store.doctor(only=["links"]) == ()

@@ -12,7 +12,10 @@ from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, se
 
 @pytest.mark.parametrize(
     ("kinds", "shared"),
-    [("nfs4 cifs fuse.sshfs 9p remote smbfs virtiofs", True), ("ext4 btrfs apfs fuseblk overlay tmpfs ntfs", False)],
+    [
+        ("nfs4 cifs fuse.sshfs 9p remote smbfs virtiofs", True),
+        ("ext4 btrfs apfs fuseblk overlay tmpfs fuse.gocryptfs", False),
+    ],
 )
 def test_disks_that_others_write_to_are_told_apart(kinds: str, shared: bool) -> None:
     assert [is_shared(kind) for kind in kinds.split()] == [shared] * 7

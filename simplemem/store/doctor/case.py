@@ -9,8 +9,10 @@ from functools import cached_property
 
 from simplemem.errors import SimplememError
 from simplemem.index.links import StoredLink
+from simplemem.index.notes import Known
 from simplemem.index.sync import Progress
 from simplemem.memory import Finding
+from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.note import read_note
 from simplemem.note.repeated import without_repeated
 from simplemem.store.in_step import InStep
@@ -96,6 +98,16 @@ class Case:
     def links_to(self) -> Counter[str]:
         """How many links lead to each file."""
         return Counter(link.path for link in self.links if link.path is not None)
+
+    @cached_property
+    def known(self) -> dict[str, Known]:
+        """What the index knows of every note without reading it."""
+        return self.step.healing(self.index.all_known)
+
+    @cached_property
+    def copies(self) -> frozenset[str]:
+        """The conflict copies among the notes: what they say, their note says as well."""
+        return frozenset(path for path, known in self.known.items() if is_copy_reason(known.hidden))
 
     @cached_property
     def changes(self) -> list[Version]:

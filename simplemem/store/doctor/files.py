@@ -24,8 +24,8 @@ _LEFT_BEHIND = (
     (re.compile(r"~\$.+"), "the lock file of an open document"),
     (re.compile(r"~syncthing~.+\.tmp"), "a transfer of Syncthing that was cut short"),
     (re.compile(r".+\.sb-[0-9a-f]{8}-[A-Za-z0-9]{6}"), "what a Mac left of a save that was cut short"),
-    (re.compile(r".+\.(?:crdownload|part|partial|download)"), "a download that was cut short"),
-    (re.compile(r".+\.te?mp(?:[.-][\w.-]{1,60})?"), "a temporary file"),
+    (re.compile(r".+\.(?:crdownload|part|partial)"), "a download that was cut short"),
+    (re.compile(r".+\.te?mp(?:\.\d{1,20}){0,2}"), "a temporary file"),
 )
 
 

@@ -43,7 +43,7 @@ class LikelyTargets:
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        files = frozenset(case.step.healing(case.index.files))
+        files = frozenset(case.step.healing(case.index.files)) - case.copies
         self._named = named_in_memory(files)
         self._near = NearNames(files)
         self._whereabouts = Whereabouts(case.changes, files, self._holding)
@@ -83,8 +83,9 @@ class LikelyTargets:
     @cached_property
     def _by_hash(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for path, known in self._case.step.healing(self._case.index.all_known).items():
-            found.setdefault(known.sha256, []).append(path)
+        for path, known in self._case.known.items():
+            if path not in self._case.copies:
+                found.setdefault(known.sha256, []).append(path)
         return found
 
     def _by_name(self, target: str) -> dict[str, str]:
@@ -94,7 +95,8 @@ class LikelyTargets:
         by_key = self._case.step.healing(lambda: self._case.index.paths_named(compare_key(base_name(target))))
         for how, paths in (("alias", by_key[3]), ("title", by_key[2])):
             for path in paths:
-                found.setdefault(path, how)
+                if path not in self._case.copies:
+                    found.setdefault(path, how)
         return found
 
 

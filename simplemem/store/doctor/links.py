@@ -14,13 +14,15 @@ from simplemem.store.doctor.likely import Likely, LikelyTargets
 
 def check_links(case: Case) -> Iterator[Noticed]:
     likely: LikelyTargets | None = None
-    broken = [link for link in case.links if link.path is None]
+    links = [link for link in case.links if link.source not in case.copies]
+    # `[[{{title}}]]` in a template is no link yet.
+    broken = [link for link in links if link.path is None and "{{" not in link.target]
     for done, link in enumerate(broken):
         likely = likely or LikelyTargets(case)
         yield _broken(case, link, likely.of(link.target, link.source))
         if done % 100 == 0:
             case.tell("links", done, len(broken))
-    for link in case.links:
+    for link in links:
         if link.path is not None and link.ambiguous:
             others = ", ".join(name_of(path) for path in link.ambiguous)
             message = f"[[{link.target}]] could mean {others}"

@@ -18,7 +18,7 @@ def mend(step: InStep, mending: Mending, change: Change, progress: Progress | No
         step.must_be_writable()
         with step.vault.lock():
             written = step.vault.carry_out(mending.wishes, change)
-            version = min((each.version for each in written if each.version), default="")
+            version = written[0].version
             paths = {path for wish in mending.wishes for path in (wish.path, wish.target)}
             warnings += step.indexed(mending.wishes[0].path, lambda: step.look_at(paths))
             changed = [each.path for each in written]

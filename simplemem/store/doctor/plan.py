@@ -113,20 +113,22 @@ class _Drafts:
         moved = Moved(remedy.path, remedy.new_path)
         after = self._files - {remedy.path} | {remedy.new_path}
         before_named, after_named = named_in_memory(self._files), named_in_memory(after)
-        touched = self._step.healing(lambda: self._step.index.sources_that_could_mean([moved.old or "", moved.new]))
-        for source in {*touched, remedy.path} if remedy.path.casefold().endswith(".md") else touched:
-            draft = self.of(source)
-            note = draft.note
-            text = rewrite_links(
-                note, draft.new_path or source, moved, before_named, after_named, self._step.conventions.link_format
-            )
+        touched = set(
+            self._step.healing(lambda: self._step.index.sources_that_could_mean([remedy.path, remedy.new_path]))
+        )
+        if remedy.path.casefold().endswith(".md"):
+            touched.add(remedy.path)
+        following: list[tuple[_Draft, str]] = []
+        for draft in map(self.of, sorted(touched)):
+            note, source = draft.note, draft.new_path or draft.path
+            text = rewrite_links(note, source, moved, before_named, after_named, self._step.conventions.link_format)
             if text == note.text:
                 continue
-            if note.problem is not None:
-                self.unmended.append(f"{source} has a link that should follow, but cannot be changed: {note.problem}")
-                continue
+            note.must_be_editable(source)
+            following.append((draft, text))
+        for draft, text in following:
             draft.text = text
-            draft.what.append(f"its links follow {remedy.new_path}")
+            draft.what.append(f"its links follow {name_of(remedy.new_path)}")
         draft = self.of(remedy.path)
         draft.new_path = remedy.new_path
         draft.what.insert(0, f"is called {remedy.new_path}")
