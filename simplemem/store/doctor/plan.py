@@ -64,6 +64,7 @@ class _Drafts:
         self._step = step
         self._drafts: dict[str, _Draft] = {}
         self._files = set(step.healing(step.index.files))
+        self._named = named_in_memory(self._files)
         self.unmended: list[str] = []
 
     def of(self, path: str) -> _Draft:
@@ -99,9 +100,8 @@ class _Drafts:
         note = draft.note
         note.must_be_editable(source)
         aims = {point.target: Aim(point.path, point.was) for point in points}
-        named = named_in_memory(self._files)
-        draft.text = lead_links(note, source, aims, named, self._step.conventions.link_format)
-        nowhere = {link.target for link in draft.note.links if resolve(link.target, source, named).path is None}
+        draft.text = lead_links(note, source, aims, self._named, self._step.conventions.link_format)
+        nowhere = {link.target for link in draft.note.links if resolve(link.target, source, self._named).path is None}
         draft.what += [f"[[{t}]] leads to {name_of(aim.path)}" for t, aim in aims.items() if t not in nowhere]
         if stubborn := nowhere & aims.keys():
             self.unmended.append(
@@ -112,7 +112,7 @@ class _Drafts:
     def _rename(self, remedy: Rename) -> None:
         moved = Moved(remedy.path, remedy.new_path)
         after = self._files - {remedy.path} | {remedy.new_path}
-        before_named, after_named = named_in_memory(self._files), named_in_memory(after)
+        after_named = named_in_memory(after)
         touched = set(
             self._step.healing(lambda: self._step.index.sources_that_could_mean([remedy.path, remedy.new_path]))
         )
@@ -121,7 +121,7 @@ class _Drafts:
         following: list[tuple[_Draft, str]] = []
         for draft in map(self.of, sorted(touched)):
             note, source = draft.note, draft.new_path or draft.path
-            text = rewrite_links(note, source, moved, before_named, after_named, self._step.conventions.link_format)
+            text = rewrite_links(note, source, moved, self._named, after_named, self._step.conventions.link_format)
             if text == note.text:
                 continue
             note.must_be_editable(source)
@@ -132,7 +132,7 @@ class _Drafts:
         draft = self.of(remedy.path)
         draft.new_path = remedy.new_path
         draft.what.insert(0, f"is called {remedy.new_path}")
-        self._files = after
+        self._files, self._named = after, after_named
 
     def _discard(self, remedy: Discard) -> None:
         draft = self.of(remedy.path)
