@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simplemem.store.doctor.whereabouts import Whereabouts
@@ -65,7 +65,13 @@ class Model:
             self.write("update", path, before, self.texts[note])
 
 
+A, B, C, D = "a.md", "b.md", "x/c.md", "d.md"
+
+
 @given(ACTIONS)
+@example([("create", A, A), ("move", A, B), ("create", A, A), ("move", A, C), ("move", B, D)])
+@example([("create", A, A), ("move", A, B), ("create", C, C), ("move", C, A), ("delete", A, A)])
+@example([("create", A, A), ("move", A, B), ("create", A, A), ("delete", A, A), ("undo", A, A), ("move", A, C)])
 def test_every_former_path_leads_to_who_lay_there_last(actions: list[tuple[str, str, str]]) -> None:
     model = Model()
     for action in actions:
