@@ -69,6 +69,9 @@ A, B, C, D = "a.md", "b.md", "x/c.md", "d.md"
 
 
 @given(ACTIONS)
+@example([("create", A, A), ("move", A, B), ("delete", B, B), ("create", B, B)])
+@example([("create", A, A), ("move", A, B), ("delete", B, B), ("undo", B, B)])
+@example([("create", A, A), ("move", A, B), ("delete", B, B), ("create", A, A), ("undo", B, B), ("move", A, C)])
 @example([("create", A, A), ("move", A, B), ("create", A, A), ("move", A, C), ("move", B, D)])
 @example([("create", A, A), ("move", A, B), ("create", C, C), ("move", C, A), ("delete", A, A)])
 @example([("create", A, A), ("move", A, B), ("create", A, A), ("delete", A, A), ("undo", A, A), ("move", A, C)])
