@@ -27,6 +27,7 @@ class Model:
     last: dict[str, int] = field(default_factory=dict)  # who lay last at a path
     deleted: dict[int, str] = field(default_factory=dict)  # in which version
     texts: dict[int, str] = field(default_factory=dict)
+    from_where: dict[int, str] = field(default_factory=dict)  # a delete that is undone brings the note back there
     log: list[Version] = field(default_factory=list)
     made: int = 0
 
@@ -48,9 +49,10 @@ class Model:
             self.made += 1
             self.texts[self.made] = f"text {self.made}"
             self.put(path, self.made, "create")
-        elif action == "undo" and note is None and (gone := self.last.get(path)) in self.deleted:
-            assert gone is not None
-            self.put(path, gone, "undo")
+        elif action == "undo" and note is None:
+            gone = self.last.get(path, 0)
+            if gone in self.deleted and self.from_where[gone] == path:
+                self.put(path, gone, "undo")
         elif note is None:
             return
         elif action == "move" and other not in self.lie:
@@ -58,6 +60,7 @@ class Model:
             del self.lie[path]
             self.lie[other] = self.last[other] = note
         elif action == "delete":
+            self.from_where[note] = path
             self.deleted[note] = self.write("delete", path, self.texts[note], None)
             del self.lie[path]
         elif action == "update":
