@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from simplemem.store.doctor.examine import CHECKS
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
@@ -161,6 +163,13 @@ def test_a_vault_for_reading_only_is_looked_at_and_not_mended(
     ran = run("doctor", "--fix", "--yes")
     assert ran.code == 1 and "for reading only" in ran.err
     assert files(mendable) == before
+
+
+def test_the_help_and_the_page_name_every_check(run: Run) -> None:
+    page = (Path(__file__).parents[2] / "docs/doctor.md").read_text(encoding="utf-8")
+    named = " ".join(run("doctor", "--help", vault=None).out.replace("│", " ").split()).partition("The checks: ")[2]
+    assert named.partition(".")[0].split(", ") == list(CHECKS)
+    assert [row.split("`")[1] for row in page.split("\n") if row.startswith("| `")] == list(CHECKS)
 
 
 def test_what_a_note_says_steers_no_terminal(run: Run, vault: Path) -> None:

@@ -98,6 +98,7 @@ def test_files_from_the_future_are_noted(tmp_path: Path) -> None:
 
 
 def told(noticed: Iterator[Noticed]) -> str:
+    """What is said, and what to do."""
     return " ".join(f"{each.finding.message}. {each.finding.hint}" for each in noticed)
 
 
@@ -105,6 +106,7 @@ def test_too_many_folders_to_watch_are_told() -> None:
     assert "4 folders, and 3 may be watched" in told(of_watches(4, 3, 1, 128))
     assert "fs.inotify.max_user_watches=524288" in told(of_watches(4, 3, 1, 128))
     assert "128 may be: another server could watch nothing" in told(of_watches(4, 8192, 128, 128))
+    assert [noticed.finding.level for noticed in of_watches(4, 3, 128, 128)] == ["note", "note"]  # it looks instead
     assert told(of_watches(4, 4, 127, 128)) == told(of_watches(4, None, 9, None)) == ""
 
 

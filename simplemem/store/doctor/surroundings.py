@@ -148,22 +148,23 @@ def _of_times(case: Case) -> Iterator[Noticed]:
 def of_open_files(allowed: int) -> Iterator[Noticed]:
     if 0 <= allowed < _FEW_FILES:  # less than nothing is no limit
         message = f"a program may have {allowed} files open here, which is few for a server"
-        yield _noticed("system", "warning", message, "Raise it: ulimit -n 1024.")
+        yield _noticed("system", "note", message, "Raise it: ulimit -n 1024.")
 
 
 def of_watches(folders: int, allowed: int | None, used: int, instances: int | None) -> Iterator[Noticed]:
-    """Linux watches folder by folder, and lets a user have no more of them, and no more watchers, than it says."""
+    """Linux watches folder by folder, and lets a user have no more of them, and no more watchers, than it says. A server
+    that may not watch looks through the vault every while instead."""
     if allowed is not None and folders > allowed:
         message = (
             f"the vault has {folders:,} folders, and {allowed:,} may be watched: changes are looked for every while"
         )
         hint = f"sudo sysctl fs.inotify.max_user_watches={max(524_288, 2 * folders)}"
-        yield _noticed("system", "warning", message, hint)
+        yield _noticed("system", "note", message, hint)
     if instances is not None and used >= instances:
         message = (
             f"{used} watchers of this user are at work, and {instances} may be: another server could watch nothing"
         )
-        yield _noticed("system", "warning", message, "sudo sysctl fs.inotify.max_user_instances=1024")
+        yield _noticed("system", "note", message, "sudo sysctl fs.inotify.max_user_instances=1024")
 
 
 def _limit(name: str) -> int | None:
