@@ -249,3 +249,26 @@ def test_mending_twice_finds_nothing_the_second_time(plain_store: EnhancedStore,
     plain_store.mend(plain_store.plan_mending())
     assert plain_store.plan_mending().is_empty
     assert plain_store.doctor() == ()
+
+
+def test_everything_at_once_is_one_change(
+    plain_store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("people/Ada.md", "Ada")
+    write("Tea.md", "[[people/Ada]]")
+    write("tea.md", "---\nx: 1\nx: 1\nup: '[[team/Ada]]'\n---\n[[team/Ada]] [[/Tea]] [[#x]]\n")
+    if not (plain_store.root / "Tea.md").read_text().startswith("[["):
+        pytest.skip("this disk takes both names for one")
+    write("a.md", "[[Tea]] [[Tea|more]] [[team/Ada]]\n")
+    write("b/c.md", "[[Tea]]\n")
+    write("a.sync-conflict-20260101-120000-ABCDEFG.md", "[[Tea]] [[Tea|more]] [[team/Ada]]\n")
+    write("left.tmp", "half")
+    now = time.time()
+    monkeypatch.setattr("simplemem.store.doctor.files.time.time", lambda: now + 2 * 86_400)
+    plain_store.sync()
+    meant = {(link.source, link.line, link.subpath): link.path for link in plain_store.step.index.all_links()}
+    after = mend(plain_store, "names", "headers", "links", "conflicts", "strays")
+    assert sorted(after) == ["Tea.md", "a.md", "b/c.md", "people/Ada.md", "tea 2.md"]
+    assert after["tea 2.md"].startswith(b"---\nx: 1\nup: '[[people/Ada]]'\n---\n[[people/Ada]] ")
+    assert b"[[team/Ada]]" not in b"".join(after.values())
+    assert meant[("b/c.md", 1, "")] == "Tea.md" and after["b/c.md"] == b"[[Tea]]\n"
