@@ -409,10 +409,35 @@ class ConflictMerged(Value):
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """Something the doctor noticed."""
+    """Something the doctor noticed. `line` is of the file, 0 where none is meant; `candidates` are what a broken link may
+    mean, the likeliest first; `fix` says what mending would do, and is empty where only a person can."""
 
     check: str
     level: Literal["error", "warning", "note"]
     path: str
     message: str
     hint: str = ""
+    line: int = 0
+    candidates: tuple[str, ...] = ()
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mend(Value):
+    """What mending does to one note or file: `new_path` is "" unless it gets another name. `gone` goes to the trash."""
+
+    path: str
+    new_path: str
+    what: tuple[str, ...]
+    diff: str
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mended(Value):
+    """What mending did: one change, which undoing `version` takes back. `version` is "" when no note was changed."""
+
+    version: str
+    changed: tuple[str, ...]
+    index_made_anew: bool
+    warnings: tuple[str, ...] = ()
