@@ -59,7 +59,7 @@ def _no_note(step: InStep, name: str) -> dict[str, Any] | None:
     meant = clean_reference(name)
     for path in dict.fromkeys((name.strip(), meant)):
         if any(part.startswith(".") for part in path.split("/")):
-            if (step.root / path).exists() or (step.root / f"{path}.md").exists():
+            if step.vault.holds(path) or step.vault.holds(f"{path}.md"):
                 because = "Folders and files that begin with a dot are not part of the vault."
                 return _told(path, "not_a_note", because, "Move it to a folder without a dot.")
         elif step.entry(path) is not None:

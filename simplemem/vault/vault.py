@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from simplemem.errors import Invalid, NotFound, ReadOnly
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
@@ -124,6 +124,16 @@ class Vault:
             return None
         with self._beneath() as here, telling("look at", path):
             return entry_at(here, path)
+
+    def holds(self, path: str) -> bool:
+        """Whether a file lies there, also where no note can be: in a folder whose name begins with a dot."""
+        if self.rules.hides(path):
+            return False
+        try:
+            with self._beneath() as here:
+                return entry_at(here, path) is not None
+        except (OSError, ValueError, SimplememError):  # it climbs out, leads through a link, or is no path at all
+            return False
 
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
