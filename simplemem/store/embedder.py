@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from simplemem.config import Settings
@@ -22,10 +23,13 @@ def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
 
 
 def cache_path(index_path: Path) -> Path:
-    """Where vectors are remembered: beside the index, and not thrown away with it."""
-    if index_path.name == "index.db":
-        return index_path.with_name("vectors.db")
-    return index_path.with_name(f"{index_path.stem}-vectors.db")
+    """Where vectors are remembered: beside the index, and not thrown away with it. The index of who sees less of the
+    vault (`in_step.py`) has the same, so that nothing is paid for twice."""
+    stem = _VIEW.sub("", index_path.stem)
+    return index_path.with_name("vectors.db" if stem in ("index", "") else f"{stem}-vectors.db")
+
+
+_VIEW = re.compile(r"(?:\A|-)index-[0-9a-f]{8}\Z")
 
 
 def choice_of(settings: Settings) -> Choice:

@@ -6,9 +6,13 @@ Nothing here shows, logs or keeps what it found.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from simplemem.config import Settings
 from simplemem.errors import Invalid
-from simplemem.note.secrets import Secret, added_secrets
+
+if TYPE_CHECKING:
+    from simplemem.note.secrets import Secret
 
 _MOST_TOLD = 5
 
@@ -17,6 +21,8 @@ def judge(settings: Settings, name: str, before: str, after: str) -> list[str]:
     """What is to be said of the secrets that a change of a note adds. Invalid when they are refused."""
     if settings.write.secrets == "off":
         return []
+    from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
+
     found = added_secrets(before, after)
     if not found:
         return []

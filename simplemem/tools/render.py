@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from simplemem.note.unseen import find_unseen
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
     from simplemem.errors import SimplememError
     from simplemem.memory import IndexState
+    from simplemem.note.unseen import Unseen
 
 _UNSEEN_ON_A_LINE = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _MANY = 12
@@ -100,13 +100,19 @@ def hidden_in(text: str) -> str:
 
 def flags_of(*texts: str) -> list[str]:
     """What is not seen in these texts, a few words each: `3 invisible characters`."""
-    return [found.said() for found in find_unseen("\n".join(texts))]
+    return [found.said() for found in _unseen("\n".join(texts), 1)]
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
     """What a reader of this text cannot see, and a model may be misled by, with the line of the first. The text itself
     is left as it is."""
-    return [f"It holds {found.said()} (first in line {found.line})." for found in find_unseen(text, first_line)]
+    return [f"It holds {found.said()} (first in line {found.line})." for found in _unseen(text, first_line)]
+
+
+def _unseen(text: str, first_line: int) -> list[Unseen]:
+    from simplemem.note.unseen import find_unseen  # a server starts without it
+
+    return find_unseen(text, first_line)
 
 
 def listed(names: Iterable[str], most: int = _MANY) -> str:

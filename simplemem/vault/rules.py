@@ -6,6 +6,8 @@ in `embed.private`: a folder (`Private/`), a note (`plans/will`), or a pattern.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,7 +26,7 @@ class Rules:
 
     def hides(self, path: str) -> bool:
         """Whether nothing may be seen of this file."""
-        return bool(self.hidden) and is_meant(path, self.hidden)
+        return bool(self.hidden) and (is_meant(path, self.hidden) or _may_be_another_name(path))
 
     def check(self, path: str, *, asked: bool) -> None:
         """ReadOnly when this path may not be changed. Unless it was asked for by name it is not named: a change may
@@ -45,6 +47,12 @@ class Rules:
         return not (self.hidden and any(self.hides(path) for path in paths if path is not None))
 
 
+def _may_be_another_name(path: str) -> bool:
+    """Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed."""
+    return sys.platform == "win32" and _SHORT_NAME.search(path) is not None
+
+
+_SHORT_NAME = re.compile(r"~\d")
 _ELSEWHERE = (
     "The settings say so ([access], or no_delete). Choose another place, or ask the person whose notes these are."
 )

@@ -62,6 +62,8 @@ def test_vectors_of_services_are_remembered_and_those_of_the_package_need_not_be
     assert isinstance(embedder_of(settings(), index), WordLlama)
     assert cache_path(index) == tmp_path / "vectors.db"
     assert cache_path(tmp_path / "notes.db") == tmp_path / "notes-vectors.db"
+    assert cache_path(tmp_path / "index-0123abcd.db") == tmp_path / "vectors.db"
+    assert cache_path(tmp_path / "notes-index-0123abcd.db") == tmp_path / "notes-vectors.db"
 
 
 def test_a_store_finds_by_a_services_vectors_and_by_words_when_it_is_down(
