@@ -158,7 +158,7 @@ class Sync:
         files: set[str] = set()
         report = SyncReport()
         with self.database.reading() as db:
-            total = notes.count(db)
+            total, generation = notes.count(db), self.database.generation
             for path in sorted(set(paths)):
                 for entry in self._entries_at(path):
                     entries[entry.path] = entry
@@ -167,7 +167,7 @@ class Sync:
                         known[found.path] = found
                 files |= _files_at(db, path)
         known, files = self._doubting(entries, known, files, total, report)
-        return self._reconcile(entries, known, files, report)
+        return self._reconcile(entries, known, files, report, generation)
 
     def _entries_at(self, path: str) -> list[Entry]:
         try:
@@ -185,10 +185,10 @@ class Sync:
         report = SyncReport()
         entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
         with self.database.reading() as db:
-            known, files = notes.all_known(db), links.all_files(db)
+            known, files, generation = notes.all_known(db), links.all_files(db), self.database.generation
         if not believe:
             known, files = self._doubting(entries, known, files, len(known), report)
-        self._reconcile(entries, known, files, report, progress)
+        self._reconcile(entries, known, files, report, generation, progress)
         report.seconds = time.perf_counter() - began
         return report
 
@@ -211,6 +211,7 @@ class Sync:
         known: dict[str, Known],
         files: set[str],
         report: SyncReport,
+        generation: int,
         progress: Progress | None = None,
     ) -> SyncReport:
         """Make the rows of the files in `entries` and `known` right."""
@@ -229,10 +230,10 @@ class Sync:
         gone = {path: k for path, k in known.items() if path not in entries and (path in went or path not in files)}
         if not (came or went or to_read or gone or too_large):
             return report
-        with self.database.writing() as db:
+        with self.database.writing_on(generation) as db:
             links.add_files(db, came)
             links.remove_files(db, went)
-            named = links.named_in_memory(links.all_files(db)) if len(to_read) > _BATCH else links.named_by(db)
+            in_memory = links.named_in_memory(links.all_files(db)) if len(to_read) > _BATCH else None
         gone_by_hash: dict[str, list[Known]] = {}
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
@@ -240,14 +241,15 @@ class Sync:
             if self.stop.is_set():
                 raise Stopped
             batch = to_read[first : first + _BATCH]
-            with self.database.writing() as db:
+            with self.database.writing_on(generation) as db:
+                named = in_memory or links.named_by(db)
                 for path in batch:
                     self._look_at_file(db, path, known.get(path), gone_by_hash, named, report)
             self.database.checkpoint(amid_much=True)
             if progress is not None:
                 progress("text", min(first + _BATCH, len(to_read)), len(to_read))
         left = [found for same in gone_by_hash.values() for found in same]
-        with self.database.writing() as db:
+        with self.database.writing_on(generation) as db:
             for found in left:
                 if self._is_gone(found.path):
                     self._remove(db, found)
@@ -256,7 +258,9 @@ class Sync:
                 self._remove(db, known[path])
                 report.removed.append(path)
             if came or went:
-                links.resolve_again(db, came | went, links.named_by(db) if len(came) < _BATCH else named)
+                links.resolve_again(
+                    db, came | went, links.named_by(db) if len(came) < _BATCH else in_memory or links.named_by(db)
+                )
         self.database.checkpoint()
         return report
 

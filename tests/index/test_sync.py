@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
+from simplemem.index import sync
 from simplemem.index.counts import dump
 from simplemem.store import EnhancedStore
 
@@ -237,3 +238,33 @@ def test_the_log_does_not_grow_with_the_vault(
     for seen in sizes.values():
         assert len(seen) == 12
         assert max(seen) < 50_000
+
+
+def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_the_old_one(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server makes it anew, and gives the ids to other notes."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 2)
+    for k in range(6):
+        write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 6}]]")
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        for k in range(5):
+            write(f"n{k}.md", f"pear {k} [[n{(k + 2) % 6}]]")
+        (vault / "n5.md").unlink()
+        write("a-first.md", "plum of another")
+        replaced = []
+
+        def replace_it(what: str, done: int, of: int) -> None:
+            if not replaced:
+                replaced.append(done)
+                for file in (vault / ".simplemem").glob("index.db*"):
+                    file.unlink()
+                with EnhancedStore(vault, settings) as other:
+                    other.sync()
+
+        store.sync(progress=replace_it)
+        assert replaced
+        assert set(store.names()) == {"a-first", *(f"n{k}" for k in range(5))}
+        assert [finding for finding in store.doctor() if finding.level == "error"] == []
