@@ -318,3 +318,13 @@ def test_a_commit_and_a_push_are_checked_with_what_ci_runs() -> None:
     assert "lint" in test.split("\n")[0]  # `make test` lints first
     checks = [line.partition("$(BIN)/")[2] for line in (lint + "\n" + test).split("\n") if line.startswith("\t")]
     assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == checks
+
+
+def test_every_test_that_the_page_on_durability_names_is_there() -> None:
+    text = (DOCS / "durability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)::(\w+)", text)
+    assert len(named) > 50
+    tests = REPOSITORY / "tests"
+    missing = [f"{file}::{name}" for file, name in named if not (tests / file).is_file()
+               or not re.search(rf"\b{name}\b", (tests / file).read_text(encoding="utf-8"))]  # fmt: skip
+    assert missing == []

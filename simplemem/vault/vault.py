@@ -128,7 +128,7 @@ class Vault:
             return entry_at(here, path)
 
     def is_taken(self, path: str) -> bool:
-        """Whether anything lies at a path of the vault, in a dot-folder too. No link on the way is followed, and no way out."""
+        """Whether anything lies at a path, in a dot-folder too. No link on the way is followed, and no way out."""
         if self.rules.hides(path):
             return False
         with self._beneath() as here:

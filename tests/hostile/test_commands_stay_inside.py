@@ -38,6 +38,9 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "rm": {"names": ["n"]},
     "history": {},
     "undo": {"what": "n"},
+    "diff": {"what": "n"},
+    "restore": {"name": "gone"},
+    "conflicts": {},
     "init": {},
     "index": {},
     "stats": {},
@@ -48,6 +51,12 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "eval gate": {},
     "config": {},
 }
+BEFORE = {
+    "undo": [["tag", "n", "fresh"]],
+    "diff": [["tag", "n", "fresh"]],
+    "restore": [["new", "--content", "x", "gone"], ["rm", "gone"]],
+}
+"""What has to have happened for a command to have something to do."""
 NOT_HERE = {"serve": "a process that stays, tested as such in test_server_stays_inside.py"}
 
 
@@ -119,8 +128,8 @@ def put_back(room: Room) -> None:
 def test_every_command_is_known_here_and_does_its_work(room: Room, name: str, command: Any) -> None:
     assert name in HARMLESS, f"say in HARMLESS how {name!r} is called, so that its arguments can be attacked"
     put_back(room)
-    if name == "undo":
-        CliRunner().invoke(app, ["tag", "--vault", str(room.vault), "n", "fresh"])
+    for command_before, *words in BEFORE.get(name, []):
+        CliRunner().invoke(app, [command_before, "--vault", str(room.vault), *words])
     ran = CliRunner().invoke(app, arguments_of(name, command, HARMLESS[name], room.vault), prog_name="simplemem")
     # There is too little in this vault to find fault with it, or to measure a search by.
     assert ran.exit_code == 0 or name in ("doctor", "eval init", "eval run", "eval gate"), ran.output

@@ -11,6 +11,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from effort import LONG
@@ -23,6 +24,7 @@ SIZE = 128_000 if LONG else 16_000
 MADE_WHILE_RUNNING = {
     ("embed/prefixes.py", "shape"): "one of the module's own few, tried on the name of a model",
     ("search/excerpt.py", "re.escape(word)"): "one word, to the letter",
+    ("note/secrets.py", "f'({rest})(?![A-Za-z0-9])'"): "one of a table, in which they are found below",
 }
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 
@@ -79,11 +81,30 @@ def patterns() -> Iterator[tuple[str, str, str, list[re.Pattern[str]]]]:
             for operation in {"search" if each in SEARCHES else each for each in operations or {"search"}}:
                 yield path, name, operation, compiled(path, node)
 
+    for path in read:
+        for pattern in patterns_in(vars(module_at(path)), depth=3):
+            yield path, "a table", "search", [pattern]
+
+
+def patterns_in(held: object, depth: int) -> Iterator[re.Pattern[str]]:
+    """The patterns that stand in tables of a module; those that have a name are found in its code."""
+    items = held.values() if isinstance(held, dict) else held if isinstance(held, (tuple, list)) else ()
+    for item in items:
+        if isinstance(item, re.Pattern):
+            if isinstance(held, (tuple, list)):
+                yield item
+        elif depth:
+            yield from patterns_in(item, depth - 1)
+
+
+def module_at(path: str) -> ModuleType:
+    return importlib.import_module(
+        "simplemem." + path.removesuffix(".py").replace("/", ".").removesuffix(".__init__").removesuffix("__init__")
+    )
+
 
 def compiled(path: str, call: ast.Call) -> list[re.Pattern[str]]:
-    module = importlib.import_module(
-        "simplemem." + path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    )
+    module = module_at(path)
     wanted = call.args[0]
     choices = [wanted.body, wanted.orelse] if isinstance(wanted, ast.IfExp) else [wanted]
     flags = call.args[1] if len(call.args) > 1 and call.func.attr == "compile" else None  # type: ignore[attr-defined]
@@ -95,6 +116,7 @@ FOUND = list(patterns())
 
 
 def test_the_search_for_patterns_finds_them() -> None:
+    assert "note/secrets.py" in {path for path, name, _, _ in FOUND if name == "a table"}
     assert len(FOUND) > 150
     assert ("note/link.py", "match") in {(path, operation) for path, _, operation, _ in FOUND}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ VALUES: list[Any] = [
 def some(luck: random.Random, depth: int = 0) -> Any:
     kind = luck.random()
     if depth > 3 or kind < 0.6:
-        return luck.choice(VALUES)
+        return copy.deepcopy(luck.choice(VALUES))
     if kind < 0.8:
         return [some(luck, depth + 1) for _ in range(luck.randint(0, 3))]
     keys = ["name", "uri", "arguments", "id", "params", "_meta", "query", "limit", "cursor", "argument", "ref", "x"]
