@@ -45,7 +45,7 @@ class Authors:
         self._until = until
         self._seen = 0  # the last change that was taken in
         self._steps: dict[str, list[_Step]] = {}  # by where each note is now
-        self._lines: dict[str, tuple[str, int, list[Origin]]] = {}
+        self._lines: dict[tuple[str, bool], tuple[str, int, list[Origin]]] = {}
         self._shares: dict[tuple[str, str], tuple[object, Share | None]] = {}  # by path and author
         self._asked: tuple[object, Theirs] | None = None
         self._guard = threading.RLock()
@@ -58,7 +58,7 @@ class Authors:
             file = self._read(path)
             if file is None:
                 return None
-            written = self._of(file)
+            written = self._of(file, to_the_day=True)
         if not git or self._until is not None:
             return written
         return Authorship(written.text, with_git(self._step, file, written.origins))
@@ -105,7 +105,7 @@ class Authors:
         file = self._read(path)
         if file is None or file.sha256 != known.sha256:
             return Share(Own(known.sha256), ())  # it changed in this moment, and is looked at again once it is indexed
-        share = shares_of(file, self._of(file), known.id, wanted)
+        share = shares_of(file, self._of(file, to_the_day=False), known.id, wanted)
         if len(self._shares) >= _MOST_KEPT:
             self._shares.clear()
         self._shares[asked] = state, share
@@ -126,16 +126,16 @@ class Authors:
             notes = {note: own if note in holding else Own(own.sha256) for note, own in notes.items()}
         return replace(theirs, notes=notes)
 
-    def _of(self, file: File) -> Authorship:
+    def _of(self, file: File, *, to_the_day: bool) -> Authorship:
         path, sha256, text = file.path, file.sha256, file.data.decode("utf-8", "replace")
         steps = self._steps.get(path, [])
         last = steps[-1].number if steps else 0
-        kept = self._lines.get(path)
+        kept = self._lines.get((path, to_the_day))
         if kept is None or kept[:2] != (sha256, last):
-            kept = sha256, last, origins(text, self._states(path, steps, sha256), self._text)
+            told = origins(text, self._states(path, steps, sha256), self._text, to_the_day=to_the_day)
             if len(self._lines) >= _MOST_KEPT:
                 self._lines.clear()
-            self._lines[path] = kept
+            self._lines[path, to_the_day] = kept = sha256, last, told
         return Authorship(text, kept[2])
 
     def _states(self, path: str, steps: Sequence[_Step], sha256: str) -> list[State]:
