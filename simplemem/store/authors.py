@@ -47,6 +47,7 @@ class Authors:
         self._steps: dict[str, list[_Step]] = {}  # by where each note is now
         self._lines: dict[tuple[str, bool], tuple[str, int, list[Origin]]] = {}
         self._shares: dict[tuple[str, str], tuple[object, Share | None]] = {}  # by path and author
+        self._kept: set[str] | None = None  # the texts there are, while many are asked for
         self._asked: tuple[object, Theirs] | None = None
         self._guard = threading.RLock()
 
@@ -72,7 +73,11 @@ class Authors:
             index = self._step.index
             state = (narrow.author.casefold(), self._seen, index.generation, index.changed_since(1 << 60)[0])
             if self._asked is None or self._asked[0] != state:
-                self._asked = state, self._written_by(narrow.author)
+                self._kept = self._step.vault.hashes_kept()
+                try:
+                    self._asked = state, self._written_by(narrow.author)
+                finally:
+                    self._kept = None
             return replace(narrow, theirs=self._with_phrases(self._asked[1], narrow.phrases))
 
     def _written_by(self, wanted: str) -> Theirs:
@@ -159,6 +164,8 @@ class Authors:
         return "" if entry is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
 
     def _text(self, sha256: str) -> str | None:
+        if self._kept is not None and sha256 not in self._kept:
+            return None
         data = self._step.vault.history.content(sha256)
         return None if data is None else data.decode("utf-8", "replace")
 

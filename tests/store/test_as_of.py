@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import time
 from collections.abc import Callable
@@ -232,6 +233,44 @@ def test_questions_from_several_threads_about_several_moments_each_get_their_own
         now = [pool.submit(tea.search, "oolong", mode="text") for _ in range(6)]
     assert all(names(answer.result()) == wanted[moment] for moment, answer in asked)
     assert all(names(answer.result()) == ["late"] for answer in now)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_moment_is_found_as_it_was_found_then(plain_store: EnhancedStore, seed: int) -> None:
+    """Whatever was done with the notes, an answer given at the time is given again."""
+    store, chance = plain_store, random.Random(seed)
+    words = ["oolong", "sencha", "kettle", "copper", "valley"]
+    answers: dict[str, list[Any]] = {}
+    there: list[str] = []
+    for turn in range(24):
+        said = " ".join(chance.choices(words, k=4)) + "."
+        act = chance.choice(["create", "update", "append", "tag", "move", "delete", "undo"]) if there else "create"
+        name = chance.choice(there) if there else ""
+        if act == "create":
+            there.append(f"n{turn}")
+            store.create(there[-1], f"# On {said}\n\nSee [[{name}]], {said}", {"title": said.title()}, **ADA)
+        elif act == "update":
+            store.update(name, content=said, **BOB)
+        elif act == "append":
+            store.update(name, append=f"\n{said}", **ADA)
+        elif act == "tag":
+            store.change_tags(name, {f"t{turn}": True}, **ADA)
+        elif act == "move":
+            there[there.index(name)] = f"moved/{turn}"
+            store.move(name, f"moved/{turn}", **BOB)
+        else:
+            there.remove(name)
+            store.delete(name, **BOB)
+            if act == "undo":
+                store.undo(name, **BOB)
+                there.append(name)
+        answers[store.history(limit=1)[0].version] = [_told(store.search(word, limit=50)) for word in words]
+    for version, answer in answers.items():
+        assert [_told(then(store, word, version)) for word in words] == answer, version
+
+
+def _told(found: Found) -> list[tuple[Any, ...]]:
+    return [(h.name, h.title, h.score, h.snippet, h.heading, h.line, h.tags, h.sha256) for h in found.hits]
 
 
 def copies() -> list[Path]:
