@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -159,6 +161,20 @@ def test_a_note_that_changes_after_the_copy_was_made_is_still_found_as_it_was(te
     tea.update("old", content="The kettle is of iron now.", **ADA)
     assert names(then(tea, "copper", "v2", mode="text")) == ["old"]
     assert names(then(tea, "iron", "v2", mode="text")) == []
+
+
+def test_a_program_that_ends_without_closing_its_store_leaves_no_copy(tea: EnhancedStore, vault: Path) -> None:
+    program = f"""
+from simplemem.store import EnhancedStore
+from simplemem.config import Settings
+from pathlib import Path
+store = EnhancedStore(Path({str(vault)!r}), Settings.model_validate({{"embed": {{"provider": "none"}}}}))
+print([hit.name for hit in store.search("oolong", as_of="v2").hits])
+"""
+    env = os.environ | {"TMPDIR": tempfile.gettempdir(), "TEMP": tempfile.gettempdir(), "TMP": tempfile.gettempdir()}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['tea']", done.stderr
+    assert copies() == []
 
 
 def test_what_a_killed_process_left_is_cleared_away_after_a_day(tea: EnhancedStore) -> None:
