@@ -146,9 +146,10 @@ byte. `NO_COLOR` is heeded. Remarks beside an answer go to stderr.
         "Look after the vault",
         """
 `doctor` compares the index with one made anew and looks for what a person may want to mend: broken
-links, names that collide, headers that cannot be read, stray files. It changes nothing, and fails only
-when something is wrong with the index or a file, not for a link that leads nowhere yet. The index itself
-can always be thrown away: `simplemem index --rebuild`, or delete `.simplemem/index.db`.
+links and what they may mean, headers that cannot be read, names that collide, files that lie about, a vault
+in a synced folder. It changes nothing; `--fix` mends what is sure, as one change that `undo` takes back
+([doctor.md](doctor.md)). The index itself can always be thrown away: `simplemem index --rebuild`, or delete
+`.simplemem/index.db`.
 """,
         ("simplemem doctor",),
     ),
@@ -179,7 +180,7 @@ keep their own dotfiles.
 COMMANDS = (
     *("search", "show", "list", "backlinks", "context"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
-    *("init", "index", "stats", "doctor", "inspect", "eval", "config", "serve"),
+    *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),
 )
 BELOW = {"eval": ("init", "run", "gate")}
 """Commands that are groups of others."""
@@ -300,8 +301,9 @@ SUBJECTS = {
     "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
     "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
     "Earlier versions": ("history", "diff", "restore", "undo", "undo_all"),
+    "Conflicts": ("conflict_copies", "conflict_merges", "merge_conflict"),
     "Names and tags": ("resolve", "names", "tags"),
-    "Looking after it": ("stats", "doctor", "inspect"),
+    "Looking after it": ("stats", "doctor", "plan_mending", "mend", "surroundings", "inspect"),
 }
 """The methods of a store, each under what it is about."""
 

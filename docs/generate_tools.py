@@ -74,6 +74,7 @@ MEANINGS = {
     "new_name": "the new path; the folder is made if need be",
     "overwrite": "replace a memory of that name, which stays in the history",
     "query": "a question or words",
+    "reason": "why, in a few words; kept in the history",
     "sort": "dates: newest first",
     "tags": "a map",
     "type": "only memories of this `type:`",
@@ -103,9 +104,9 @@ pages: `next_section` is what to ask for next, null on the last page. Keep `sha2
     "update_memory": """
 Give one of `content`, `append` and `edits`; `metadata` may come with any of them, or alone. With `if_sha256` (the
 first twelve digits are enough) a note that has changed since is left alone, and the answer is a `conflict`, with the
-difference where the history has the text that was read. Without it, appends, edits and properties are applied to what
-is there now. A change that has already happened succeeds, with `changed: false`: a retry is safe. Every byte outside
-the change stays as it was.
+difference and a merge, where the text that was read is known ([conflicts](conflicts.md)). Without it, appends, edits
+and properties are applied to what is there now. A change that has already happened succeeds, with `changed: false`: a
+retry is safe. Every byte outside the change stays as it was.
 """,
     "change_tag": """
 The note keeps the notation it has: a list, nested `status/done`, or a map.
@@ -138,6 +139,10 @@ that one of our changes took the place of is kept, whoever wrote it, and `diff` 
 """,
     "undo_change": """
 An undo is a change of its own, and can be undone.
+
+With `by` and `since` it is everything that a client changed, as one change. Unless `preview` is false nothing is done:
+`notes` says what would become of each memory, `left` which are left as they are because somebody else has changed them
+since.
 """,
 }
 
@@ -172,8 +177,10 @@ CODES = {
     "not_found": ("There is no such memory, section or version.", "Take one of `candidates`, or search."),
     "ambiguous": ("The name could mean several memories.", "Take one of `candidates`, by its whole name."),
     "already_exists": ("A memory of that name is there.", "Update it, or choose another name."),
-    "conflict": ("The note is not what the caller had read.", "Apply the change to what is there now, and pass "
-                 "`current_sha256`; `diff` is the difference, where the history has the text that was read."),
+    "conflict": ("The note is not what the caller had read. `diff` says what changed, and `merged` what your change and "
+                 "theirs make together, where the text that was read is known.", "Where they fit together, repeat the "
+                 "call with `accept` as its `if_sha256`: it writes the merge that was shown, and only that. Else apply "
+                 "the change to what is there now, and pass `current_sha256`."),
     "too_long": ("A name or a text over its limit.", "Split it into memories that link to each other."),
     "read_only": ("The server, the vault or the disk does not allow writing.", "Tell the person."),
     "unreadable": ("The note's header or encoding cannot be understood. It is served and searched, and never "
@@ -409,7 +416,9 @@ async def _example(
     if not whole and tool not in ("search_memories", "read_memory"):
         fixed.learn(data)
     if whole:
-        fixed.learn({"sha256": data["error"]["current_sha256"]})
+        error = data["error"]
+        for found in (error["current_sha256"], error["ours_sha256"], error["merged"]["sha256"]):
+            fixed.learn({"sha256": found})
     known.update({key: data[key] for key in ("sha256", "version") if data.get(key) and key in known})
     text = "\n".join(part.text for part in result.content)
     call = fixed(json.dumps(sent, ensure_ascii=False))

@@ -363,11 +363,81 @@ class Restored(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ConflictCopy(Value):
+    """A file that a synchroniser or git left beside a note that was changed in two places. `by` and `when` are what its name
+    says of whose it is, if it says so."""
+
+    name: str
+    path: str
+    of: str
+    original: str
+    maker: str
+    by: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictMerge(Value):
+    """What a merge would make of a note and a conflict copy of it. `base` names the version both began as, and is empty
+    when none is known; `removes` says that it is only likely and that the merge would take a line from the note.
+    `text` is None, and `problem` says why, when they cannot be merged."""
+
+    copy: ConflictCopy
+    text: str | None
+    base: str
+    clean: bool
+    conflicts: int
+    removes: bool
+    diff: str
+    note_sha256: str
+    copy_sha256: str
+    links_to_copy: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictMerged(Value):
+    """A conflict copy that is merged into its note, or dropped. `version` takes both back at once."""
+
+    name: str
+    copy: str
+    sha256: str
+    version: str
+    changed: bool
+    links_left_unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """Something the doctor noticed."""
+    """Something the doctor noticed. `line` is of the file, 0 where none is meant; `candidates` are what a broken link may
+    mean, the likeliest first; `fix` says what mending would do, and is empty where only a person can."""
 
     check: str
     level: Literal["error", "warning", "note"]
     path: str
     message: str
     hint: str = ""
+    line: int = 0
+    candidates: tuple[str, ...] = ()
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mend(Value):
+    """What mending does to one note or file: `new_path` is "" unless it gets another name. `gone` goes to the trash."""
+
+    path: str
+    new_path: str
+    what: tuple[str, ...]
+    diff: str
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mended(Value):
+    """What mending did: one change, which undoing `version` takes back. `version` is "" when no note was changed."""
+
+    version: str
+    changed: tuple[str, ...]
+    index_made_anew: bool
+    warnings: tuple[str, ...] = ()

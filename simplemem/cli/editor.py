@@ -85,13 +85,23 @@ class Draft:
             theirs = self._store.read(self._name).text
         except SimplememError:
             theirs = ""
+        together = " With --merge both are saved." if conflict.details.get("accept") else ""
+        told = {key: conflict.details[key] for key in ("base_sha256", "merged") if key in conflict.details}
         return Conflict(
             f"{self._name} was changed by somebody else while you edited it: nothing was overwritten.",
-            hint=f"Your text is kept in {self.path}; edit the note again to bring both together.",
+            hint=f"Your text is kept in {self.path}; edit the note again to bring both together.{together}",
             current_sha256=conflict.details.get("current_sha256"),
             diff=_difference(theirs, ours),
             draft=str(self.path),
+            **told,
         )
+
+    def again(self, text: str) -> str:
+        """Another text of the same note after the editor is done with it. What was in the draft stays beside it."""
+        folder = self.path.parent
+        self._text = text
+        self.path = _new_file(folder, self._name.rsplit("/", 1)[-1], text.encode())
+        return self.edited()
 
 
 def _new_file(folder: Path, base: str, data: bytes) -> Path:

@@ -148,12 +148,20 @@ def _tag_change(given: str) -> tuple[str, str | bool | None]:
         "EDITOR='code --wait' simplemem edit 'decisions/Hydrogen for lift'",
     ],
 )
-def edit(name: Name, vault: VaultOption = None, as_json: JsonOption = False) -> None:
+def edit(
+    name: Name,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Do not ask when somebody else changed other lines meanwhile: save both.")
+    ] = False,
+    vault: VaultOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Edit a note in $EDITOR.
 
-    If somebody else changed it meanwhile, nothing is overwritten: your text is kept in a file, and the
-    difference is shown.
+    If somebody else changed it meanwhile, nothing is overwritten. You are shown what both make together, and
+    asked; where there is nobody to ask, your text is kept in a file, and the difference is shown.
     """
+    from simplemem.cli.bring_together import bring_together
     from simplemem.cli.editor import Draft
     from simplemem.cli.opening import WHO, finishing, opened
 
@@ -174,7 +182,9 @@ def edit(name: Name, vault: VaultOption = None, as_json: JsonOption = False) -> 
                 said = f"Saved {saved.name}" if saved.changed else f"Nothing changed in {saved.name}"
                 _report(saved, said, as_json)
         except Conflict as conflict:
-            raise draft.lost_race(conflict) from conflict
+            saved = bring_together(store, memory, written, draft, conflict, merge=merge, quiet=as_json)
+            draft.discard()
+            _report(saved, f"Saved {saved.name}, with what the others changed", as_json)
         except SimplememError as error:
             raise draft.kept(error) from error
 

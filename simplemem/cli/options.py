@@ -67,9 +67,11 @@ def _unmarked(text: str) -> str:
 def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> list[str]:
     """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
     from simplemem import open_store
+    from simplemem.config import find_vault, load_settings
 
     try:
-        with open_store(ctx.params.get("vault"), read_only=True) as store:
+        root = find_vault(ctx.params.get("vault"))
+        with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
             found = list(question(store))
     except (SimplememError, OSError):
         return []
@@ -85,6 +87,16 @@ _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of memories that begin with what was typed."""
     return _ask_index(ctx, lambda store: store.names(incomplete, limit=200))
+
+
+def complete_copy(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of conflict copies, and of the notes they are copies of, that begin with what was typed."""
+    return _ask_index(
+        ctx,
+        lambda store: sorted(
+            {name for copy in store.conflict_copies() for name in (copy.name, copy.of) if name.startswith(incomplete)}
+        ),
+    )
 
 
 def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:

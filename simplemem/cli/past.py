@@ -51,7 +51,10 @@ def history(
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show changes, newest first: ours, each with a version that `undo` and `show --version` take."""
+    """Show changes, newest first: ours, each with a version that `undo` and `show --version` take.
+
+    Of one note in a git repository its commits too, which `show --version` and `restore --at` take.
+    """
     from simplemem.cli import output
     from simplemem.cli.opening import opened
 

@@ -1,4 +1,4 @@
-"""Commands about the vault as a whole: init, index, stats, doctor, inspect."""
+"""Commands about the vault as a whole: init, index, stats, inspect."""
 
 from __future__ import annotations
 
@@ -207,36 +207,6 @@ def stats(vault: VaultOption = None, as_json: JsonOption = False) -> None:
         output.print_mapping(facts)
         for warning in warnings:
             output.warn(str(warning))
-
-
-@command(commands, _PANEL, examples=["simplemem doctor", "simplemem doctor --json"])
-def doctor(vault: VaultOption = None, as_json: JsonOption = False) -> None:
-    """Check the vault and its index. Ends with 1 when there is an error; warnings are no error.
-
-    It compares the index with one made anew, and looks for broken links, names that collide, headers that
-    cannot be read and files that lie about. It changes nothing.
-    """
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened, progress_bar
-
-    with opened(vault, embed=True) as store, progress_bar() as progress:
-        findings = store.doctor(progress)
-    errors = sum(finding.level == "error" for finding in findings)
-    if as_json:
-        output.print_json({"ok": not errors, "findings": [finding.as_dict() for finding in findings]})
-    else:
-        styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
-        for finding in findings:
-            style = styles.get(finding.level, "")
-            place = f"{finding.path}: " if finding.path else ""
-            output.say((f"{finding.level}: ", style), (place, "cyan"), output.one_line(finding.message))
-            if finding.hint:
-                output.say("  ", (finding.hint, "dim"))
-        warnings = sum(finding.level == "warning" for finding in findings)
-        verdict = "All is well." if not findings else f"{_count(errors, 'error')}, {_count(warnings, 'warning')}."
-        output.say((verdict, "bold red" if errors else "green"))
-    if errors:
-        raise typer.Exit(1)
 
 
 def _count(number: int, thing: str) -> str:

@@ -18,6 +18,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.evaluate.mentions import Source
 from simplemem.index.sync import Progress
+from simplemem.note.conflict_copy import conflict_name
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
 from simplemem.store.embedder import cache_path
@@ -43,6 +44,7 @@ def read_vault(root: Path, settings: Settings, progress: Progress | None = None)
         entries = vault.scan()
         notes = [entry for entry in entries if entry.path.casefold().endswith(".md")]
         sources, read = [], {}
+        paths = {entry.path for entry in notes}
         for done, entry in enumerate(notes, 1):
             if entry.size > settings.max_note_bytes:
                 continue
@@ -51,7 +53,8 @@ def read_vault(root: Path, settings: Settings, progress: Progress | None = None)
             except SimplememError:
                 continue  # what cannot be read is not in the index either
             read[entry.path] = data
-            if conventions.hidden_reason(entry.path) is None:
+            copy = conflict_name(entry.path)
+            if conventions.hidden_reason(entry.path) is None and not (copy and copy.certain and copy.original in paths):
                 sources.append(Source(entry.path, name_of(entry.path), data))
             if progress is not None and (done % 50 == 0 or done == len(notes)):
                 progress("reading", done, len(notes))

@@ -113,7 +113,7 @@ def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> It
     Two indexes of one vault are equal exactly when their dumps are. Times of reading and revision numbers are left out.
     With `words`, the words of the lexical legs are part of it.
     """
-    yield from (("file", *row) for row in db.execute("SELECT path, name_key FROM files ORDER BY path"))
+    yield from (("file", *row) for row in db.execute("SELECT path, name_key, copy_of FROM files ORDER BY path"))
     notes = """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path"""
     yield from (("note", *row) for row in db.execute(notes))
@@ -150,7 +150,9 @@ def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> It
 
 def _words(db: apsw.Connection) -> Iterator[tuple[Any, ...]]:
     """The postings of every leg, with the notes' paths in the place of ids."""
-    paths = dict(db.execute("SELECT id, path FROM notes"))
+    paths = {
+        note_id: str(path) for note_id, path in db.execute("SELECT id, path FROM notes")
+    }  # damaged, it may be a number
     for table, shift in (("note_text", 0), ("block_text", 20)):
         db.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_terms USING fts5vocab(main, {table}, instance)"

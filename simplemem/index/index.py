@@ -14,11 +14,12 @@ from typing import Any
 import apsw
 
 from simplemem.embed import Embedder
-from simplemem.index import counts, filters, generations, legs, links, notes, text, vectors, vocabulary
+from simplemem.index import copies, counts, filters, generations, legs, links, notes, text, vectors, vocabulary
 from simplemem.index.bm25 import CountsKept
+from simplemem.index.copies import Copy
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
-from simplemem.index.filters import Narrow
+from simplemem.index.filters import Narrow, Narrowed
 from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
 from simplemem.index.links import StoredLink
@@ -41,6 +42,7 @@ class Index:
         self._resident_of: tuple[str, int] | None = None  # the embedder and the dimension it was made for
         self._counts = CountsKept()
         self._guard = threading.Lock()
+        self._local = threading.local()
 
     @property
     def path(self) -> Path:
@@ -111,9 +113,12 @@ class Index:
 
     # -- narrowing and listing
 
-    def ids(self, narrow: Narrow) -> list[int]:
+    def ids(self, narrow: Narrow) -> Sequence[int]:
         with self.database.reading() as db:
-            return filters.ids(db, narrow)
+            kept: tuple[apsw.Connection, Narrowed] | None = getattr(self._local, "narrowed", None)
+            if kept is None or kept[0] is not db:
+                kept = self._local.narrowed = (db, Narrowed())
+            return kept[1].ids(db, narrow)
 
     def page(self, narrow: Narrow, sort: str, limit: int, offset: int) -> tuple[list[Row], int]:
         with self.database.reading() as db:
@@ -266,6 +271,11 @@ class Index:
     def all_links(self) -> list[StoredLink]:
         with self.database.reading() as db:
             return links.all_links(db)
+
+    def conflict_copies(self) -> list[Copy]:
+        """Every file that is a conflict copy by its name of a note that is there."""
+        with self.database.reading() as db:
+            return copies.all_copies(db)
 
     # -- counting
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import apsw
 
+from simplemem.index.copies import copy_key
+from simplemem.index.rows import Rows
+from simplemem.note.conflict_copy import COPY_REASON
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 
@@ -55,7 +58,8 @@ def is_file(db: apsw.Connection, path: str) -> bool:
 
 
 def add_files(db: apsw.Connection, paths: Iterable[str]) -> None:
-    db.executemany("INSERT OR REPLACE INTO files (path, name_key) VALUES (?, ?)", ((p, name_key(p)) for p in paths))
+    sql = "INSERT OR REPLACE INTO files (path, name_key, copy_of) VALUES (?, ?, ?)"
+    db.executemany(sql, ((path, name_key(path), copy_key(path)) for path in paths))
 
 
 def remove_files(db: apsw.Connection, paths: Iterable[str]) -> None:
@@ -66,8 +70,14 @@ def all_files(db: apsw.Connection) -> set[str]:
     return {row[0] for row in db.execute("SELECT path FROM files")}
 
 
-def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, *, new: bool) -> None:
-    """Write a note's links, resolved."""
+_PUT_LINK = """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def put(
+    db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, *, new: bool, into: Rows | None = None
+) -> None:
+    """Write a note's links, resolved, or keep them `into` what is written later."""
     if not new:
         remove(db, note_id)
     rows = []
@@ -78,11 +88,10 @@ def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, 
             (note_id, seq, form, link.target, link.subpath, link.display, link.line, name_key(link.target),
              found.path, found.via, _ambiguous(found))
         )  # fmt: skip
-    db.executemany(
-        """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        rows,
-    )
+    if into is None:
+        db.executemany(_PUT_LINK, rows)
+    else:
+        into.add(_PUT_LINK, rows)
 
 
 def _ambiguous(found: Resolution) -> str:
@@ -132,10 +141,10 @@ def links_from(db: apsw.Connection, path: str) -> list[StoredLink]:
 
 
 def links_to(db: apsw.Connection, path: str) -> list[StoredLink]:
-    """The links of other visible notes that mean this file."""
+    """The links of other notes that mean this file. A conflict copy only says again what its note says."""
     sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
-              WHERE l.path = ? AND s.path != l.path ORDER BY s.path, l.seq"""
-    return [_stored(row) for row in db.execute(sql, (path,))]
+              WHERE l.path = ? AND s.path != l.path AND instr(coalesce(s.hidden, ''), ?) != 1 ORDER BY s.path, l.seq"""
+    return [_stored(row) for row in db.execute(sql, (path, COPY_REASON))]
 
 
 def unresolved(db: apsw.Connection) -> list[StoredLink]:

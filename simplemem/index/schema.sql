@@ -9,11 +9,14 @@ CREATE TABLE meta (
 INSERT INTO meta (key, value) VALUES ('rev', '0');
 
 -- Every file a link can mean: notes and attachments. `name_key` is the last segment, compared without case or Unicode form.
+-- `copy_of` is the compared path of the note that this would be a conflict copy of, by its name alone.
 CREATE TABLE files (
     path TEXT PRIMARY KEY,
-    name_key TEXT NOT NULL
+    name_key TEXT NOT NULL,
+    copy_of TEXT
 ) WITHOUT ROWID;
 CREATE INDEX files_by_name ON files (name_key);
+CREATE INDEX files_by_original ON files (copy_of) WHERE copy_of IS NOT NULL;
 
 -- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides.
 -- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` is the number of the change
@@ -48,7 +51,6 @@ CREATE TABLE notes (
 CREATE INDEX notes_by_path_key ON notes (path_key);
 CREATE INDEX notes_by_name ON notes (name_key);
 CREATE INDEX notes_by_title ON notes (title_key);
-CREATE INDEX notes_by_hash ON notes (sha256);
 CREATE INDEX notes_by_modified ON notes (modified);
 CREATE INDEX notes_by_rev ON notes (rev);
 CREATE INDEX notes_to_embed ON notes (id) WHERE embedded = 0;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from simplemem.memory import Deleted, Moved, Saved
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.tags import change_tags, parse_tag_request, tag_map, tag_names
+from simplemem.store import races
 from simplemem.store.editing import (
     Edit,
     append_content,
@@ -24,8 +25,9 @@ from simplemem.store.editing import (
 )
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.races import Making
+from simplemem.store.secrecy import judge
 from simplemem.vault import rewrite
-from simplemem.vault.difference import WHAT_YOU_HAD, difference
 from simplemem.vault.history import Version
 from simplemem.vault.links import Named, name_key, resolve
 from simplemem.vault.vault import Change, File, Rewrite, Written
@@ -57,12 +59,15 @@ class Changes:
         self._step.must_be_writable()
         clean = check_name(name)
         path = path_of(clean)
-        data = _encoded(new_text(clean, content, metadata, _now(), tags_as_map=tags_as_map))
+        text = new_text(clean, content, metadata, _now(), tags_as_map=tags_as_map)
+        data = _encoded(text)
         with self._vault.lock():
             there = self._step.entry(path)
             if there is not None and overwrite:
+                self._vault.rules.check_gone(path, instead="Read it, and change it with update_memory.")
                 old = self._vault.read(path)
-                return self._saved(self._vault.replace(path, data, old.sha256, change), data)
+                told = judge(self._step.settings, clean, read_note(old.data).text, text)
+                return self._saved(self._vault.replace(path, data, old.sha256, change), data, warnings=told)
             if there is not None:
                 held = self._vault.read(path)
                 stamped = read_note(held.data).string("modified")
@@ -74,9 +79,10 @@ class Changes:
                     name=clean,
                     current_sha256=held.sha256,
                 )
+            told = judge(self._step.settings, clean, "", text)
             rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=[r for r, _ in rewrites])
-            return self._saved(written, data, rewrites=rewrites, warnings=warnings)
+            return self._saved(written, data, rewrites=rewrites, warnings=[*told, *warnings])
 
     # -- changing
 
@@ -107,34 +113,48 @@ class Changes:
                 text = apply_edits(note, wanted)
             return apply_metadata(text, metadata) if metadata else text
 
-        return self._change(name, changed, if_sha256, change)
+        again = content is None and not metadata
+        return self._change(name, Making(changed, again), if_sha256, change)
 
     def write_text(self, name: str, text: str, if_sha256: str, change: Change) -> Saved:
         """Put a whole file in place, header included, byte for byte."""
         self._step.must_be_writable()
         path = path_meant(self._step, name)
+        if (offer := races.offer_in(if_sha256)) is not None:
+            return self._merge(path, Making(lambda _: text), offer, change, stamped=False)
         data = _encoded(text)
         with self._vault.lock():
-            return self._saved(self._vault.replace(path, data, if_sha256, change), data)
+            told = judge(self._step.settings, name_of(path), read_note(self._vault.read(path).data).text, text)
+            try:
+                return self._saved(self._vault.replace(path, data, if_sha256, change), data, warnings=told)
+            except Conflict:
+                if self._step.entry(path) is None:
+                    raise
+                raise self._lost_race(
+                    self._vault.read(path), self._text_of(if_sha256), Making(lambda _: text)
+                ) from None
 
     def change_tags(self, name: str, tags: Any, if_sha256: str | None, change: Change) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
         changes = parse_tag_request(tags)
         if not changes:
             raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
-        return self._change(name, lambda note: change_tags(note.text, changes), if_sha256, change)
+        return self._change(name, Making(lambda note: change_tags(note.text, changes)), if_sha256, change)
 
-    def _change(self, name: str, changed: Callable[[Note], str], if_sha256: str | None, change: Change) -> Saved:
+    def _change(self, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
         """Read, change, replace; again from the start when somebody else was faster and no hash was named."""
         self._step.must_be_writable()
         path = path_meant(self._step, name)
+        if (offer := races.offer_in(if_sha256)) is not None:
+            return self._merge(path, making, offer, change)
         for tries_left in range(_TRIES, -1, -1):
             file = self._vault.read(path)
             if if_sha256 is not None and file.sha256 != if_sha256:
-                return self._already_done(file, changed, if_sha256)
+                return self._already_done(file, making, if_sha256)
             note = read_note(file.data)
             note.must_be_editable(name_of(path))
-            text = changed(note)
+            text = making.make(note)
+            told = judge(self._step.settings, name_of(path), note.text, text) if text != note.text else []
             data = _encoded(stamp_modified(text, _now()) if text != note.text else text)
             with self._vault.lock():
                 try:
@@ -143,31 +163,63 @@ class Changes:
                     if if_sha256 is not None or not tries_left:
                         raise
                     continue
-                return self._saved(written, data)
+                return self._saved(written, data, warnings=told)
         raise AssertionError("unreachable")
 
-    def _already_done(self, file: File, changed: Callable[[Note], str], if_sha256: str) -> Saved:
+    def _already_done(self, file: File, making: Making, if_sha256: str) -> Saved:
         """The note is not what the caller had read. If it is what this very call would have made of that, the call is a
         repetition whose answer was lost, and succeeds (durability.md F66); else a conflict."""
-        base = self._vault.history.content(if_sha256) or self._step.read_lately.get(if_sha256)
-        if base is not None and self._would_give(base, changed, file.data):
+        base = self._text_of(if_sha256)
+        if base is not None and self._would_give(base, making, file.data):
             return _saved_as_is(file)
-        raise Conflict(
-            f"{name_of(file.path)} has changed since it was read",
-            current_sha256=file.sha256,
-            diff=difference(base, file.data, WHAT_YOU_HAD),
-            hint="Read it again, make the change on what is there now, and pass its sha256.",
-        )
+        raise self._lost_race(file, base, making)
+
+    def _merge(self, path: str, making: Making, offer: races.Offer, change: Change, *, stamped: bool = True) -> Saved:
+        """Write the merge that a lost race offered, if what was there then is there still."""
+        file, base = self._vault.read(path), self._text_of(offer.base)
+        if base is None:
+            raise Conflict(
+                f"the text that your change of {name_of(path)} was made of is no longer kept",
+                current_sha256=file.sha256,
+                hint="Read it again, make the change on what is there now, and pass its sha256.",
+            )
+        if not file.sha256.startswith(offer.current):
+            seen = self._text_of(offer.current)
+            together = None if seen is None else races.brought_together(base, making, seen)
+            if together is not None and together[1].clean and _is_but_for_its_time(together[1].text, file.data):
+                return _saved_as_is(file)  # this very call, whose answer was lost
+            raise self._lost_race(file, base, making)
+        note, together = read_note(file.data), races.brought_together(base, making, file.data)
+        if stamped:
+            note.must_be_editable(name_of(path))
+        if together is None or not together[1].clean:
+            raise self._lost_race(file, base, making)
+        text = together[1].text
+        told = judge(self._step.settings, name_of(path), note.text, text) if text != note.text else []
+        data = _encoded(stamp_modified(text, _now()) if stamped and text != note.text else text)
+        with self._vault.lock():
+            try:
+                return self._saved(self._vault.replace(path, data, file.sha256, change), data, warnings=told)
+            except Conflict:
+                if self._step.entry(path) is None:
+                    raise
+                raise self._lost_race(self._vault.read(path), base, making) from None
+
+    def _lost_race(self, file: File, base: bytes | None, making: Making) -> Conflict:
+        return races.lost_race(file, base, making, self._vault.keep_text)
+
+    def _text_of(self, sha256: str) -> bytes | None:
+        """A text that somebody had, by its hash or the beginning of it."""
+        return self._vault.history.content_like(sha256) or self._step.read_lately.get(sha256)
 
     @staticmethod
-    def _would_give(base: bytes, changed: Callable[[Note], str], now: bytes) -> bool:
+    def _would_give(base: bytes, making: Making, now: bytes) -> bool:
         old = read_note(base)
         try:
-            text = changed(old)
+            text = making.make(old)
         except SimplememError:
             return False
-        modified = read_note(now).string("modified")
-        return _encoded(stamp_modified(text, modified) if modified and text != old.text else text) == now
+        return _is_but_for_its_time(text, now) if text != old.text else _encoded(text) == now
 
     # -- moving and deleting
 
@@ -296,6 +348,12 @@ class Changes:
             if entry is not None:
                 put = partial(rows.put_written, changed.path, changed.data, entry)
                 self._step.indexed(changed.path, put)
+
+
+def _is_but_for_its_time(text: str, now: bytes) -> bool:
+    """Whether a note is this text, but for the time that our write stamped on it."""
+    modified = read_note(now).string("modified")
+    return _encoded(stamp_modified(text, modified) if modified else text) == now
 
 
 def _saved_as_is(file: File) -> Saved:

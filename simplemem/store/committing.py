@@ -12,11 +12,12 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.config import GitSettings
-from simplemem.errors import NotFound, SimplememError
+from simplemem.errors import SimplememError
 from simplemem.vault.vault import Vault, Version, Written
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Committing:
         try:
             self._uncommitted.add(written[0].version)
         except (OSError, SimplememError) as error:
-            self._say(f"a change will not be committed: {error}")
+            self._say(f"a change will not be committed to git: {error}")
             return
         self._want(0.0 if self._settings.commit == "each" else self._settings.quiet_seconds)
 
@@ -77,6 +78,10 @@ class Committing:
             return len(self._uncommitted.waiting())
         except (OSError, SimplememError):
             return 0
+
+    def state(self) -> dict[str, object]:
+        """Whether changes are committed, and how many wait for it."""
+        return {"commit": self._settings.commit, "waiting": self.waiting() if self.is_on else 0}
 
     def close(self, seconds: float) -> None:
         """Commit what waits, taking no longer than so: what is left, the next process takes up."""
@@ -112,22 +117,29 @@ class Committing:
                 return
 
     def _commit_all(self) -> None:
+        why, told = "", True
         try:
-            with self._uncommitted.lock(_LOCK_SECONDS):
-                why = self._commit_waiting()
+            with self._uncommitted.lock(_LOCK_SECONDS) as held:
+                if held:
+                    why = self._commit_waiting()
+                else:  # whoever commits just now may have looked before our change was there
+                    why, told = "another process is committing", False
         except (SimplememError, OSError) as error:
             why = str(error)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
             _LOG.exception("committing failed unexpectedly")
             return
-        if why:
-            self._say(f"{self.waiting()} changes wait to be committed: {why}")
-            with self._guard:
-                if self._due is None:
-                    self._due, self._first = time.monotonic() + self._again, time.monotonic()
-                    self._again = min(self._again * 2, _AGAIN_MOST)
-        else:
+        if not why:
             self._told.clear()
+            return
+        if told:
+            count = self.waiting()
+            changes = "1 change waits" if count == 1 else f"{count} changes wait"
+            self._say(f"{changes} to be committed to git: {why}", about=why)
+        with self._guard:
+            if self._due is None:
+                self._due, self._first = time.monotonic() + self._again, time.monotonic()
+                self._again = min(self._again * 2, _AGAIN_MOST)
 
     def _commit_waiting(self) -> str:
         """Commit what waits; why some of it has to wait on, if it has."""
@@ -139,45 +151,57 @@ class Committing:
         if found is None:
             self._uncommitted.done(groups)
             return ""
+        committer = commits.Committer(self._text_of, self._uncommitted)
         for portion in _portions(groups, each=self._settings.commit == "each"):
             versions = [version for group in portion for version in groups[group]]
             with repository.asking(found, _SECONDS) as git:
-                done = commits.commit(git, versions, self._text_of, self._uncommitted)
+                done = committer.commit(git, versions)
             self._uncommitted.done(group for group in portion if group not in done.held)
             why = why or done.why
             for sentence in done.left:
-                self._say(f"left for you to commit: {sentence}")
+                self._say(f"not committed to git, but left to you: {sentence}")
         return why
 
     def _text_of(self, version: Version, sha256: str) -> bytes | None:
         """A text that a version speaks of: kept in the history, or still in the vault."""
         data = self._vault.history.content(sha256)
-        for path in (version.new_path, version.path) if data is None else ():
-            if path is not None and self._vault.entry(path) is not None:
+        for path in self._places(version) if data is None else ():
+            if self._vault.entry(path) is not None:
                 file = self._vault.read(path)
                 if file.sha256 == sha256:
                     return file.data
         return data
 
+    def _places(self, version: Version) -> list[str]:
+        """Where a note may lie that a version speaks of: it may have moved on since."""
+        since = list(takewhile(lambda v: v.number > version.number, self._vault.history.log.backwards()))
+        places = [version.path, version.new_path or version.path]
+        for later in reversed(since):
+            if later.path == places[-1] and later.new_path is not None:
+                places.append(later.new_path)
+        return places
+
     def _known(self, names: Sequence[str]) -> dict[str, list[Version]]:
-        """The changes behind the names. What the log does not know (any more) is forgotten."""
-        groups: dict[str, list[Version]] = {}
-        for name in names:
-            try:
-                group = self._vault.history.find(name).group
-                groups[group] = groups.get(group) or self._vault.history.log.group(group)
-            except NotFound:
-                self._uncommitted.done([name])
-        return groups
+        """The changes behind the names, in their order. What the log does not know (any more) is forgotten."""
+        groups: dict[str, list[Version]] = {name: [] for name in names}
+        first = int(names[0].removeprefix("v")) if names else 0
+        for version in self._vault.history.log.backwards() if names else ():
+            if version.number < first:
+                break
+            if version.group in groups:
+                groups[version.group].insert(0, version)
+        self._uncommitted.done(name for name, versions in groups.items() if not versions)
+        return {name: versions for name, versions in groups.items() if versions}
 
     def _is_in_git(self) -> bool:
         """Whether a repository may be there: cheap enough for every write, and no git is started for it."""
         real = Path(os.path.realpath(self._vault.root))
         return any(os.path.lexists(folder / ".git") for folder in (real, *real.parents))
 
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+    def _say(self, sentence: str, about: str = "") -> None:
+        """Say something to the person, once: on the standard error of a command, in the log of a server."""
+        if (about or sentence) not in self._told:
+            self._told.add(about or sentence)
             self.said.append(sentence)
             _LOG.warning("%s", sentence)
 

@@ -66,10 +66,10 @@ def entries_of(
     step: InStep, commits: Sequence[Commit], ours: Iterable[Version], *, diff: bool
 ) -> tuple[list[HistoryEntry], dict[str, str]]:
     """Commits as entries of a history, and for those that we made of changes our history has, their ids by change."""
-    from simplemem.vault.git import short, texts
+    from simplemem.vault.git import texts
 
     known = {version.group for version in ours}
-    folded = {group: short(each.commit) for each in commits for group in each.versions if group in known}
+    folded = {group: each.commit for each in commits for group in each.versions if group in known}
     told = [each for each in commits if not each.versions or not known.issuperset(each.versions)]
     wanted = [oid for each in told for oid in (each.before, each.after) if oid is not None]
     try:
@@ -78,6 +78,13 @@ def entries_of(
         _LOG.warning("texts of git are not told: %s", error)
         texts_of = {}
     return [_entry_of(each, texts_of, diff=diff) for each in told], folded
+
+
+def changes_in(step: InStep, commit: str) -> tuple[str, ...]:
+    """The changes of ours that a commit of ours holds; none for a person's commit."""
+    from simplemem.vault.git import changes_in
+
+    return changes_in(step.root, commit)
 
 
 def note_at(step: InStep, path: str, commit: str) -> NoteThen | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from simplemem.errors import Ambiguous, Invalid, NotFound
+from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
@@ -28,6 +29,8 @@ def _path_meant(step: InStep, name: str) -> str:
     groups = step.index.paths_named(compare_key(wanted))
     for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
         there = [path for path in found if step.entry(path) is not None]
+        if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
+            there = [path for path in there if not _is_copy(step, path)] or there
         if len(there) == 1:
             return there[0]
         if there:
@@ -42,6 +45,11 @@ def _path_meant(step: InStep, name: str) -> str:
         candidates=near,
         hint=f"Did you mean {near[0]}?" if near else "Search for it, or list what there is.",
     )
+
+
+def _is_copy(step: InStep, path: str) -> bool:
+    known = step.index.known(path)
+    return known is not None and is_copy_reason(known.hidden)
 
 
 def _near(step: InStep, wanted: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from simplemem.errors import Ambiguous, NotFound, SimplememError
+from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
 from simplemem.memory import HistoryEntry, Undone
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.store import from_git
@@ -73,7 +73,7 @@ def changes(step: InStep, path: str | None, which: Which) -> Iterator[Version]:
     """The changes that are asked for, newest first."""
     first = moment_of(step, which.since, start=True).number if which.since else 0
     last = moment_of(step, which.until).number if which.until else None
-    for version in step.vault.history.log.backwards(path):
+    for version in step.vault.history.log.backwards(path, upto=last):
         if version.number <= first:
             return
         if last is not None and version.number > last:
@@ -197,6 +197,14 @@ def _version_meant(step: InStep, wanted: str) -> Version:
     try:
         return step.vault.history.find(wanted)
     except SimplememError:
+        if from_git.means_commit(step, wanted) and step.entry(path_of(clean_reference(wanted))) is None:
+            held = from_git.changes_in(step, wanted)
+            if len(held) == 1:
+                return step.vault.history.find(held[0])
+            hint = "Restore a note as it was at a commit, or revert the commit in git."
+            if held:
+                hint = f"It holds several changes, each of which can be undone: {', '.join(held)}."
+            raise Invalid(f"{wanted} is a commit of git, and no one change to take back", hint=hint) from None
         return last_change(step, path_with_a_past(step, wanted))
 
 

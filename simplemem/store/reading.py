@@ -20,6 +20,8 @@ from simplemem.vault.links import resolve
 
 def read_memory(step: InStep, name: str, section: str | None, version: str | None) -> Memory:
     """A memory as it stands in the vault, or as it stood at a version."""
+    if version is not None and len(version) == 64:
+        return step.healing(lambda: _memory_of_hash(step, name, version, section))
     if version is not None:
         return step.healing(lambda: _memory_at(step, version, section))
     return step.healing(lambda: _memory_now(step, path_meant(step, name), section))
@@ -49,6 +51,14 @@ def _memory_at(step: InStep, version: str, section: str | None) -> Memory:
 def memory_of(step: InStep, path: str, data: bytes, section: str | None, version: str) -> Memory:
     """A memory made of a text that is not what stands in the vault now."""
     return step.healing(lambda: _memory(step, path, read_note(data), None, section, version))
+
+
+def _memory_of_hash(step: InStep, name: str, sha256: str, section: str | None) -> Memory:
+    """A text by its hash, as failures name them: a version, or what a change that was refused would have written."""
+    data = step.vault.history.content(sha256.lower())
+    if data is None:
+        raise NotFound(f"no text with the sha256 {sha256} is kept", hint="memory_history lists the versions that are.")
+    return _memory(step, path_meant(step, name), read_note(data), None, section, sha256)
 
 
 def _memory(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
 from simplemem.index.vectors import QueryVector
@@ -253,6 +253,8 @@ class Recall:
         """The note's text as it is now; None when it went in this moment."""
         try:
             return self._vault.read(path).data.decode("utf-8", "replace")
+        except Unavailable:
+            raise  # nothing can be read just now, which is not the same as nothing found
         except SimplememError:
             return None
 

@@ -7,7 +7,7 @@ several processes may have a store on the same vault.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +17,9 @@ from simplemem.index.estimate import Estimate
 from simplemem.index.sync import Progress, SyncReport
 from simplemem.memory import (
     Backlink,
+    ConflictCopy,
+    ConflictMerge,
+    ConflictMerged,
     Deleted,
     Difference,
     Filter,
@@ -25,6 +28,7 @@ from simplemem.memory import (
     HistoryEntry,
     IndexState,
     Memory,
+    Mended,
     Moved,
     Pack,
     Page,
@@ -36,9 +40,10 @@ from simplemem.memory import (
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.search.query import moment_in
-from simplemem.store import comparing, doctor, from_git, past, restoring, rollback
+from simplemem.store import comparing, conflicts, from_git, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
+from simplemem.store.conflicts import Keep
 from simplemem.store.editing import Edit
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
@@ -49,6 +54,7 @@ from simplemem.vault.vault import Change
 
 if TYPE_CHECKING:
     from simplemem.store.as_of import Past
+    from simplemem.store.doctor.plan import Mending
 
 
 def open_store(
@@ -358,6 +364,25 @@ class EnhancedStore:
         change = Change(tool, who, reason)
         return rollback.undo_all(self.step, by, since, change, preview=preview, expected=expected, diff=diff)
 
+    # -- conflict copies
+
+    def conflict_copies(self) -> tuple[ConflictCopy, ...]:
+        """The files that synchronisers and git left beside notes that were changed in two places."""
+        return self.step.healing(lambda: conflicts.conflict_copies(self.step.index))
+
+    def conflict_merges(self, name: str | None = None) -> tuple[ConflictMerge, ...]:
+        """What a merge would make of a conflict copy, or of all those of a note, by its name; without one, of all there
+        are. Writes nothing."""
+        found = self.conflict_copies() if name is None else conflicts.copies_meant(self.step, name)
+        return conflicts.previews(self.step, found)
+
+    def merge_conflict(
+        self, merge: ConflictMerge, *, keep: Keep = "merge", who: str = "", tool: str = "conflicts", reason: str = ""
+    ) -> ConflictMerged:
+        """Write what `conflict_merges` has shown, and put the copy into the trash, as one change. `keep` may be "note" or
+        "copy" to have only the one, or "marked" to have both where they differ."""
+        return conflicts.carry_out(self.step, merge, keep, Change(tool, who, reason))
+
     # -- looking at itself
 
     def stats(self) -> dict[str, Any]:
@@ -384,6 +409,7 @@ class EnhancedStore:
             "sqlite": apsw.sqlite_lib_version(),
             "sqlite_vec": database.vectors_in_sql,
             "read_only": self.read_only,
+            "git": step.committing.state(),
             "warnings": [
                 *(f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread),
                 *filter(None, [wrong]),
@@ -394,18 +420,39 @@ class EnhancedStore:
         """Everything that was read from every note."""
         return self.step.healing(self.step.index.inspection)
 
-    def doctor(self, progress: Progress | None = None) -> tuple[Finding, ...]:
-        """What is wrong with the vault or its index. Changes nothing; what was edited since the last `sync` shows as a
-        difference of the index."""
-        step = self.step
-        rebuilt = step.index.build_beside()
-        try:
-            fresh = step.sync_of(rebuilt)
-            return tuple(doctor.examine(step.vault, step.index, rebuilt, fresh, step.embedding, progress))
-        finally:
-            rebuilt.close()
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
+    def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
+        """What is wrong with the vault, its index or what they stand on, by all checks or those in `only`. Changes
+        no note."""
+        from simplemem.store.doctor.examine import examine
+
+        return tuple(noticed.finding for noticed in examine(self.step, only, progress))
+
+    def surroundings(self) -> dict[str, Any]:
+        """What the vault stands on: kinds of disk, the service that syncs it, whose SQLite, what may be watched."""
+        from simplemem.store.doctor.surroundings import facts
+
+        return facts(self.step)
+
+    def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
+        """What `doctor` finds and what of it can be mended, drafted as one change. Writes nothing; `mend` does."""
+        from simplemem.store.doctor.examine import examine
+        from simplemem.store.doctor.plan import plan
+
+        return plan(self.step, examine(self.step, only, progress))
+
+    def mend(
+        self,
+        mending: Mending,
+        progress: Progress | None = None,
+        *,
+        who: str = "",
+        tool: str = "doctor",
+        reason: str = "",
+    ) -> Mended:
+        """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
+        from simplemem.store.doctor.mending import mend, reason_of
+
+        return mend(self.step, mending, Change(tool, who, reason or reason_of(mending)), progress)
 
     # -- lists (last, because its name hides the type from what follows)
 

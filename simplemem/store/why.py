@@ -15,6 +15,7 @@ from simplemem.index.legs import Match
 from simplemem.index.notes import Row
 from simplemem.index.vectors import Nearness
 from simplemem.memory import Hit
+from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import clean_reference, name_of
 from simplemem.search.explain import single_filters, standings, why
 from simplemem.search.own import OwnLegs
@@ -59,7 +60,7 @@ def _no_note(step: InStep, name: str) -> dict[str, Any] | None:
     meant = clean_reference(name)
     for path in dict.fromkeys((name.strip(), meant)):
         if any(part.startswith(".") for part in path.split("/")):
-            if (step.root / path).exists() or (step.root / f"{path}.md").exists():
+            if step.vault.is_taken(path) or step.vault.is_taken(f"{path}.md"):
                 because = "Folders and files that begin with a dot are not part of the vault."
                 return _told(path, "not_a_note", because, "Move it to a folder without a dot.")
         elif step.entry(path) is not None:
@@ -88,6 +89,8 @@ def _folders(path: str) -> list[str]:
 def _way_out(reason: str) -> str:
     if reason.startswith("excluded in"):
         return "Take it out of the excluded files in Obsidian's settings (Files and links)."
+    if is_copy_reason(reason):
+        return "`simplemem conflicts` shows how it differs from its note, and merges the two."
     return "Move or rename it to have it found."
 
 

@@ -155,9 +155,13 @@ def _no_name_marks(value: Any) -> Any:
 
 
 def _hash(value: Any) -> Any:
-    """A hash without decoration: `sha256:AB12…` is `ab12…`. The first twelve digits of one are enough."""
+    """A hash without decoration: `sha256:AB12…` is `ab12…`. The first twelve digits of one are enough. Two with a plus
+    between them accept the merge that a lost race offered."""
     if not isinstance(value, str):
         return value
+    if value.count("+") == 1:
+        base, current = (_hash(part) for part in value.split("+"))
+        return f"{base}+{current}" if base and current else base or current
     digits = value.strip().strip("`").removeprefix("sha256:").strip().lower()
     if not digits:
         return None

@@ -56,7 +56,7 @@ def what_became_of(call: Call, name: str) -> HistoryEntry | None:
 
 def whole_hash(call: Call, name: str, sha256: str | None) -> str | None:
     """The hash a caller means by its first digits; as given when that is not what the note has."""
-    if sha256 is None or len(sha256) == 64:
+    if sha256 is None or len(sha256) == 64 or "+" in sha256:
         return sha256
     now = call.store.read(name).sha256
     return now if now.startswith(sha256) else sha256

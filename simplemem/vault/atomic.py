@@ -43,10 +43,11 @@ class Intruded(Exception):
     `writing.py` makes a Conflict of it.
     """
 
-    def __init__(self, path: str, found: str | None) -> None:
+    def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
         super().__init__(path)
         self.path = path
         self.found = found
+        self.data = data  # what they saved, where it was seen
 
 
 def sha256(data: bytes) -> str:
@@ -132,19 +133,20 @@ def swap(here: Beneath, backing: Backing, temp: str, path: str, *, expected: str
             raise Intruded(path, None) from error
         raise
     try:
-        found = hash_of(here, temp)
+        data = read_file(here, temp)[0]
     except (
         OSError,
         SimplememError,
     ):  # a link, a folder, a failing disk: whatever it is, it is not what we expected
         _exchange(here, backing, temp, path)
         raise
+    found = sha256(data)
     if found == expected:
         return
     _exchange(here, backing, temp, path)
     if hash_of(here, temp) != ours:
         _exchange(here, backing, temp, path)
-    raise Intruded(path, found)
+    raise Intruded(path, found, data)
 
 
 def carry(here: Beneath, backing: Backing, source: str, target: str) -> None:

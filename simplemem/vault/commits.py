@@ -16,6 +16,7 @@ from pathlib import Path
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.note.names import name_of
+from simplemem.vault.atomic import sha256
 from simplemem.vault.log import Version
 from simplemem.vault.repository import Git, GitFailed
 from simplemem.vault.staging import Busy, Entry, check_lock, in_commit, in_index, set_entries, spell
@@ -31,6 +32,8 @@ _UNDER_WAY = {
     "BISECT_LOG": "a bisection",
 }
 _WRITING_A_MESSAGE = 600.0  # seconds for which a message that was begun is taken to be still written
+_MOST_MESSAGE = 100_000
+_REMARKS = frozenset(bytes([character]) for character in b"#;@!$%^&|:")  # what core.commentChar may choose by itself
 _TRIES = 5
 _PLAIN = "simplemem <simplemem@localhost>"
 _PLAIN_FILES = ("100644", "100755")
@@ -82,34 +85,66 @@ class _Left(Exception):
     """A change that is not ours to commit, with the reason."""
 
 
-def commit(git: Git, versions: Sequence[Version], texts: Texts, uncommitted: Uncommitted) -> Done:
-    """Make one commit of these changes, in their order. Waiting when none can be made now."""
-    for tries_left in range(_TRIES - 1, -1, -1):
-        try:
-            return _Commit(git, texts, uncommitted).make(versions)
-        except Busy as error:
-            if not tries_left:
-                raise Waiting(error.message, hint=error.hint) from error
-            time.sleep(0.05)
-        except GitFailed as error:
-            raise Waiting(error.message) from error
-        except OSError as error:
-            raise Waiting(f"The repository could not be written: {error.strerror}.") from error
-    raise AssertionError("unreachable")
+class Committer:
+    """Makes commits in one repository, one after the other. What cannot change in between is asked for once."""
+
+    def __init__(self, texts: Texts, uncommitted: Uncommitted) -> None:
+        self._texts = texts
+        self._uncommitted = uncommitted
+        self._facts: _Facts | None = None
+
+    def commit(self, git: Git, versions: Sequence[Version]) -> Done:
+        """Make one commit of these changes, in their order. Waiting when none can be made now."""
+        for tries_left in range(_TRIES - 1, -1, -1):
+            try:
+                self._facts = self._facts or _facts(git)
+                return _Commit(git, self._facts, self._texts, self._uncommitted).make(versions)
+            except Busy as error:
+                if not tries_left:
+                    raise Waiting(error.message, hint=error.hint) from error
+                time.sleep(0.05)
+            except GitFailed as error:
+                raise Waiting(error.message) from error
+            except OSError as error:
+                raise Waiting(f"The repository could not be written: {error.strerror}.") from error
+        raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Whose commits they are, and the few settings that say how a text is stored: words and a path, nothing that runs."""
+
+    person: dict[str, str]
+    settings: tuple[str, ...]
+
+
+def _facts(git: Git) -> _Facts:
+    git.as_the_person_would("rev-parse", "--git-dir")  # git's own word on whose repository this is
+    person: dict[str, str] = {}
+    for role in ("AUTHOR", "COMMITTER"):
+        said = git.inside("-c", "user.useConfigOnly=true", "var", f"GIT_{role}_IDENT", ok=(0, 1, 128))
+        name, _, rest = (said.decode("utf-8", "replace").strip() or _PLAIN).partition(" <")
+        person |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": rest.partition(">")[0]}
+    asked = r"^core\.(autocrlf|eol|sharedrepository|attributesfile)$"
+    answer = git.inside("config", "-z", "--get-regexp", asked, ok=(0, 1))
+    rows = [row.partition("\n") for row in answer.decode("utf-8", "replace").split("\0") if row]
+    return _Facts(person, tuple(part for key, _, value in rows for part in ("-c", f"{key}={value}")))
 
 
 class _Commit:
     """One try."""
 
-    def __init__(self, git: Git, texts: Texts, uncommitted: Uncommitted) -> None:
+    def __init__(self, git: Git, facts: _Facts, texts: Texts, uncommitted: Uncommitted) -> None:
         self._git = git
         self._repository = git.repository
         self._texts = texts
         self._uncommitted = uncommitted
         self._own_index = {"GIT_INDEX_FILE": str(git.own / "index")}
-        self._settings: tuple[str, ...] = ()
+        self._person = facts.person
+        self._settings = facts.settings
         self._oids: dict[tuple[str, str], str] = {}
         self._width = 40
+        self._head: str | None = None
 
     def make(self, versions: Sequence[Version]) -> Done:
         head = self._looked_at()
@@ -145,29 +180,20 @@ class _Commit:
         git, git_dir = self._git, Path(self._repository.git_dir)
         _check_state(git_dir)
         check_lock(git_dir)
-        git.as_the_person_would("rev-parse", "--git-dir")  # git's own word on whose repository this is
         branch = git.inside("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).decode("utf-8", "replace").strip()
         if not branch:
             raise Waiting("No branch is checked out (HEAD is detached), so a commit would belong to none.")
         _check_links(git_dir, Path(self._repository.common), branch)
-        head = git.head()
+        self._head = head = git.head()
         if head is None:
             self._width = 64 if git.inside("rev-parse", "--show-object-format").strip() == b"sha256" else 40
             git.borrow("0" * self._width)
         else:
             self._width = len(head)
-        self._read_settings()
-        return head
-
-    def _read_settings(self) -> None:
-        """The few settings that say how a text is stored. They are words and a path, nothing that runs."""
-        asked = r"^core\.(autocrlf|eol|sharedrepository|attributesfile)$"
-        answer = self._git.inside("config", "-z", "--get-regexp", asked, ok=(0, 1))
-        rows = [row.partition("\n") for row in answer.decode("utf-8", "replace").split("\0") if row]
-        self._settings = tuple(part for key, _, value in rows for part in ("-c", f"{key}={value}"))
         attributes = Path(self._repository.common) / "info" / "attributes"
         if attributes.is_file() and attributes.stat().st_size < _MOST_ATTRIBUTES:
-            (self._git.own / "info" / "attributes").write_bytes(attributes.read_bytes())
+            (git.own / "info" / "attributes").write_bytes(attributes.read_bytes())
+        return head
 
     # Which notes, and what of them
 
@@ -229,10 +255,15 @@ class _Commit:
         if there is None and step.before is not None:
             if final is None:
                 return None
+            gone = self._half_committed(step) if step.path != step.target else None
+            if gone is not None:
+                return gone if final == step.before else self._oid(step.target, final, step.version)
             raise _Left(f"{step.path!r} was written by a person and is not in git yet.")
         if there is not None and there.mode not in _PLAIN_FILES:
             raise _Left(f"{step.path!r} is no plain file in git.")
         now = None if there is None else there.oid
+        if now is not None and final == step.before and len(step.afters) == 1:
+            return now  # it only moved, with whatever a person has or has not committed of it
         before = self._oid(step.path, step.before, step.version)
         if now == before or now is None or before is None or final is None:
             return self._oid(step.target, final, step.version)
@@ -241,13 +272,26 @@ class _Commit:
             return self._oid(step.target, final, step.version)
         return self._merged(step.path, now, before, self._oid(step.target, final, step.version) or "")
 
-    def _oid(self, path: str, sha256: str | None, version: Version) -> str | None:
-        """git's id of a text that our history keeps, which git has from now on, as its attributes would store it."""
-        if sha256 is None:
+    def _half_committed(self, step: _Step) -> str | None:
+        """git's id of a text whose old name a person has taken out of git, as `git commit --all` does with a move of ours
+        that is not committed yet. None when they did nothing of the kind."""
+        if self._head is None:
             return None
-        key = (path, sha256)
+        how = ("--raw", "--no-abbrev", "--no-renames", "--diff-merges=first-parent", "--no-show-signature", "--format=")
+        said = self._git.apart("log", "--max-count=1", "-z", *how, self._head, "--", step.path)
+        about = said.partition(b"\0")[0].split()
+        if len(about) != 5 or about[4] != b"D":
+            return None
+        oid = about[2].decode("ascii")
+        return oid if sha256(self._git.apart("cat-file", "blob", oid)) == step.before else None
+
+    def _oid(self, path: str, sha: str | None, version: Version) -> str | None:
+        """git's id of a text that our history keeps, which git has from now on, as its attributes would store it."""
+        if sha is None:
+            return None
+        key = (path, sha)
         if key not in self._oids:
-            data = self._texts(version, sha256)
+            data = self._texts(version, sha)
             if data is None:
                 raise _Left(f"{path!r}: the text of {version.id} is no longer kept.")
             self._oids[key] = self._stored(data, "--path", path)
@@ -284,16 +328,7 @@ class _Commit:
         when = {"GIT_AUTHOR_DATE": _date(told[-1].when), "GIT_COMMITTER_DATE": f"@{int(time.time())} +0000"}
         args = (*self._settings, "commit-tree", tree, *(("-p", head) if head else ()), "-F", "-")
         said = message(told).encode("utf-8", "replace")
-        return self._git.apart(*args, stdin=said, env=self._person() | when).decode("ascii").strip()
-
-    def _person(self) -> dict[str, str]:
-        """Whose commit it is: the person git knows here, or nobody in particular."""
-        found: dict[str, str] = {}
-        for role in ("AUTHOR", "COMMITTER"):
-            said = self._git.inside("-c", "user.useConfigOnly=true", "var", f"GIT_{role}_IDENT", ok=(0, 1, 128))
-            name, _, rest = (said.decode("utf-8", "replace").strip() or _PLAIN).partition(" <")
-            found |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": rest.partition(">")[0]}
-        return found
+        return self._git.apart(*args, stdin=said, env=self._person | when).decode("ascii").strip()
 
     def _take_back(self, entries: Mapping[str, Entry | None], expected: Mapping[str, Entry | None]) -> None:
         """Set entries of the index that were ours for a commit that is not made."""
@@ -358,13 +393,26 @@ def _check_state(git_dir: Path) -> None:
     for name, what in _UNDER_WAY.items():
         if (git_dir / name).exists():
             raise Waiting(f"{what[0].upper()}{what[1:]} is under way in the repository.")
-    try:
-        begun = (git_dir / "COMMIT_EDITMSG").stat().st_mtime
-        last = (git_dir / "logs" / "HEAD").stat().st_mtime
-    except OSError:
-        return
-    if last < begun and 0 <= time.time() - begun < _WRITING_A_MESSAGE:
+    if _is_message_being_written(git_dir):
         raise Waiting("The message of a commit seems to be being written.")
+
+
+def _is_message_being_written(git_dir: Path) -> bool:
+    """Whether an editor seems to be open on a commit's message: moving the branch now would make that commit fail.
+
+    The file stays when it is done, so it must be newer than the last commit, and have git's remarks in it still, which a
+    message that was given on the command line never has.
+    """
+    file = git_dir / "COMMIT_EDITMSG"
+    try:
+        begun, last = file.stat().st_mtime, (git_dir / "logs" / "HEAD").stat().st_mtime
+        if last >= begun or not 0 <= time.time() - begun < _WRITING_A_MESSAGE or not file.is_file():
+            return False
+        with file.open("rb") as opened:
+            text = opened.read(_MOST_MESSAGE)
+    except OSError:
+        return False
+    return any(line[:1] in _REMARKS for line in text.split(b"\n") if line)
 
 
 def _check_links(git_dir: Path, common: Path, branch: str) -> None:

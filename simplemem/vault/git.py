@@ -69,14 +69,7 @@ def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
     if repository is None or not is_commit(commit):
         raise NotFound(f"There is no commit {commit[:64]!r}: the vault is not in git.")
     with asking(repository) as git:
-        if git.head() is None:
-            raise NotFound("There is no commit yet.")
-        whole = git.apart(
-            "rev-parse", "--quiet", "--verify", "--end-of-options", commit.lower() + "^{commit}", ok=(0, 1, 128)
-        )
-        oid = whole.decode("ascii", "replace").strip()
-        if not oid:
-            raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
+        oid = _whole(git, commit)
         data = _text(git, oid, repository.path(path))
         if data is not None:
             return path, data
@@ -85,6 +78,17 @@ def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
             if data is not None:
                 return known, data
     raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
+
+
+def changes_in(root: Path, commit: str) -> tuple[str, ...]:
+    """The changes of our history that a commit of ours holds; none for a person's."""
+    repository = find(root)
+    if repository is None or not is_commit(commit):
+        return ()
+    with asking(repository) as git:
+        form = "%<(2000,trunc)%(trailers:key=Simplemem-Version,valueonly,separator=%x20)"
+        said = git.apart("log", "--max-count=1", "--no-show-signature", f"--format={form}", _whole(git, commit), "--")
+        return tuple(_words(said).split())
 
 
 def texts(root: Path, wanted: Iterable[str]) -> dict[str, bytes]:
@@ -123,6 +127,18 @@ def short(commit: str) -> str:
         if not commit[:length].isdigit():
             return commit[:length]
     return commit
+
+
+def _whole(git: Git, commit: str) -> str:
+    """The whole id of a commit. Only objects are looked at, so that no branch of that name is meant."""
+    if git.head() is None:
+        raise NotFound("There is no commit yet.")
+    wanted = commit.strip().lower() + "^{commit}"
+    said = git.apart("rev-parse", "--quiet", "--verify", "--end-of-options", wanted, ok=(0, 1, 128))
+    oid = said.decode("ascii", "replace").strip()
+    if not oid:
+        raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
+    return oid
 
 
 def _log(git: Git, path: str, limit: int) -> list[Commit]:

@@ -99,7 +99,14 @@ class Journal:
 
     def _swap(self, here: Beneath, step: Step) -> None:
         expected, ours = step.version.before or "", step.version.after or ""
-        atomic.swap(here, self._backing, step.temp or "", step.target, expected=expected, ours=ours)
+        try:
+            atomic.swap(here, self._backing, step.temp or "", step.target, expected=expected, ours=ours)
+        except Intruded as event:
+            if event.data is not None:
+                # Theirs is back in its place. But who read ours in that moment may save over it what came of ours.
+                with suppress(OSError, SimplememError):
+                    self._history.keep(here, event.data, event.found or "")
+            raise
 
     def _carry(self, here: Beneath, step: Step, target: str) -> None:
         source = step.version.path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,6 +37,14 @@ class Moved:
     def after(self, path: str | None) -> str | None:
         """What a file is called afterwards."""
         return self.new if path is not None and path == self.old else path
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Where a link that leads nowhere shall lead. `was` is the path it had meant, "" when no file was ever called so."""
+
+    path: str
+    was: str = ""
 
 
 def rewrite_links(
@@ -83,6 +91,30 @@ def _value_with(value: str, meant: str, wanted: str, written: str) -> str:
     blanks = len(value) - len(value.lstrip())
     edits = _edits(value.strip(), link, meant, wanted, written, bar_ends_cell=False)
     return value[:blanks] + _applied(value.strip(), edits) + value[blanks + len(value.strip()) :]
+
+
+def lead_links(
+    note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat = "shortest"
+) -> str:
+    """The text of the note at `source` in which links that lead nowhere lead where `aims` says, by their targets. What a
+    reader sees follows a file that had another name; where the target never was a file's name, it goes on being shown."""
+    edits: list[_Edit] = []
+    values: list[tuple[Scalar, str]] = []
+    for link in note.links:
+        aim = aims.get(link.target)
+        if aim is None or resolve(link.target, source, named).path is not None:
+            continue
+        written = next(_ways_to_write(link, aim.path, source, named, link_format), None)
+        if written is None:
+            continue
+        if link.scalar is not None:
+            values.append((link.scalar, _value_with(link.scalar.value, aim.was, aim.path, written)))
+        else:
+            edits += _edits(note.text, link, aim.was, aim.path, written, bar_ends_cell=note.in_table(link.start))
+    text = _applied(note.text, edits)
+    for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
+        text = replace_scalar(text, scalar, value)
+    return text
 
 
 def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
@@ -135,6 +167,11 @@ def _edits(text: str, link: Link, meant: str, wanted: str, written: str, *, bar_
     """
     path = written if link.form == "wiki" else encode_destination(written, angle=link.angle)
     edits = [(link.path_start, link.path_end, path)]
+    if not meant:
+        if link.form == "wiki" and link.display_start < 0 and not link.embed:
+            bar = "\\|" if bar_ends_cell else "|"
+            edits.append((link.end - 2, link.end - 2, bar + link.target + _heading_shown(link)))
+        return edits
     old, new = _bare(meant), _bare(wanted)
     if link.display_start >= 0:
         begins_code = link.form == "markdown" and ("`" in new or "$" in new)

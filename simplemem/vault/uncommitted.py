@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from simplemem.errors import Unavailable
 from simplemem.vault import atomic
 from simplemem.vault.leader import Leadership
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, WRITE_NEW, Beneath
@@ -51,18 +50,16 @@ class Uncommitted:
                 atomic.remove(here, f"{_QUEUE}/{version}")
 
     @contextmanager
-    def lock(self, seconds: float) -> Iterator[None]:
-        """Hold the queue: one process at a time makes commits. Unavailable after so long."""
+    def lock(self, seconds: float) -> Iterator[bool]:
+        """Hold the lock for a block, so that one process at a time makes commits; False if somebody else has it."""
         with self._beneath() as here:
             here.make(tuple(_FOLDER.split("/")))
         lock = Leadership(self._root / _FOLDER / "lock")
         deadline = time.monotonic() + seconds
-        while not lock.held():
-            if time.monotonic() > deadline:
-                raise Unavailable("Another process is committing to the repository.")
+        while not (held := lock.held()) and time.monotonic() < deadline:
             time.sleep(0.02)
         try:
-            yield
+            yield held
         finally:
             lock.resign()
 

@@ -120,7 +120,7 @@ class Writer:
             return self._repeated(here, wishes)
         for wish in wishes:
             data = self._current(here, wish)
-            if data is not None and (wish.data is not None or wish.gone):
+            if data is not None:  # of a move too: where it goes, another program may change it unseen
                 self._history.keep(here, data, sha256(data))
         for wish in wishes:
             self._check_free(here, wish)
@@ -192,8 +192,17 @@ class Writer:
         if wish.before is not None and wish.new_path is None:
             return
         for twin in _spellings(here, wish.target):
-            if twin != wish.path or wish.new_path is None:  # a note may be respelled
+            respelled = twin == wish.path and wish.new_path is not None
+            if not respelled and not self._were_both_there(wish, twin):
                 raise _exists(twin)
+
+    def _were_both_there(self, wish: Wish, twin: str) -> bool:
+        """Whether a move is undone that parted two such names: what was there before us may be there again."""
+        if wish.op != "undo" or wish.new_path is None or twin == wish.new_path:
+            return False
+        parted = max((version.number for version in self._history.versions(wish.path, limit=1)), default=0)
+        came = (v for v in self._history.versions(twin, limit=100) if v.before is None or v.new_path == twin)
+        return not any(version.number > parted for version in came)
 
     def _conflict(self, here: Beneath, wish: Wish) -> Conflict:
         path = wish.path

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -180,3 +182,87 @@ def test_the_text_of_a_new_note_whose_name_is_taken_is_kept(run: Run, vault: Pat
     assert ran.code == 1
     assert [path.read_text() for path in drafts(vault)] == ["Mine.\n"]
     assert "Ada flies" in (vault / "people/Ada.md").read_text()
+
+
+def edits_beside(note: Path, mine: tuple[str, str], theirs: tuple[str, str]) -> str:
+    """An editor in which a person changes one thing while somebody else changes another in the note."""
+    return (
+        f"note = pathlib.Path({str(note)!r})\n"
+        f"path.write_text(path.read_text().replace{mine!r})\nnote.write_text(note.read_text().replace{theirs!r})\n"
+    )
+
+
+def test_changes_of_other_lines_are_saved_together_when_asked_for(run: Run, vault: Path, editor: Editor) -> None:
+    note = vault / "projects/apollo.md"
+    editor(edits_beside(note, ("spring", "autumn"), ("approved", "refused")))
+    ran = run("edit", "projects/apollo", "--merge")
+    assert (ran.code, drafts(vault)) == (0, [])
+    assert "autumn" in note.read_text() and "refused" in note.read_text()
+    versions = run("history", "projects/apollo", "--json").json["versions"]
+    assert [version["tool"] for version in versions] == ["edit"]
+
+
+def test_changes_of_the_same_line_are_never_saved_unseen(run: Run, vault: Path, editor: Editor) -> None:
+    note = vault / "projects/apollo.md"
+    editor(edits_beside(note, ("spring", "autumn"), ("spring", "winter")))
+    ran = run("edit", "projects/apollo", "--merge", "--json")
+    assert ran.code == 1 and ran.json["error"]["merged"]["clean"] is False
+    assert "winter" in note.read_text() and "autumn" not in note.read_text()
+    assert "autumn" in Path(ran.json["error"]["draft"]).read_text()
+
+
+def test_where_nobody_can_be_asked_the_way_to_save_both_is_told(run: Run, vault: Path, editor: Editor) -> None:
+    editor(edits_beside(vault / "projects/apollo.md", ("spring", "autumn"), ("approved", "refused")))
+    ran = run("edit", "projects/apollo")
+    assert ran.code == 1 and "--merge" in ran.err
+    assert "autumn" in drafts(vault)[0].read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal of our own is a matter of POSIX")
+@pytest.mark.parametrize(
+    ("theirs", "answer", "says", "holds"),
+    [
+        (("approved", "refused"), b"y\n", b"Save both together", ["autumn", "refused"]),
+        (("approved", "refused"), b"n\n", b"Save both together", ["spring", "refused"]),
+        (("spring", "winter"), b"y\n", b"both sides marked", ["<<<<<<< your text", "autumn", "=======", "winter"]),
+        (("spring", "winter"), b"n\n", b"both sides marked", ["winter"]),
+    ],
+)
+def test_in_a_terminal_the_person_sees_both_together_and_is_asked(
+    vault: Path, editor: Editor, theirs: tuple[str, str], answer: bytes, says: bytes, holds: list[str]
+) -> None:
+    note = vault / "projects/apollo.md"
+    editor(f"if '<<<<' not in path.read_text():\n{indented(edits_beside(note, ('spring', 'autumn'), theirs))}")
+    code, said = in_a_terminal(["edit", "projects/apollo", "--vault", str(vault)], answer)
+    assert says in said
+    text = note.read_text()
+    assert all(word in text for word in holds)
+    saved = answer == b"y\n"
+    assert (code == 0, drafts(vault) == []) == (saved, saved)
+    assert saved or "autumn" in drafts(vault)[0].read_text()
+
+
+def indented(lines: str) -> str:
+    return "".join(f"    {line}\n" for line in lines.splitlines())
+
+
+def in_a_terminal(arguments: list[str], answer: bytes) -> tuple[int, bytes]:
+    """Run the program in a terminal of its own, with something typed; its exit code, and what it showed."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "simplemem", *arguments]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True)
+    os.close(theirs)
+    try:
+        os.write(ours, answer)
+        said = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # the terminal is gone when the program is
+                piece = b""
+            if not piece:
+                return process.wait(60), said
+            said += piece
+    finally:
+        process.kill()
+        os.close(ours)

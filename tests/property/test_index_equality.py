@@ -35,7 +35,12 @@ EXAMPLES = settings.default.max_examples  # as the profile says
 
 # Few names, in few folders, that are often one name by some rule: case, accents, a dot that looks like an extension.
 _FOLDERS = st.sampled_from(["", "", "", "a/", "a/b/", "c d/", "A/"])
-_NAMES = st.sampled_from(["Note", "Note", "Other", "note", "Café", "Cafe\u0301", "plan", "v1.2 x", "third"])
+_NAMES = st.sampled_from(
+    [
+        "Note", "Note", "Other", "note", "Café", "Cafe\u0301", "plan", "v1.2 x", "third",
+        "Note 2", "Note.sync-conflict-20260101-120000-ABCDEFG",
+    ]
+)  # fmt: skip
 _PATHS = st.builds("{}{}".format, _FOLDERS, _NAMES)
 
 _LINKS = [

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +236,7 @@ def test_edits_in_the_very_lines_of_ours_are_left_to_the_person(git: Any, vault:
         store.update("b", append="ours")
         said = store.step.committing.said
     assert subjects(git)[1:] == ["simplemem: update b"] and git("diff", "--name-only").split() == ["a.md"]
-    assert any("'a.md'" in sentence and "left for you" in sentence for sentence in said)
+    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in said)
     assert store.step.committing.waiting() == 0
 
 
@@ -245,6 +247,33 @@ def test_a_note_that_a_person_has_not_put_into_git_is_left_alone(git: Any, vault
         store.update("draft", append="ours")
         store.move("draft", "drafts/one")
     assert subjects(git) == ["Begin"] and git("status", "--porcelain").split() == ["??", "drafts/"]
+
+
+def test_a_note_that_moved_on_and_on_is_committed_at_each_place(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    (vault / ".git" / "MERGE_HEAD").write_text("")
+    with opened(vault) as store:
+        for old, new in pairwise("abcd"):
+            store.move(old, new)
+    (vault / ".git" / "MERGE_HEAD").unlink()
+    with opened(vault) as store:
+        store.create("e", "text")
+        assert store.step.committing.said == []
+    assert len(subjects(git)) == 5 and git("ls-files").split() == ["d.md", "e.md"]
+
+
+def test_half_of_a_move_that_a_person_committed_gets_its_other_half(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    write("b.md", "b\n")
+    git.commit("Begin")
+    with opened(vault, "batch", quiet=600) as store:
+        store.move("a", "c")
+        store.move("c", "d")
+        git("commit", "--quiet", "--all", "-m", "All there is")
+        assert git("ls-files").split() == ["b.md"]
+    assert git("ls-files").split() == ["b.md", "d.md"] and git("status", "--porcelain") == ""
+    assert store.step.committing.said == []
 
 
 def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -> None:
@@ -295,6 +324,51 @@ def test_executable_notes_stay_so(git: Any, vault: Path, write: Write) -> None:
     assert git("ls-tree", "HEAD", "a.md").startswith("100755") and git("status", "--porcelain") == ""
 
 
+# -- kinds of repositories
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule", "sha256", "split index", "sparse", "index v4", "packed"])
+def test_repositories_of_every_kind_are_committed_to(
+    git: Any, vault: Path, write: Write, tmp_path: Path, kind: str
+) -> None:
+    if kind == "sha256":
+        shutil.rmtree(vault / ".git")
+        git("init", "--quiet", "--initial-branch=main", "--object-format=sha256")
+        git("config", "user.name", "Ida Marsh")
+        git("config", "user.email", "ida@example.org")
+    write("notes/a.md", "one\n")
+    write("elsewhere/b.md", "b\n")
+    git.commit("Begin")
+    place = vault
+    if kind == "worktree":
+        place = tmp_path / "tree"
+        git("worktree", "add", "--quiet", "-b", "other", str(place))
+    elif kind == "submodule":
+        (tmp_path / "outer").mkdir()
+        outer = type(git)(tmp_path / "outer")
+        outer("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", vault.as_uri(), "inner")
+        place = tmp_path / "outer" / "inner"
+    elif kind == "split index":
+        git("update-index", "--split-index")
+        git("config", "core.splitIndex", "true")
+    elif kind == "sparse":
+        git("sparse-checkout", "set", "--cone", "--sparse-index", "notes")
+    elif kind == "index v4":
+        git("update-index", "--index-version", "4")
+    elif kind == "packed":
+        git("pack-refs", "--all")
+        git("gc", "--quiet")
+    here = type(git).__new__(type(git))
+    here.folder = place
+    with opened(place / "notes") as store:
+        store.update("a", append="two")
+        store.create("c", "text")
+        assert store.step.committing.said == []
+    assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
+    assert here("status", "--porcelain") == ""
+    assert "two" in in_head(here, "notes/a.md") and in_head(here, "elsewhere/b.md") == "b\n"
+
+
 # -- a repository that is busy with something else
 
 
@@ -308,7 +382,7 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     if state == "detached":
         git("checkout", "--quiet", "--detach")
     elif state == "message":
-        (folder / "COMMIT_EDITMSG").write_text("Half a sent")
+        (folder / "COMMIT_EDITMSG").write_text("Half a sent\n# Please enter the commit message\n")
     else:
         (folder / files[state]).write_text(head + "\n")
     with opened(vault) as store:
@@ -324,6 +398,15 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     with opened(vault) as store:
         store.update("a", append="three")
     assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store.step.committing.said == []
+
+
+def test_a_commit_that_came_to_nothing_holds_nobody_up(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    git("commit", "-m", "Nothing to commit", check=False)
+    with opened(vault) as store:
+        store.update("a", append="two")
+    assert subjects(git) == ["Begin", "simplemem: update a"]
 
 
 def test_a_running_server_tries_again_by_itself(
@@ -406,7 +489,7 @@ def die(*args, **more):
     os._exit(9)
 at = sys.argv[2]
 if at == "written":
-    commits.commit = lambda *args: os._exit(9)
+    commits.Committer.commit = lambda *args: os._exit(9)
 elif at == "index set":
     put = commits.set_entries
     commits.set_entries = die

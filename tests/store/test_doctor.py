@@ -117,19 +117,19 @@ def test_broken_and_ambiguous_links_are_noted_with_their_line(plain_store: Enhan
     write("y/Twin.md", "")
     plain_store.sync()
     broken, ambiguous = of(plain_store, "links")
-    assert (broken.level, broken.path) == ("note", "a.md")
-    assert "line 3: [[Nobody]]" in broken.message
-    assert "line 3: [[Twin]] could mean" in ambiguous.message
+    assert (broken.level, broken.path, broken.line) == ("note", "a.md", 3)
+    assert broken.message == "[[Nobody]] leads nowhere"
+    assert ambiguous.message == "[[Twin]] could mean x/Twin, y/Twin"
 
 
 def test_headers_that_cannot_be_read_are_warned_of(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "---\nx: [\n---\n")
     write("b.md", b"caf\xe9")
     plain_store.sync()
-    assert [(finding.level, finding.path) for finding in of(plain_store, "header")] == [
-        ("warning", "a.md"),
-        ("warning", "b.md"),
+    assert [(finding.level, finding.path, finding.line) for finding in of(plain_store, "headers")] == [
+        ("warning", "a.md", 3)
     ]
+    assert [(finding.level, finding.path) for finding in of(plain_store, "notes")] == [("warning", "b.md")]
 
 
 def test_files_that_are_not_indexed_are_warned_of(vault: Path, write: Write) -> None:
@@ -137,7 +137,7 @@ def test_files_that_are_not_indexed_are_warned_of(vault: Path, write: Write) -> 
     settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
     with EnhancedStore(vault, settings) as store:
         store.sync()
-        (finding,) = of(store, "file")
+        (finding,) = of(store, "notes")
         assert (finding.level, finding.path) == ("warning", "huge.md")
 
 
@@ -150,7 +150,7 @@ def test_files_whose_names_cannot_be_spelled_are_warned_of(
     except OSError:
         pytest.skip("no such name can be made here")
     plain_store.sync()
-    (finding,) = of(plain_store, "file")
+    (finding,) = of(plain_store, "notes")
     assert finding.level == "warning"
     assert "caf" in finding.path
     assert plain_store.stats()["skipped"]
@@ -176,6 +176,40 @@ def test_several_may_be_examined_at_once(plain_store: EnhancedStore, write: Writ
     assert answers == [()] * 4
 
 
+@pytest.mark.parametrize("doing", ["create", "append", "move", "delete", "edit", "attach", "remove"])
+def test_what_others_change_while_it_looks_is_no_difference(
+    plain_store: EnhancedStore, write: Write, doing: str
+) -> None:
+    for k in range(300):
+        write(f"n{k}.md", f"plum {k} [[n{k + 1}]]\n")
+    plain_store.sync()
+    with EnhancedStore(plain_store.root, plain_store.settings) as other:
+        done: list[str] = []
+
+        def meanwhile(stage: str, _done: int, _total: int) -> None:
+            """Another server or program, at the moment when the index beside ours has been filled."""
+            if stage != "text" or done:
+                return
+            done.append(doing)
+            if doing == "create":
+                other.create("n300", "pear")
+            elif doing == "append":
+                other.update("n3", append="pear [[n7]]")
+            elif doing == "move":
+                other.move("n3", "sub/m3")
+            elif doing == "delete":
+                other.delete("n3")
+            elif doing == "edit":
+                write("n3.md", "changed in an editor [[n9]]\n")
+            elif doing == "attach":
+                write("plan.png", b"\x89PNG")
+            else:
+                (plain_store.root / "n3.md").unlink()
+
+        assert [finding.message for finding in plain_store.doctor(meanwhile, only=["index"])] == []
+        assert done == [doing]
+
+
 def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, write: Write) -> None:
     write("Tea.md", "")
     write("tea.md", "")
@@ -191,7 +225,7 @@ def test_what_a_cut_off_write_left_is_named(plain_store: EnhancedStore, write: W
     write("a.md", "plum")
     plain_store.sync()
     stray = write(".simplemem-99999999-0123456789abcdef01234567.tmp", "half")
-    assert [finding.path for finding in of(plain_store, "files")] == [stray.name]
+    assert [finding.path for finding in of(plain_store, "strays")] == [stray.name]
     assert stray.read_text() == "half"
 
 
@@ -200,5 +234,6 @@ def test_a_finding_is_a_plain_value_for_programs(plain_store: EnhancedStore, wri
     plain_store.sync()
     (finding,) = plain_store.doctor()
     assert finding.as_dict() == {
-        "check": "links", "level": "note", "path": "a.md", "message": "line 1: [[Nobody]] leads nowhere", "hint": "",
+        "check": "links", "level": "note", "path": "a.md", "message": "[[Nobody]] leads nowhere", "hint": "", "line": 1,
+        "candidates": [], "fix": "",
     }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import NotFound
+from simplemem.errors import Invalid, NotFound
 from simplemem.store import EnhancedStore
 from simplemem.vault.atomic import sha256
 
@@ -51,10 +51,10 @@ def test_a_commit_of_ours_is_told_once_with_the_change_it_holds(git: Any, vault:
     head = git("rev-parse", "HEAD").strip()
     with opened(vault) as store:
         entries = store.history("a")
-        assert [(e.source, e.reason, e.commit and e.commit[:10]) for e in entries] == [
-            ("simplemem", "ours", head[:10]),
-            ("git", "Begin", entries[1].version),
-        ]
+        assert [(e.source, e.reason) for e in entries] == [("simplemem", "ours"), ("git", "Begin")]
+        assert entries[0].commit == head and entries[0].version == "v000001"
+        assert "update of a" in store.undo(head).what and (vault / "a.md").read_text() == "one\n"
+        store.undo("a")
     for file in (vault / ".simplemem" / "history").glob("*.jsonl"):
         file.unlink()
     with opened(vault) as store:  # what our history has lost, git still tells as it was
@@ -98,6 +98,8 @@ def test_a_memory_is_read_compared_and_restored_at_a_commit(git: Any, vault: Pat
         assert restored.changed and (vault / "a.md").read_text() == "# Old\n\none\n"
         store.undo("a")
         assert (vault / "a.md").read_text() == "# New\n\ntwo\n"
+        with pytest.raises(Invalid, match="commit of git"):
+            store.undo(first[:10])
         for wrong in ("deadbeefdeadbeef", "0" * 40):
             with pytest.raises(NotFound):
                 store.read("a", version=wrong)

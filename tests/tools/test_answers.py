@@ -404,3 +404,20 @@ def test_an_agent_asks_for_what_was_known_then_and_reads_it(ask: Any) -> None:
     assert "Oolong" in ask("read_memory", name="tea", version=hit["version"]).data["content"]
     assert "mountain" in ask("build_context", query="oolong as_of:v1").text
     assert ask("search_memories", query="tea as_of:v99").code == "not_found"
+
+
+def test_a_lost_race_is_settled_by_the_same_call_with_what_the_answer_says(ask, write) -> None:
+    text = "".join(f"line {k}\n" for k in range(9))
+    first = ask("create_memory", name="kite", content=text).data["sha256"]
+    file = ask.vault / "kite.md"
+    write("kite.md", file.read_text().replace("line 8", "LINE 8"))
+    change = {"name": "kite", "content": text.replace("line 0", "LINE 0")}
+    refused = ask("update_memory", **change, if_sha256=first[:12])
+    assert refused.code == "conflict"
+    error = refused.data["error"]
+    assert f'if_sha256="{error["accept"]}"' in refused.text
+    assert "+LINE 0" in refused.text and "+LINE 8" in refused.text
+    for known in ("base_sha256", "current_sha256", "ours_sha256"):
+        assert ask("read_memory", name="kite", version=error[known]).data["content"].startswith(("line 0", "LINE 0"))
+    assert ask("update_memory", **change, if_sha256=f"sha256:{error['accept'].upper()}").data["changed"]
+    assert file.read_text().endswith(text.replace("line 0", "LINE 0").replace("line 8", "LINE 8"))

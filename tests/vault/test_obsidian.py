@@ -118,7 +118,7 @@ def test_settings_that_make_no_sense_are_the_defaults(vault: Path, data: bytes) 
 def test_a_file_beyond_any_reason_is_not_taken_in(vault: Path) -> None:
     filler = " " * 1_000_001
     (vault / ".obsidian" / "app.json").write_text('{"newLinkFormat": "relative"}' + filler)
-    assert read_conventions(vault).link_format == "relative"  # what was read is whole JSON followed by blanks
+    assert read_conventions(vault) == Conventions()
     (vault / ".obsidian" / "app.json").write_text(filler + '{"newLinkFormat": "relative"}')
     assert read_conventions(vault) == Conventions()
 
@@ -168,7 +168,6 @@ def test_no_settings_and_no_path_raise(tmp_path_factory: pytest.TempPathFactory,
         "tool/build/page.md",
         "logseq/bak/pages/a.md",
         "graph/logseq/bak/a.md",
-        "note.sync-conflict-20260124-120000-ABCDEFG.md",
         "a/~$letter.md",
         "a/photo.md.icloud",
         "a/.photo.icloud",

@@ -208,6 +208,8 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
     assert trouble.value.details["current_sha256"] == sha256(b"theirs")
     assert (vault / "n.md").read_bytes() == b"theirs"
     assert opened.strays() == [] and opened.history.versions() == []
+    # Who read ours in that moment may save over theirs what came of it: theirs is kept.
+    assert opened.history.content(sha256(b"theirs")) == b"theirs"
 
 
 def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(

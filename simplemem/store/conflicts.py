@@ -1,0 +1,159 @@
+"""Conflict copies: which there are, what a merge would make of one, and the merge as one step that can be taken back.
+
+A copy is merged with its note by the text that both began as, where the history knows it (`ancestry.py`); without it, what
+only one of them has is kept. The merge writes the note and puts the copy into the trash, in one change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
+
+from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
+from simplemem.index.index import Index
+from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
+from simplemem.note.conflict_copy import conflict_name
+from simplemem.note.frontmatter import read_header
+from simplemem.note.merge import merge
+from simplemem.note.names import clean_reference, name_of, path_of
+from simplemem.note.note import read_note
+from simplemem.store.ancestry import find_base
+from simplemem.store.in_step import InStep
+from simplemem.vault.difference import difference
+from simplemem.vault.vault import Change, File
+
+Keep = Literal["merge", "note", "copy", "marked"]
+_LONGEST_DIFF = 40_000
+_SPELLINGS: tuple[Callable[[ConflictCopy], str], ...] = (
+    lambda copy: copy.path,
+    lambda copy: copy.name,
+    lambda copy: copy.name.rsplit("/", 1)[-1],
+    lambda copy: copy.original,
+    lambda copy: copy.of,
+    lambda copy: copy.of.rsplit("/", 1)[-1],
+)
+"""What a person may call a copy by, the narrowest first; by the name of its note all copies of that are meant."""
+
+
+def conflict_copies(index: Index) -> tuple[ConflictCopy, ...]:
+    """Every conflict copy whose note is there, by path. What only might be one by its name, and whose text is another, is
+    a note and not among them."""
+    found = []
+    for copy in index.conflict_copies():
+        is_note = copy.path.casefold().endswith(".md")
+        if copy.hidden is None and is_note and not copy.name.certain:
+            continue
+        found.append(_copy(copy.path, copy.original))
+    return tuple(found)
+
+
+def _copy(path: str, original: str) -> ConflictCopy:
+    name = conflict_name(path)
+    assert name is not None
+    return ConflictCopy(name_of(path), path, name_of(original), original, name.maker, name.by, name.when)
+
+
+def copies_meant(step: InStep, name: str) -> tuple[ConflictCopy, ...]:
+    """The copy that has this name, or all those of the note that has it."""
+    copies = step.healing(lambda: conflict_copies(step.index))
+    wanted = clean_reference(name)
+    sought = {name.strip(), wanted, path_of(wanted)}
+    for spell in _SPELLINGS:
+        if found := tuple(copy for copy in copies if spell(copy) in sought):
+            return found
+    raise NotFound(
+        f"there is no conflict copy called {name!r}, and none of a note of that name",
+        hint="`simplemem conflicts` lists those there are.",
+        candidates=[copy.name for copy in copies][:10],
+    )
+
+
+def previews(step: InStep, copies: Sequence[ConflictCopy]) -> tuple[ConflictMerge, ...]:
+    """What a merge would make of each. One that went meanwhile is left out, one that cannot be read says so."""
+    found = []
+    for copy in copies:
+        try:
+            found.append(_preview(step, copy))
+        except NotFound:
+            continue
+        except SimplememError as error:
+            found.append(ConflictMerge(copy, None, "", False, 0, False, "", "", "", 0, error.message))
+    return tuple(found)
+
+
+def _preview(step: InStep, copy: ConflictCopy) -> ConflictMerge:
+    note, other = step.vault.read(copy.original), step.vault.read(copy.path)
+    links = len(step.healing(lambda: step.index.links_to(copy.path)))
+    found = partial(ConflictMerge, copy, note_sha256=note.sha256, copy_sha256=other.sha256, links_to_copy=links)
+    differs = difference(note.data, other.data, (copy.original, copy.path), _LONGEST_DIFF)
+    if note.data == other.data:
+        return found(text=_text(note), base="", clean=True, conflicts=0, removes=False, diff="")
+    problem = _problem(note) or _problem(other)
+    if problem:
+        return found(text=None, base="", clean=False, conflicts=0, removes=False, diff=differs, problem=problem)
+    base = find_base(step, copy, note.data, other.data)
+    sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
+    merged = merge(base.text if base else None, _text(note), _text(other), sides)
+    return found(
+        text=merged.text,
+        base=base.where if base else "",
+        clean=merged.clean,
+        conflicts=merged.conflicts,
+        removes=base is not None and not base.certain and _removes(_text(note), merged.text),
+        diff=difference(note.data, merged.text.encode(), (copy.original, "both together"), _LONGEST_DIFF),
+    )
+
+
+def carry_out(step: InStep, found: ConflictMerge, keep: Keep, change: Change) -> ConflictMerged:
+    """Write what was previewed, and put the copy into the trash: one change. Conflict when either has changed since."""
+    step.must_be_writable()
+    copy = found.copy
+    data = _wanted(step, found, keep)
+    with step.vault.lock():
+        written = step.vault.absorb(copy.original, data, found.note_sha256, copy.path, found.copy_sha256, change)
+        for path in (copy.original, copy.path):
+            step.indexed(path, partial(step.look_at, {path}))
+        step.fill_soon()
+    sha256 = written[0].sha256 if len(written) > 1 else found.note_sha256
+    return ConflictMerged(copy.of, copy.name, sha256 or "", written[0].version, len(written) > 1, found.links_to_copy)
+
+
+def _wanted(step: InStep, found: ConflictMerge, keep: Keep) -> bytes | None:
+    """The bytes the note shall have; None where it stays as it is."""
+    if keep == "note":
+        return None
+    if keep == "copy":
+        return step.vault.read(found.copy.path).data
+    if found.text is None:
+        raise Unreadable(
+            f"{found.copy.name} cannot be merged: {found.problem}",
+            hint="Keep one of the two with --keep note or --keep copy, or mend it in an editor first.",
+        )
+    if keep == "merge" and not found.clean:
+        raise Conflict(
+            f"{found.copy.of} and its copy say different things in {found.conflicts} "
+            f"place{'' if found.conflicts == 1 else 's'}",
+            current_sha256=found.note_sha256,
+            diff=found.diff,
+            hint="Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both.",
+        )
+    if keep not in ("merge", "marked"):
+        raise Invalid(f"unknown way to merge: {keep!r}", hint="Ways are: merge, note, copy, marked.")
+    return found.text.encode("utf-8", "surrogatepass")
+
+
+def _problem(file: File) -> str:
+    return read_note(file.data).problem or ""
+
+
+def _text(file: File) -> str:
+    return file.data.decode("utf-8", "replace")
+
+
+def _removes(note: str, merged: str) -> bool:
+    """Whether a line of the note's body is not in the merge."""
+    lines, left = (
+        {line.strip() for line in text[read_header(text).body_start :].split("\n")} for text in (note, merged)
+    )
+    return not lines <= left

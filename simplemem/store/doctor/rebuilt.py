@@ -1,0 +1,127 @@
+"""The index: whether its file is whole, whether it holds what one made anew would hold, and what lacks its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from simplemem.embed import Embedder
+from simplemem.errors import SimplememError
+from simplemem.index import fill
+from simplemem.index.compare import Difference, Row, differences
+from simplemem.index.database import Database
+from simplemem.index.generations import NOW
+from simplemem.index.notes import Stat
+from simplemem.index.sync import Sync
+from simplemem.memory import Finding
+from simplemem.store.doctor.case import Case, MakeIndexAnew, Noticed
+
+_SHOWN = 20  # rows in which two indexes differ
+_MADE_ANEW = "the index is made anew"
+
+
+def check_index(case: Case) -> Iterator[Noticed]:
+    """The promise: rebuilt beside itself it is equal, row for row. Vectors that are still to be made are no difference."""
+    damage = case.index.database.check()
+    for problem in damage:
+        hint = "`simplemem index --rebuild` makes it anew."
+        yield _of_index("", f"the index is damaged: {problem}", hint)
+    if damage:
+        return
+    _ = case.entries  # what lies there before anything is read
+    with _beside(case) as (rebuilt, fresh):
+        embedder, _ = case.step.embedding.wanted()
+        if embedder is not None and not _can_be_made_again(case, embedder):
+            embedder = None
+        found = _compared(case, rebuilt, fresh, embedder)
+        if found and (changed := _changed_meanwhile(case, fresh)):
+            # Under the lock nobody writes through simplemem, and both are brought up to that moment.
+            with nullcontext() if case.vault.read_only else case.vault.lock():
+                case.step.look_at(changed)
+                found = _compared(case, rebuilt, fresh, embedder)
+    for here, there in found:
+        row = here or there or ("", "")
+        message = f"the index holds {_short(here)} where a rebuilt one holds {_short(there)}"
+        hint = "`simplemem index --rebuild` makes it anew; please report how it came to this."
+        yield _of_index(str(row[1]) if len(row) > 1 else "", message, hint)
+
+
+def _of_index(path: str, message: str, hint: str) -> Noticed:
+    return Noticed(Finding("index", "error", path, message, hint, fix=_MADE_ANEW), MakeIndexAnew())
+
+
+@contextmanager
+def _beside(case: Case) -> Iterator[tuple[Database, Sync]]:
+    """An empty index next to ours, and what fills it; gone afterwards, however the work ends."""
+    rebuilt = case.index.build_beside()
+    try:
+        yield rebuilt, case.step.sync_of(rebuilt)
+    finally:
+        rebuilt.close()
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
+
+
+def _compared(case: Case, rebuilt: Database, fresh: Sync, embedder: Embedder | None) -> list[Difference]:
+    """The first rows in which ours is not what the other is, which is brought in step first."""
+    fresh.scan(case.progress)
+    if embedder is not None:
+        fill.fill(case.vault, rebuilt, embedder, case.progress, ready=fresh.waiting, private=fresh.private)
+        if not _can_be_made_again(case, embedder):
+            embedder = None  # a note came meanwhile, and waits for its vectors
+    found: list[Difference] = []
+    with case.index.database.reading() as ours, rebuilt.reading() as theirs:
+        for difference in differences(
+            ours,
+            theirs,
+            vectors=embedder is not None,
+            tell=lambda done, of: case.tell("compare", done, of),
+        ):
+            found.append(difference)
+            if len(found) >= _SHOWN:
+                break
+    return found
+
+
+def _changed_meanwhile(case: Case, fresh: Sync) -> set[str]:
+    """What another program has changed since our index, or the one beside it, was brought in step."""
+    entries = {entry.path: entry for entry in case.vault.scan()}
+    changed = fresh.scan().changed() | (entries.keys() ^ case.entries.keys())
+    for path, known in case.index.all_known().items():
+        there = entries.get(path)
+        if there is None or Stat(there.size, there.mtime_ns, there.ctime_ns) != known.stat:
+            changed.add(path)
+    return changed
+
+
+def _can_be_made_again(case: Case, embedder: Embedder) -> bool:
+    """Whether all vectors in use are of an embedder that costs nothing: a model is not asked for all of them again."""
+    found = case.index.generation_of(embedder.name)
+    return found is not None and found.shelf == NOW and not embedder.reads_sentences and not case.index.pending(found)
+
+
+def _short(row: Row | None) -> str:
+    text = "nothing" if row is None else repr(row)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def check_vectors(case: Case) -> Iterator[Noticed]:
+    """What keeps notes from being found by meaning."""
+    try:
+        facts = case.step.healing(case.step.embedding.facts)
+    except SimplememError as error:
+        yield Noticed(Finding("vectors", "warning", "", error.message, error.hint))
+        return
+    if failure := facts["trouble"] or facts["last_failure"]:
+        yield Noticed(Finding("vectors", "warning", "", failure))
+    if facts["wanted"] not in ("none", facts["in_use"]) and facts["in_use"] != "none":
+        message = f"the vectors in use are of {facts['in_use']}, and {facts['wanted']} is set"
+        hint = "`simplemem index` makes those of the embedder that is set, beside the others until they are complete."
+        yield Noticed(Finding("vectors", "note", "", message, hint))
+    for refused in facts["refused"]:
+        message = f"the embedder would not take all of its text, which is found by words only: {refused['why']}"
+        yield Noticed(Finding("vectors", "warning", refused["path"], message))
+    if facts["private"]:
+        message = f"{facts['private']} private notes have no vectors: their text is not sent to {facts['wanted']}"
+        yield Noticed(Finding("vectors", "note", "", message))

@@ -1,0 +1,158 @@
+"""Conflict copies are kept out of recall while their note is there, and the index stays a function of the vault."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.index.counts import dump
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+TEXT = "# Kite\n\nThe kite flies over the harbour.\nIts string is forty metres long.\nIda made it.\n"
+SYNCTHING = "Kite.sync-conflict-20260101-120000-ABCDEFG"
+
+
+def found(store: EnhancedStore, question: str = "kite") -> set[str]:
+    return {hit.name for hit in store.search(question, limit=20).hits}
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [SYNCTHING, "Kite (Ada's conflicted copy 2026-01-01)", "Kite 2", "Kite (Conflicted copy iPhone 202601011200)"],
+)
+def test_a_copy_is_in_no_result_and_can_be_read_by_its_name(
+    plain_store: EnhancedStore, write: Write, copy: str
+) -> None:
+    write("Kite.md", TEXT)
+    write(f"{copy}.md", TEXT + "Ada flew it.\n")
+    plain_store.sync()
+    assert found(plain_store) == {"Kite"}
+    assert [item.name for item in plain_store.list().items] == ["Kite"]
+    assert "Ada flew it." in plain_store.read(copy).content
+    assert [(each.name, each.of) for each in plain_store.conflict_copies()] == [(copy, "Kite")]
+    assert sum(plain_store.stats()["hidden"].values()) == 1
+
+
+def test_a_title_that_a_copy_has_too_still_names_the_note(plain_store: EnhancedStore, write: Write) -> None:
+    header = "---\ntitle: The kite\naliases: [Dragon]\n---\n"
+    write("a/Kite.md", header + TEXT)
+    write(f"a/{SYNCTHING}.md", header + TEXT + "More.\n")
+    plain_store.sync()
+    assert plain_store.resolve("The kite") == "a/Kite"
+    assert plain_store.resolve("Dragon") == "a/Kite"
+
+
+def test_a_copy_is_no_backlink(plain_store: EnhancedStore, write: Write) -> None:
+    write("Ida.md", "Ida makes kites.\n")
+    write("Kite.md", TEXT + "[[Ida]]\n")
+    write(f"{SYNCTHING}.md", TEXT + "[[Ida]] and more\n")
+    plain_store.sync()
+    assert [link.name for link in plain_store.backlinks("Ida")] == ["Kite"]
+    assert plain_store.read("Ida").backlinks == ("Kite",)
+
+
+def test_a_copy_whose_note_goes_becomes_a_note_and_a_copy_again_when_it_comes_back(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    note = write("Kite.md", TEXT)
+    write(f"{SYNCTHING}.md", TEXT)
+    plain_store.sync()
+    note.unlink()
+    plain_store.sync()
+    assert found(plain_store) == {SYNCTHING}
+    assert plain_store.conflict_copies() == ()
+    write("Kite.md", TEXT)
+    plain_store.sync()
+    assert found(plain_store) == {"Kite"}
+
+
+def test_so_it_does_when_the_note_is_moved_or_deleted_by_us(plain_store: EnhancedStore, write: Write) -> None:
+    write("Kite.md", TEXT)
+    write(f"{SYNCTHING}.md", TEXT)
+    plain_store.sync()
+    plain_store.move("Kite", "toys/Kite")
+    assert found(plain_store) == {"toys/Kite", SYNCTHING}
+    plain_store.move("toys/Kite", "Kite")
+    assert found(plain_store) == {"Kite"}
+    plain_store.delete("Kite")
+    assert found(plain_store) == {SYNCTHING}
+    plain_store.create("Kite", "Another kite.")
+    assert found(plain_store) == {"Kite"}
+
+
+def test_a_second_chapter_is_a_note_until_it_says_what_the_first_says(plain_store: EnhancedStore, write: Write) -> None:
+    write("Kite.md", TEXT)
+    write("Kite 2.md", "# Kite\n\nA second kite, of paper, blue and small.\n")
+    plain_store.sync()
+    assert found(plain_store) == {"Kite", "Kite 2"}
+    assert plain_store.conflict_copies() == ()
+    write("Kite.md", "# Kite\n\nA second kite, of paper, blue and small.\nAnd more.\n")
+    plain_store.sync()
+    assert found(plain_store) == {"Kite"}
+    plain_store.update("Kite", content="Something else about a kite altogether.")
+    assert found(plain_store) == {"Kite", "Kite 2"}
+
+
+def test_what_git_leaves_beside_a_note_is_listed(plain_store: EnhancedStore, write: Write) -> None:
+    write("Kite.md", TEXT)
+    write("Kite.md~HEAD", TEXT)
+    write("Kite.md.orig", TEXT)
+    write("Gone.md.orig", TEXT)
+    plain_store.sync()
+    assert [(each.path, each.maker) for each in plain_store.conflict_copies()] == [
+        ("Kite.md.orig", "git"),
+        ("Kite.md~HEAD", "git"),
+    ]
+
+
+def test_a_copy_in_another_folder_is_a_note(plain_store: EnhancedStore, write: Write) -> None:
+    write("Kite.md", TEXT)
+    write(f"attic/{SYNCTHING}.md", TEXT)
+    plain_store.sync()
+    assert found(plain_store) == {"Kite", f"attic/{SYNCTHING}"}
+
+
+NAMES = ["Kite", "kite", "Kite 2", "Kite 3", "Kite (1)", SYNCTHING, f"{SYNCTHING} 2", "Kite 2 (Case Conflict)", "Other"]
+TEXTS = [TEXT, TEXT + "One more line.\n", "Nothing like it, [[Kite]].\n", "", "---\ntitle: Kite\n---\n" + TEXT]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_after_any_changes_the_index_equals_a_rebuilt_one(vault: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
+    with EnhancedStore(vault, settings) as store:
+        for step in range(14):
+            name, other = chance.choice(NAMES), chance.choice(NAMES)
+            file, text = vault / f"{name}.md", chance.choice(TEXTS)
+            act = chance.choice(["write", "write", "write", "remove", "rename", "create", "move", "delete", "hide"])
+            if act == "write":
+                file.write_text(text)
+            elif act == "remove":
+                file.unlink(missing_ok=True)
+            elif act == "rename" and file.exists():
+                file.replace(vault / f"{other}.md")
+            elif act == "hide":
+                (vault / ".obsidian").mkdir(exist_ok=True)
+                filters = chance.choice(["[]", '["Kite 2"]'])
+                (vault / ".obsidian/app.json").write_text(f'{{"userIgnoreFilters": {filters}}}')
+            elif act == "create" and not any(f.name.casefold() == f"{name}.md".casefold() for f in vault.iterdir()):
+                store.create(name, text or "x")
+            elif act == "delete" and file.exists():
+                store.delete(name)
+            elif act == "move" and file.exists() and not (vault / f"{other}.md").exists() and other.lower() != "kite":
+                store.move(name, other)
+            store.sync()
+            beside = settings.model_copy(update={"db": tmp_path / f"rebuilt-{step}.db"})
+            with EnhancedStore(vault, beside) as fresh:
+                fresh.sync()
+                assert rows(store) == rows(fresh), (seed, step, act, name, other)
+
+
+def rows(store: EnhancedStore) -> list[tuple[object, ...]]:
+    with store.step.index.database.reading() as db:
+        return list(dump(db))

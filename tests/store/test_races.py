@@ -1,0 +1,197 @@
+"""A lost race is answered with what was, what is, and a merge of both, which one more call accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.errors import Conflict, Unreadable
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+BODY = "first\nsecond\nthird\nfourth\nfifth\n"
+TEXT = "---\ntags: [kite]\nmodified: 2026-01-01T10:00:00\n---\n" + BODY
+
+
+@pytest.fixture
+def read(plain_store: EnhancedStore, write: Write) -> str:
+    """The hash of a note as an agent has read it."""
+    write("Kite.md", TEXT)
+    plain_store.sync()
+    return plain_store.read("Kite").sha256
+
+
+def refused(store: EnhancedStore, read: str, content: str = BODY.replace("first", "FIRST")) -> Conflict:
+    with pytest.raises(Conflict) as conflict:
+        store.update("Kite", content=content, if_sha256=read)
+    return conflict.value
+
+
+def test_the_failure_names_base_theirs_and_ours_and_shows_the_merge(
+    plain_store: EnhancedStore, write: Write, read: str
+) -> None:
+    theirs = TEXT.replace("fifth", "FIFTH")
+    write("Kite.md", theirs)
+    details = refused(plain_store, read).details
+    assert details["base_sha256"] == read
+    assert details["current_sha256"] == plain_store.read("Kite").sha256
+    assert "+FIFTH" in details["diff"]
+    assert details["merged"]["clean"]
+    assert details["merged"]["text"] == theirs.replace("first", "FIRST")
+    assert "+FIRST" in details["merged"]["diff"]
+    assert plain_store.read("Kite", version=details["base_sha256"]).text == TEXT
+    assert plain_store.read("Kite", version=details["ours_sha256"]).text == TEXT.replace("first", "FIRST")
+    assert details["accept"] in refused(plain_store, read).hint
+
+
+def test_the_same_call_with_what_the_failure_offers_writes_the_merge(
+    plain_store: EnhancedStore, write: Write, vault: Path, read: str
+) -> None:
+    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
+    offer = refused(plain_store, read).details["accept"]
+    saved = plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
+    text = (vault / "Kite.md").read_text()
+    assert saved.changed
+    assert text.endswith("FIRST\nsecond\nthird\nfourth\nFIFTH\n")
+    assert "modified: 2026-01-01T10:00:00" not in text
+    plain_store.undo(saved.version)
+    assert (vault / "Kite.md").read_text() == TEXT.replace("fifth", "FIFTH")
+
+
+def test_an_offer_is_for_what_was_seen_and_not_for_a_third_change(
+    plain_store: EnhancedStore, write: Write, vault: Path, read: str
+) -> None:
+    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
+    offer = refused(plain_store, read).details["accept"]
+    write("Kite.md", TEXT.replace("third", "THIRD"))
+    with pytest.raises(Conflict) as again:
+        plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
+    assert (vault / "Kite.md").read_text() == TEXT.replace("third", "THIRD")
+    plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=again.value.details["accept"])
+    assert plain_store.read("Kite").content == BODY.replace("first", "FIRST").replace("third", "THIRD")
+
+
+def test_a_repeated_acceptance_whose_answer_was_lost_succeeds_and_is_made_once(
+    plain_store: EnhancedStore, write: Write, read: str
+) -> None:
+    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
+    offer = refused(plain_store, read).details["accept"]
+    first = plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
+    again = plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
+    assert (again.sha256, again.changed) == (first.sha256, False)
+    assert len(plain_store.history("Kite")) == 1
+
+
+def test_changes_of_the_same_lines_are_shown_marked_and_not_offered(
+    plain_store: EnhancedStore, write: Write, vault: Path, read: str
+) -> None:
+    theirs = TEXT.replace("first", "theirs")
+    write("Kite.md", theirs)
+    details = refused(plain_store, read).details
+    assert "accept" not in details
+    assert (details["merged"]["clean"], details["merged"]["conflicts"]) == (False, 1)
+    assert "<<<<<<< your change\nFIRST\n=======\ntheirs\n>>>>>>> the note as it is now\n" in details["merged"]["text"]
+    offer = f"{read[:16]}+{details['current_sha256'][:16]}"
+    with pytest.raises(Conflict):
+        plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
+    assert (vault / "Kite.md").read_text() == theirs
+
+
+@pytest.mark.parametrize(
+    ("change", "theirs", "both"),
+    [
+        ({"append": "sixth"}, ("fifth", "FIFTH"), "fourth\nFIFTH\nsixth\n"),
+        ({"edits": [{"old": "fifth", "new": "last"}]}, ("fifth", "the fifth of them"), "fourth\nthe last of them\n"),
+    ],
+)
+def test_an_append_or_an_edit_whose_place_is_there_is_made_on_a_line_that_others_changed(
+    plain_store: EnhancedStore, write: Write, read: str, change: dict[str, Any], theirs: tuple[str, str], both: str
+) -> None:
+    write("Kite.md", TEXT.replace(*theirs))
+    with pytest.raises(Conflict) as conflict:
+        plain_store.update("Kite", **change, if_sha256=read)
+    plain_store.update("Kite", **change, if_sha256=conflict.value.details["accept"])
+    assert plain_store.read("Kite").content.endswith(both)
+
+
+def test_a_property_that_both_set_is_not_overwritten_by_a_merge(
+    plain_store: EnhancedStore, write: Write, read: str
+) -> None:
+    write("Kite.md", TEXT.replace("tags:", "colour: red\ntags:"))
+    with pytest.raises(Conflict) as conflict:
+        plain_store.update("Kite", metadata={"colour": "blue"}, if_sha256=read)
+    assert not conflict.value.details["merged"]["clean"]
+
+
+def test_tags_of_a_lost_race_come_together_with_what_others_changed(
+    plain_store: EnhancedStore, write: Write, read: str
+) -> None:
+    write("Kite.md", TEXT.replace("[kite]", "[kite, blue]").replace("T10", "T11"))
+    with pytest.raises(Conflict) as conflict:
+        plain_store.change_tags("Kite", {"flown": True}, if_sha256=read)
+    saved = plain_store.change_tags("Kite", {"flown": True}, if_sha256=conflict.value.details["accept"])
+    assert set(saved.tags) == {"kite", "blue", "flown"}
+
+
+def test_a_whole_text_that_lost_a_race_is_merged_too(
+    plain_store: EnhancedStore, write: Write, vault: Path, read: str
+) -> None:
+    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
+    ours = TEXT.replace("first", "FIRST")
+    with pytest.raises(Conflict) as conflict:
+        plain_store.write_text("Kite", ours, if_sha256=read)
+    plain_store.write_text("Kite", ours, if_sha256=conflict.value.details["accept"])
+    assert (vault / "Kite.md").read_text() == ours.replace("fifth", "FIFTH")
+
+
+def test_an_offer_outlives_the_server_that_made_it(
+    plain_store: EnhancedStore, write: Write, vault: Path, read: str
+) -> None:
+    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
+    offer = refused(plain_store, read).details["accept"]
+    with EnhancedStore(vault, plain_store.settings) as other:
+        other.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
+    assert plain_store.read("Kite").content == BODY.replace("first", "FIRST").replace("fifth", "FIFTH")
+
+
+def test_a_text_nobody_kept_cannot_be_merged_and_says_so(plain_store: EnhancedStore, write: Write, read: str) -> None:
+    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
+    with pytest.raises(Conflict) as conflict:
+        plain_store.update("Kite", content="x", if_sha256=f"{'0' * 16}+{plain_store.read('Kite').sha256[:16]}")
+    assert "no longer kept" in conflict.value.message
+
+
+def test_a_note_whose_header_broke_meanwhile_is_not_rewritten_by_a_merge(
+    plain_store: EnhancedStore, write: Write, vault: Path, read: str
+) -> None:
+    broken = TEXT.replace("tags: [kite]", "tags: [kite")
+    write("Kite.md", broken)
+    offer = f"{read[:16]}+{plain_store.read('Kite').sha256[:16]}"
+    refused(plain_store, read)
+    with pytest.raises(Unreadable):
+        plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
+    assert (vault / "Kite.md").read_text() == broken
+
+
+def test_a_note_that_is_no_text_any_more_is_not_merged(plain_store: EnhancedStore, write: Write, read: str) -> None:
+    write("Kite.md", b"\xff\xfe\x00binary")
+    details = refused(plain_store, read).details
+    assert "merged" not in details
+    assert "accept" not in details
+
+
+def test_a_long_merge_is_named_by_its_hash_and_its_difference_only(plain_store: EnhancedStore, write: Write) -> None:
+    long = "".join(f"line {k} of many words in a note\n" for k in range(2_000))
+    write("Long.md", long)
+    plain_store.sync()
+    read = plain_store.read("Long").sha256
+    write("Long.md", long.replace("line 7 ", "line seven "))
+    with pytest.raises(Conflict) as conflict:
+        plain_store.update("Long", append="And an end.", if_sha256=read)
+    merged = conflict.value.details["merged"]
+    assert merged["clean"]
+    assert "text" not in merged
+    assert len(str(conflict.value.as_dict())) < 4_000

@@ -1,0 +1,54 @@
+"""What kind of disk a folder is on, and which service carries it elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, service_named, synced_by
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shared"),
+    [
+        ("nfs4 cifs fuse.sshfs 9p remote smbfs virtiofs", True),
+        ("ext4 btrfs apfs fuseblk overlay tmpfs fuse.gocryptfs", False),
+    ],
+)
+def test_disks_that_others_write_to_are_told_apart(kinds: str, shared: bool) -> None:
+    assert [is_shared(kind) for kind in kinds.split()] == [shared] * 7
+    assert not is_shared("")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists its mounts here")
+def test_the_kind_of_a_disk_is_what_the_system_says(tmp_path: Path) -> None:
+    mounts = Path("/proc/self/mounts").read_text()
+    assert f" {file_system(str(tmp_path))} " in mounts
+    assert file_system("/proc/self") == "proc"
+
+
+def test_a_link_into_a_synced_folder_is_no_name_of_one() -> None:
+    assert service_named("/home/ida/notes") == ""
+    assert service_named("C:/Users/Ida/OneDrive/notes") == "OneDrive"
+    assert service_named("/Users/ida/Library/Mobile Documents/com~apple~CloudDocs/notes") == "iCloud Drive"
+
+
+def test_a_mark_in_a_home_says_nothing_of_the_folders_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / ".dropbox").mkdir()
+    (tmp_path / "notes").mkdir()
+    assert synced_by(tmp_path / "notes") == ""
+    (tmp_path / "notes/.dropbox").write_text("")
+    assert synced_by(tmp_path / "notes") == "Dropbox"
+
+
+@pytest.mark.parametrize(
+    ("ignored", "left_out"), [(".simplemem\n", True), ("(?d)/.simplemem/\n", True), ("*.png\n", False), ("", False)]
+)
+def test_syncthing_may_be_told_to_leave_our_folder_out(tmp_path: Path, ignored: str, left_out: bool) -> None:
+    (tmp_path / ".stfolder").mkdir()
+    (tmp_path / ".stignore").write_text(ignored)
+    assert leaves_out_sidecar(tmp_path / "notes") is left_out
