@@ -161,7 +161,10 @@ class Authors:
 
     def _touched(self, path: str) -> str:
         entry = self._step.entry(path)
-        return "" if entry is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
+        try:
+            return "" if entry is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
+        except (ValueError, OverflowError, OSError):
+            return ""  # a file may bear any time, also one before all calendars
 
     def _text(self, sha256: str) -> str | None:
         if self._kept is not None and sha256 not in self._kept:
