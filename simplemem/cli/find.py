@@ -185,19 +185,24 @@ def _print_found(found: Found) -> None:
 
         print_explained(found)
     if found.as_of is not None:
-        _print_moment(found.as_of)
+        output.say((moment_said(found.as_of), "dim"))
+        warn_of_moment(found.as_of)
     if found.degraded:
         output.warn(found.degraded)
     if found.mode != "text":
         warn_unless_ready(found.index)
 
 
-def _print_moment(then: AsOf) -> None:
-    """Of what moment the answer is, and what cannot be told of it."""
+def moment_said(then: AsOf) -> str:
+    """Of what moment an answer is."""
+    after = f", after {then.version}" if then.version else ", before the first change that is known"
+    return f"As of {then.moment.replace('T', ' ')}{after}."
+
+
+def warn_of_moment(then: AsOf) -> None:
+    """What cannot be told of an earlier moment."""
     from simplemem.cli import output
 
-    after = f", after {then.version}" if then.version else ", before the first change that is known"
-    output.say((f"As of {then.moment.replace('T', ' ')}{after}.", "dim"))
     if then.lost:
         notes = "1 note" if then.lost == 1 else f"{then.lost} notes"
         output.warn(f"{notes} of then not searched: the text is no longer kept")

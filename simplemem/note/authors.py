@@ -65,9 +65,12 @@ class State:
     by: Origin
 
 
-def origins(now: str, states: Sequence[State], text_of: Callable[[str], str | None]) -> list[Origin]:
+def origins(
+    now: str, states: Sequence[State], text_of: Callable[[str], str | None], *, to_the_day: bool = True
+) -> list[Origin]:
     """The origin of every line of a text, which is that of the first state; states come newest first. `text_of` gives an
-    earlier text by its hash, None when it is not kept."""
+    earlier text by its hash, None when it is not kept. Unless it is to be told `to_the_day`, of several changes by one
+    author in a row only the first text before them is read."""
     lines = _lines(now)
     found = [UNKNOWN] * len(lines)
     oldest = {state.sha256: at for at, state in enumerate(states)}
@@ -76,7 +79,7 @@ def origins(now: str, states: Sequence[State], text_of: Callable[[str], str | No
     at = 0
     while left and at < len(states):
         at = oldest[states[at].sha256]
-        before, earlier = _next_known(states, at, text_of)
+        before, earlier = _next_known(states, at, text_of, every=to_the_day)
         by = one_of([state.by for state in states[at:before]])
         was = _same_lines(earlier, lines)
         still = [(line, was[place]) for line, place in zip(left, stand, strict=True) if place in was]
@@ -88,6 +91,10 @@ def origins(now: str, states: Sequence[State], text_of: Callable[[str], str | No
     return found
 
 
+def _is_same(one: Origin, other: Origin) -> bool:
+    return (one.kind, one.name) == (other.kind, other.name)
+
+
 def one_of(makers: Sequence[Origin]) -> Origin:
     """What is certain when one of some made a line: who, or at least of what kind."""
     if len({maker.name for maker in makers}) == len({maker.kind for maker in makers}) == 1:
@@ -95,12 +102,16 @@ def one_of(makers: Sequence[Origin]) -> Origin:
     return Origin(makers[0].kind) if len({maker.kind for maker in makers}) == 1 else UNKNOWN
 
 
-def _next_known(states: Sequence[State], at: int, text_of: Callable[[str], str | None]) -> tuple[int, list[str]]:
+def _next_known(
+    states: Sequence[State], at: int, text_of: Callable[[str], str | None], *, every: bool
+) -> tuple[int, list[str]]:
     """The next older state whose text is known, and its lines. Before the oldest there was nothing."""
     for before in range(at + 1, len(states)):
         sha256 = states[before].sha256
         if sha256 is None:
             return before, []  # a note that was not there has no lines to hand on
+        if not every and _is_same(states[before].by, states[at].by):
+            continue
         if (text := text_of(sha256)) is not None:
             return before, _lines(text)
     return len(states), []

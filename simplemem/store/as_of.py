@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -55,7 +56,7 @@ class StepThen(InStep):
         return False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Then:
     """A moment that can be searched."""
 
@@ -176,7 +177,9 @@ def _made(step: InStep, past: VaultThen, key: object) -> Then:
     recall.authors = Authors(there, until=past.moment.number)
     read_as = {path: version.id for path, version in versions.items()}
     doubts = {note.path: note.doubt for note in past.doubts}
-    return Then(there, recall, Packs(there, recall), _told(past), read_as, doubts, room, key)
+    then = Then(there, recall, Packs(there, recall), _told(past), read_as, doubts, room, key)
+    weakref.finalize(then, _remove, room)  # a program may end without closing its store
+    return then
 
 
 def _versions(step: InStep, past: VaultThen) -> dict[str, Version]:

@@ -45,8 +45,9 @@ class Authors:
         self._until = until
         self._seen = 0  # the last change that was taken in
         self._steps: dict[str, list[_Step]] = {}  # by where each note is now
-        self._lines: dict[str, tuple[str, int, list[Origin]]] = {}
+        self._lines: dict[tuple[str, bool], tuple[str, int, list[Origin]]] = {}
         self._shares: dict[tuple[str, str], tuple[object, Share | None]] = {}  # by path and author
+        self._kept: set[str] | None = None  # the texts there are, while many are asked for
         self._asked: tuple[object, Theirs] | None = None
         self._guard = threading.RLock()
 
@@ -58,7 +59,7 @@ class Authors:
             file = self._read(path)
             if file is None:
                 return None
-            written = self._of(file)
+            written = self._of(file, to_the_day=True)
         if not git or self._until is not None:
             return written
         return Authorship(written.text, with_git(self._step, file, written.origins))
@@ -72,7 +73,11 @@ class Authors:
             index = self._step.index
             state = (narrow.author.casefold(), self._seen, index.generation, index.changed_since(1 << 60)[0])
             if self._asked is None or self._asked[0] != state:
-                self._asked = state, self._written_by(narrow.author)
+                self._kept = self._step.vault.hashes_kept()
+                try:
+                    self._asked = state, self._written_by(narrow.author)
+                finally:
+                    self._kept = None
             return replace(narrow, theirs=self._with_phrases(self._asked[1], narrow.phrases))
 
     def _written_by(self, wanted: str) -> Theirs:
@@ -105,7 +110,7 @@ class Authors:
         file = self._read(path)
         if file is None or file.sha256 != known.sha256:
             return Share(Own(known.sha256), ())  # it changed in this moment, and is looked at again once it is indexed
-        share = shares_of(file, self._of(file), known.id, wanted)
+        share = shares_of(file, self._of(file, to_the_day=False), known.id, wanted)
         if len(self._shares) >= _MOST_KEPT:
             self._shares.clear()
         self._shares[asked] = state, share
@@ -126,16 +131,16 @@ class Authors:
             notes = {note: own if note in holding else Own(own.sha256) for note, own in notes.items()}
         return replace(theirs, notes=notes)
 
-    def _of(self, file: File) -> Authorship:
+    def _of(self, file: File, *, to_the_day: bool) -> Authorship:
         path, sha256, text = file.path, file.sha256, file.data.decode("utf-8", "replace")
         steps = self._steps.get(path, [])
         last = steps[-1].number if steps else 0
-        kept = self._lines.get(path)
+        kept = self._lines.get((path, to_the_day))
         if kept is None or kept[:2] != (sha256, last):
-            kept = sha256, last, origins(text, self._states(path, steps, sha256), self._text)
+            told = origins(text, self._states(path, steps, sha256), self._text, to_the_day=to_the_day)
             if len(self._lines) >= _MOST_KEPT:
                 self._lines.clear()
-            self._lines[path] = kept
+            self._lines[path, to_the_day] = kept = sha256, last, told
         return Authorship(text, kept[2])
 
     def _states(self, path: str, steps: Sequence[_Step], sha256: str) -> list[State]:
@@ -156,9 +161,14 @@ class Authors:
 
     def _touched(self, path: str) -> str:
         entry = self._step.entry(path)
-        return "" if entry is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
+        try:
+            return "" if entry is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
+        except (ValueError, OverflowError, OSError):
+            return ""  # a file may bear any time, also one before all calendars
 
     def _text(self, sha256: str) -> str | None:
+        if self._kept is not None and sha256 not in self._kept:
+            return None
         data = self._step.vault.history.content(sha256)
         return None if data is None else data.decode("utf-8", "replace")
 

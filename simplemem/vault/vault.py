@@ -18,6 +18,7 @@ from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
 from simplemem.vault.journal import Journal
+from simplemem.vault.kept import hashes_kept
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
 from simplemem.vault.plan import is_trash
@@ -118,6 +119,11 @@ class Vault:
         """Staged files that lie about: of writes under way, or of one that was cut short."""
         with self._beneath() as here:
             return walk(here).strays
+
+    def hashes_kept(self) -> set[str]:
+        """The hashes of the earlier texts that can still be read."""
+        with self._beneath() as here, telling("list", SIDECAR):
+            return hashes_kept(here)
 
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""

@@ -267,6 +267,8 @@ def test_a_search_of_an_earlier_moment_says_so_and_how_to_read_what_it_finds(run
     assert run("show", "--version", "v000001", "gas").out.endswith("Helium is dear.\n")
     found = run("search", "helium", "--as-of", "1", "--json").json
     assert (found["as_of"]["version"], found["hits"][0]["version"]) == ("v000001", "v000001")
+    packed = run("context", "helium", "as_of:v1")
+    assert "Helium is dear." in packed.out and ", after v000001." in packed.err
     assert run("search", "helium").out == "Nothing found.\n"
     assert "as_of" not in run("search", "helium", "--json").json
 

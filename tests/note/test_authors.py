@@ -130,3 +130,19 @@ def test_a_command_is_a_persons_and_a_tool_is_an_agents_whatever_it_calls_itself
 )
 def test_an_author_is_asked_for_by_kind_or_by_how_the_name_begins(wanted: str, passes: bool) -> None:
     assert is_by(ADA, wanted) is passes
+
+
+def test_of_changes_by_one_author_in_a_row_only_the_last_is_read_where_the_day_does_not_matter() -> None:
+    texts = {_sha(text): text for text in ("a", "a\nb", "a\nb\nc", "a\nb\nc\nd")}
+    states = [
+        State(_sha(text), by) for text, by in zip(list(texts.values())[::-1], (BOB, ADA, ADA, HUMAN), strict=True)
+    ]
+    read: list[str] = []
+
+    def text_of(sha: str) -> str | None:
+        read.append(texts[sha])
+        return texts[sha]
+
+    by = origins("a\nb\nc\nd", states, text_of, to_the_day=False)
+    assert [origin.shown for origin in by] == ["human", "ada 1.0", "ada 1.0", "bob 2.0"]
+    assert read == ["a\nb\nc", "a"]

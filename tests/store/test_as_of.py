@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -160,6 +163,20 @@ def test_a_note_that_changes_after_the_copy_was_made_is_still_found_as_it_was(te
     assert names(then(tea, "iron", "v2", mode="text")) == []
 
 
+def test_a_program_that_ends_without_closing_its_store_leaves_no_copy(tea: EnhancedStore, vault: Path) -> None:
+    program = f"""
+from simplemem.store import EnhancedStore
+from simplemem.config import Settings
+from pathlib import Path
+store = EnhancedStore(Path({str(vault)!r}), Settings.model_validate({{"embed": {{"provider": "none"}}}}))
+print([hit.name for hit in store.search("oolong", as_of="v2").hits])
+"""
+    env = os.environ | {"TMPDIR": tempfile.gettempdir(), "TEMP": tempfile.gettempdir(), "TMP": tempfile.gettempdir()}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['tea']", done.stderr
+    assert copies() == []
+
+
 def test_what_a_killed_process_left_is_cleared_away_after_a_day(tea: EnhancedStore) -> None:
     for name, age in (("dead", 100_000), ("young", 10)):
         left = Path(tempfile.gettempdir()) / f"simplemem-as-of-{name}"
@@ -232,6 +249,44 @@ def test_questions_from_several_threads_about_several_moments_each_get_their_own
         now = [pool.submit(tea.search, "oolong", mode="text") for _ in range(6)]
     assert all(names(answer.result()) == wanted[moment] for moment, answer in asked)
     assert all(names(answer.result()) == ["late"] for answer in now)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_moment_is_found_as_it_was_found_then(plain_store: EnhancedStore, seed: int) -> None:
+    """Whatever was done with the notes, an answer given at the time is given again."""
+    store, chance = plain_store, random.Random(seed)
+    words = ["oolong", "sencha", "kettle", "copper", "valley"]
+    answers: dict[str, list[Any]] = {}
+    there: list[str] = []
+    for turn in range(24):
+        said = " ".join(chance.choices(words, k=4)) + "."
+        act = chance.choice(["create", "update", "append", "tag", "move", "delete", "undo"]) if there else "create"
+        name = chance.choice(there) if there else ""
+        if act == "create":
+            there.append(f"n{turn}")
+            store.create(there[-1], f"# On {said}\n\nSee [[{name}]], {said}", {"title": said.title()}, **ADA)
+        elif act == "update":
+            store.update(name, content=said, **BOB)
+        elif act == "append":
+            store.update(name, append=f"\n{said}", **ADA)
+        elif act == "tag":
+            store.change_tags(name, {f"t{turn}": True}, **ADA)
+        elif act == "move":
+            there[there.index(name)] = f"moved/{turn}"
+            store.move(name, f"moved/{turn}", **BOB)
+        else:
+            there.remove(name)
+            store.delete(name, **BOB)
+            if act == "undo":
+                store.undo(name, **BOB)
+                there.append(name)
+        answers[store.history(limit=1)[0].version] = [_told(store.search(word, limit=50)) for word in words]
+    for version, answer in answers.items():
+        assert [_told(then(store, word, version)) for word in words] == answer, version
+
+
+def _told(found: Found) -> list[tuple[Any, ...]]:
+    return [(h.name, h.title, h.score, h.snippet, h.heading, h.line, h.tags, h.sha256) for h in found.hits]
 
 
 def copies() -> list[Path]:
