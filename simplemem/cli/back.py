@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 AtOption = Annotated[
     str | None,
-    typer.Option("--at", metavar="WHEN", help=f"As it was at {WHEN}. A day means its end."),
+    typer.Option("--at", metavar="WHEN", help=f"As it was at {WHEN}, `before v12`. A day means its end."),
 ]
 
 
@@ -52,8 +52,9 @@ def restore(
         if as_json:
             output.print_json(restored.as_dict())
             return
+        when = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
         already = "" if restored.changed else "already "
-        output.say((f"{restored.name} is {already}as it was at {restored.at}.", "green"))
+        output.say((f"{restored.name} is {already}as it was {when}.", "green"))
         for warning in restored.warnings:
             output.warn(warning)
 

@@ -66,7 +66,7 @@ def test_a_note_is_shown_as_it_was(run: Run, vault: Path) -> None:
 def test_a_deleted_note_is_restored_and_the_restore_undone(run: Run, vault: Path) -> None:
     before = (vault / "projects/apollo.md").read_bytes()
     changed_by_an_agent(vault)
-    assert "projects/apollo is as it was at v000003." in run("restore", "apollo").out
+    assert "projects/apollo is as it was before v000003." in run("restore", "apollo").out
     assert (vault / "projects/apollo.md").read_bytes() == before
     run("undo")
     assert not (vault / "projects/apollo.md").exists()
