@@ -42,12 +42,13 @@ def changes(step: InStep, path: str | None, which: Which) -> Iterator[Version]:
     """The changes that are asked for, newest first."""
     first = moment_of(step, which.since, start=True).number if which.since else 0
     last = moment_of(step, which.until).number if which.until else None
-    for version in step.vault.history.log.backwards(path, upto=last):
+    by = " ".join(which.by.split())
+    for version in step.vault.history.log.backwards(path, upto=last, by=by):
         if version.number <= first:
             return
         if last is not None and version.number > last:
             continue
-        if is_by(version, which.by) and (not which.tool or version.tool == which.tool):
+        if is_by(version, by) and (not which.tool or version.tool == which.tool):
             yield version
 
 
