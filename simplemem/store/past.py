@@ -55,7 +55,8 @@ def changes(step: InStep, path: str | None, which: Which) -> Iterator[Version]:
 def is_by(version: Version, by: str) -> bool:
     """Whether somebody made a change: by name, with or without the version a client tells with it."""
     who, wanted = version.who.casefold(), " ".join(by.split()).casefold()
-    return wanted in ("", who, who.rpartition(" ")[0])
+    name, _, number = who.rpartition(" ")
+    return wanted in ("", who) or (wanted == name and any(map(str.isdigit, number)))
 
 
 def undo(step: InStep, version_or_name: str, change: Change) -> Undone:

@@ -39,7 +39,7 @@ def test_history_is_narrowed_by_who_tool_and_span(plain_store: EnhancedStore) ->
 
     assert versions(by="claude-ai") == [4, 2, 1]
     assert versions(by="claude-ai 1.3") == [4, 2]
-    assert versions(by="claude") == [] and versions(by="command line") == [3]
+    assert versions(by="claude") == [] and versions(by="command line") == [3] and versions(by="command") == []
     assert versions(tool="create_memory") == [4, 1]
     assert versions(since="v2", until="v3") == [3, 2]
     assert versions(since="yesterday") == [4, 3, 2, 1] and versions(until="yesterday") == []
