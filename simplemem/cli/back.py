@@ -112,10 +112,10 @@ def _undo_one(store: EnhancedStore, what: str | None, *, as_json: bool) -> None:
     from simplemem.cli.opening import WHO, finishing
 
     if what is None:
-        last = store.history(limit=1)
-        if not last:
+        # A text that was found after an editor's late save is listed too, but is no change.
+        what = next((entry.version for entry in store.history(limit=1000) if entry.op != "recovered"), None)
+        if what is None:
             raise NotFound("There is nothing to undo.", hint="Only changes made through simplemem are kept.")
-        what = last[0].version
     with finishing():
         undone = store.undo(what, who=WHO, tool="undo")
         if as_json:

@@ -105,6 +105,16 @@ def test_what_is_left_is_named_with_its_reason(run: Run, vault: Path) -> None:
     assert again["notes"] == [] and again["version"] == "" and again["left"][0]["name"] == "people/Ada"
 
 
+def test_the_last_change_is_undone_though_a_text_was_found_since(run: Run, vault: Path) -> None:
+    before = (vault / "people/Ada.md").read_bytes()
+    with (vault / "people/Ada.md").open("r+b") as editor:
+        run("tag", "Ada", "todo")
+        editor.write(b"saved late by an editor")
+    assert "recovered" in run("history").out
+    assert "Took back the update of people/Ada" in run("undo").out
+    assert (vault / "people/Ada.md").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "wrong", [("--by", "x"), ("--since", "v1"), ("Ada", "--by", "x", "--since", "v1"), ("--dry-run",), ("Ada", "--yes")]
 )
