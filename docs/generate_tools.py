@@ -142,7 +142,7 @@ An undo is a change of its own, and can be undone.
 
 With `by` and `since` it is everything that a client changed, as one change. Unless `preview` is false nothing is done:
 `notes` says what would become of each memory, `left` which are left as they are because somebody else has changed them
-since.
+since. [History and undo](history.md#everything-a-client-changed) has the rules.
 """,
 }
 

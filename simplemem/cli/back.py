@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 AtOption = Annotated[
     str | None,
-    typer.Option("--at", metavar="WHEN", help=f"As it was at {WHEN}. A day means its end."),
+    typer.Option("--at", metavar="WHEN", help=f"As it was at {WHEN}, `before v12`. A day means its end."),
 ]
 
 
@@ -52,8 +52,9 @@ def restore(
         if as_json:
             output.print_json(restored.as_dict())
             return
+        when = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
         already = "" if restored.changed else "already "
-        output.say((f"{restored.name} is {already}as it was at {restored.at}.", "green"))
+        output.say((f"{restored.name} is {already}as it was {when}.", "green"))
         for warning in restored.warnings:
             output.warn(warning)
 
@@ -111,10 +112,10 @@ def _undo_one(store: EnhancedStore, what: str | None, *, as_json: bool) -> None:
     from simplemem.cli.opening import WHO, finishing
 
     if what is None:
-        last = store.history(limit=1)
-        if not last:
+        # A text that was found after an editor's late save is listed too, but is no change.
+        what = next((entry.version for entry in store.history(limit=1000) if entry.op != "recovered"), None)
+        if what is None:
             raise NotFound("There is nothing to undo.", hint="Only changes made through simplemem are kept.")
-        what = last[0].version
     with finishing():
         undone = store.undo(what, who=WHO, tool="undo")
         if as_json:

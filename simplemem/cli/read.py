@@ -67,7 +67,11 @@ def show(
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="WHEN", help="The note as it was at a date or version. A day means its end."),
+        typer.Option(
+            "--at",
+            metavar="WHEN",
+            help="The note as it was: `2026-01-24`, `yesterday`, `v12`, `before v12`. A day means its end.",
+        ),
     ] = None,
     links: Annotated[bool, typer.Option("--links", help="Only what it links to, and what links to it.")] = False,
     vault: VaultOption = None,

@@ -73,12 +73,13 @@ def changes(step: InStep, path: str | None, which: Which) -> Iterator[Version]:
     """The changes that are asked for, newest first."""
     first = moment_of(step, which.since, start=True).number if which.since else 0
     last = moment_of(step, which.until).number if which.until else None
-    for version in step.vault.history.log.backwards(path, upto=last):
+    by = " ".join(which.by.split())
+    for version in step.vault.history.log.backwards(path, upto=last, by=by):
         if version.number <= first:
             return
         if last is not None and version.number > last:
             continue
-        if is_by(version, which.by) and (not which.tool or version.tool == which.tool):
+        if is_by(version, by) and (not which.tool or version.tool == which.tool):
             yield version
 
 
@@ -90,7 +91,8 @@ def is_by(version: Version, by: str) -> bool:
 def names(who: str, by: str) -> bool:
     """Whether a name is the one that is asked for, with or without the version a client tells with it."""
     who, wanted = who.casefold(), " ".join(by.split()).casefold()
-    return wanted in ("", who, who.rpartition(" ")[0])
+    name, _, number = who.rpartition(" ")
+    return wanted in ("", who) or (wanted == name and any(map(str.isdigit, number)))
 
 
 def undo(step: InStep, version_or_name: str, change: Change) -> Undone:

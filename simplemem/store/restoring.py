@@ -68,7 +68,7 @@ def _wanted(step: InStep, path: str, at: str | None) -> tuple[NoteThen, str]:
         raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
     last = last_change(step, path)
     data = text_of(step, last.before, last.path) if last.before else None
-    return NoteThen(path, last.before, data, "" if data is not None else GONE), last.id
+    return NoteThen(path, last.before, data, "" if data is not None else GONE), f"before {last.id}"
 
 
 def _nothing_there(name: str, at: str, then: NoteThen) -> NotFound:

@@ -131,12 +131,16 @@ class Log:
         except (FileNotFoundError, NotADirectoryError):
             return 0
 
-    def backwards(self, path: str | None = None, *, upto: int | None = None) -> Iterator[Version]:
-        """All changes from the newest on, or from the one of number `upto`, of the whole vault or of one note."""
+    def backwards(self, path: str | None = None, *, upto: int | None = None, by: str = "") -> Iterator[Version]:
+        """All changes from the newest on, or from the one of number `upto`, of the whole vault or of one note. With `by`
+        changes of people whose name does not begin so, in any case, may be passed over unread."""
         name = path
         mark = b"" if name is None else json.dumps(name).encode()
+        said = f'"who":{json.dumps(by)[:-1]}'.encode().lower() if name is None and by and by.isascii() else b""
         for line in self._lines():
             if mark and mark not in line:
+                continue
+            if said and said not in line.lower():
                 continue
             if name is None and upto is not None and (at := _TIME.match(line)) and int(at[1]) > upto:
                 continue  # of one note all must be read: a later move tells the name it had before

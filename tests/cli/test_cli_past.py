@@ -66,7 +66,7 @@ def test_a_note_is_shown_as_it_was(run: Run, vault: Path) -> None:
 def test_a_deleted_note_is_restored_and_the_restore_undone(run: Run, vault: Path) -> None:
     before = (vault / "projects/apollo.md").read_bytes()
     changed_by_an_agent(vault)
-    assert "projects/apollo is as it was at v000003." in run("restore", "apollo").out
+    assert "projects/apollo is as it was before v000003." in run("restore", "apollo").out
     assert (vault / "projects/apollo.md").read_bytes() == before
     run("undo")
     assert not (vault / "projects/apollo.md").exists()
@@ -103,6 +103,16 @@ def test_what_is_left_is_named_with_its_reason(run: Run, vault: Path) -> None:
     assert (vault / "projects/apollo.md").exists() and "Wronger" in (vault / "people/Ada.md").read_text()
     again = run("undo", "--by", "claude-ai", "--since", "v1", "--yes", "--json").json
     assert again["notes"] == [] and again["version"] == "" and again["left"][0]["name"] == "people/Ada"
+
+
+def test_the_last_change_is_undone_though_a_text_was_found_since(run: Run, vault: Path) -> None:
+    before = (vault / "people/Ada.md").read_bytes()
+    with (vault / "people/Ada.md").open("r+b") as editor:
+        run("tag", "Ada", "todo")
+        editor.write(b"saved late by an editor")
+    assert "recovered" in run("history").out
+    assert "Took back the update of people/Ada" in run("undo").out
+    assert (vault / "people/Ada.md").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
     "move": lambda s: s.move("tea", "drinks/green tea"),
     "delete": lambda s: s.delete("tea"),
     "undo": lambda s: s.undo("water"),
+    "restore": lambda s: s.restore("water", at="before v1"),
+    "undo of all that somebody did": lambda s: s.undo_all("agent", "v1"),
 }
 
 
@@ -49,7 +51,9 @@ def make(root: Path) -> None:
         (root / path).write_bytes(data)
     with EnhancedStore(root, SETTINGS) as store:
         store.sync(embed=False)
-        store.update("water", append="Sparkling.")
+        store.update("water", append="Sparkling.", who="agent 1")
+        store.create("plan", "To boil [[water]].", who="agent 1")
+        store.move("plan", "plans/plan", who="agent 1")
 
 
 def change(root: Path, name: str) -> Any:

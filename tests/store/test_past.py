@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Ambiguous, Invalid, NotFound, ReadOnly
 from simplemem.store import EnhancedStore
 
@@ -36,7 +39,7 @@ def test_history_is_narrowed_by_who_tool_and_span(plain_store: EnhancedStore) ->
 
     assert versions(by="claude-ai") == [4, 2, 1]
     assert versions(by="claude-ai 1.3") == [4, 2]
-    assert versions(by="claude") == [] and versions(by="command line") == [3]
+    assert versions(by="claude") == [] and versions(by="command line") == [3] and versions(by="command") == []
     assert versions(tool="create_memory") == [4, 1]
     assert versions(since="v2", until="v3") == [3, 2]
     assert versions(since="yesterday") == [4, 3, 2, 1] and versions(until="yesterday") == []
@@ -201,3 +204,55 @@ def test_a_note_is_read_as_it_was_under_the_name_it_had(plain_store: EnhancedSto
     plain_store.create("other", "x")
     assert plain_store.read("m", at="v4").content.startswith("theirs")
     assert "outside simplemem" in (plain_store.read("m", at="2 hours ago").problem or "outside simplemem")
+
+
+# -- beside other servers, and over a long time
+
+
+def kept_bytes(vault: Path) -> int:
+    found = 0
+    for path in (vault / ".simplemem/history/objects").rglob("*"):
+        with suppress(FileNotFoundError):
+            found += path.stat().st_size if path.is_file() else 0
+    return found
+
+
+def test_a_server_keeps_no_more_than_it_was_told_to(vault: Path) -> None:
+    small = Settings.model_validate({"embed": {"provider": "none"}, "history": {"keep_mb": 1}})
+    with EnhancedStore(vault, small) as store:
+        store.start()
+        assert store.wait_until_settled(20)
+        for number in range(24):
+            store.create("n", f"{number} " * 60_000, overwrite=True)
+        end = time.monotonic() + 20
+        while kept_bytes(vault) > 1_300_000 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert kept_bytes(vault) <= 1_300_000, "what was written since is thinned without being asked"
+        store.undo("n")
+
+
+def test_a_command_thins_when_it_opens_a_vault_that_has_too_much(vault: Path) -> None:
+    roomy = Settings.model_validate({"embed": {"provider": "none"}, "history": {"keep_mb": 100}})
+    small = Settings.model_validate({"embed": {"provider": "none"}, "history": {"keep_mb": 1}})
+    with EnhancedStore(vault, roomy) as store:
+        for number in range(12):
+            store.create("n", f"{number} " * 60_000, overwrite=True)
+    assert kept_bytes(vault) > 1_300_000
+    with EnhancedStore(vault, small) as store:
+        store.sync()
+    assert kept_bytes(vault) <= 1_000_000
+
+
+def test_a_second_server_sees_what_the_first_took_back(vault: Path, plain_store: EnhancedStore) -> None:
+    with EnhancedStore(vault, plain_store.settings) as other:
+        plain_store.create("n", "the first heron", who="agent")
+        other.sync()
+        plain_store.update("n", content="the second crane", who="agent")
+        plain_store.create("m", "a third stork", who="agent")
+        other.undo_all("agent", "v2")
+        assert plain_store.read("n").content.strip() == "the first heron"
+        assert [hit.name for hit in plain_store.search("heron", mode="text").hits] == ["n"]
+        assert plain_store.search("crane stork", mode="text").hits == ()
+        assert not (vault / "m.md").exists()
+        plain_store.restore("m")
+        assert [hit.name for hit in other.search("stork", mode="text").hits] == ["m"]
