@@ -11,7 +11,7 @@ from simplemem.store import from_git
 from simplemem.store.in_step import InStep
 from simplemem.store.past import last_change, path_with_a_past, version_called
 from simplemem.store.reading import bytes_at
-from simplemem.store.then import GONE, Moment, moment_of, note_then
+from simplemem.store.then import GONE, moment_of, note_then
 from simplemem.vault.difference import difference
 from simplemem.vault.history import Version
 
@@ -57,7 +57,7 @@ def _since(step: InStep, path: str, since: str | None) -> Difference:
     now = step.vault.read(path).data if step.entry(path) is not None else b""
     if since is None:
         last = last_change(step, path)
-        moment, label = Moment(last.number - 1, last.when), f"before {last.id}"
+        moment, label = moment_of(step, last.id, start=True), f"before {last.id}"
     elif (committed := from_git.note_at(step, path, since)) is not None:
         return _difference((name_of(committed.path), name_of(path)), (since, "now"), committed.data, now)
     else:

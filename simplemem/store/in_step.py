@@ -31,7 +31,6 @@ from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
-_THIN_SECONDS = 6 * 3600.0
 _COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
 _LOG = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class InStep:
             trash=self.conventions.trash,
         )
         self.committing = Committing(self.vault, self.settings.git)
-        self.vault.on_written = self.committing.changed
+        self.vault.tell(self.committing.writing, self.committing.written)
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
@@ -75,7 +74,6 @@ class InStep:
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
         self._heard_rev = -1  # what a follower has been told: the newest change, and the notes there were
         self._heard_paths: set[str] = set()
-        self._thinned: float | None = None
         self.read_lately = TextsReadLately()
 
     def close(self) -> None:
@@ -125,7 +123,7 @@ class InStep:
             ready = self.rows.waiting
             report.embedded = self.healing(lambda: self.embedding.fill(progress, begin=begin, ready=ready))
             report.trouble = self.embedding.trouble()
-        self._thin_history()
+        self.thin_history()
         return report
 
     def _scan(self, progress: Progress | None, *, believe: bool, seen: list[Entry] | None = None) -> SyncReport:
@@ -200,7 +198,7 @@ class InStep:
         waited = time.monotonic() - self._doubted_since
         believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
         self.healing(lambda: self._scan(None, believe=believe, seen=seen))
-        self._thin_history()
+        self.thin_history()
 
     def _doubt(self, count: int) -> None:
         """So many notes vanished at once that it is not believed yet. A scan some minutes later believes it."""
@@ -208,14 +206,13 @@ class InStep:
             self._doubted_since = time.monotonic()
         self._doubted = count
 
-    def _thin_history(self) -> None:
-        """Drop texts that the settings say need not be kept, now and then."""
-        now = time.monotonic()
-        if self.read_only or (self._thinned is not None and now - self._thinned < _THIN_SECONDS):
+    def thin_history(self) -> None:
+        """Drop texts that the settings say need not be kept, when there may be some."""
+        if self.read_only:
             return
-        self._thinned = now
         try:
-            self.vault.history.thin()
+            if self.vault.history.is_full():
+                self.vault.thin_history()
         except (SimplememError, OSError) as error:
             _LOG.warning("the history could not be thinned: %s", error)
 

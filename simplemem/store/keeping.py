@@ -39,6 +39,8 @@ class Kept(Protocol):
 
     def fill_vectors(self, stopped: Callable[[], bool]) -> float | None: ...
 
+    def thin_history(self) -> None: ...
+
     def tell_what_others_changed(self) -> None: ...
 
 
@@ -109,6 +111,7 @@ class Keeper:
                 self._look_at_hints()
                 if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
                     self._fill_wanted, self._fill_at = False, float("inf")
+                    self._carefully(self._store.thin_history)  # something was written
                     if self._embed:
                         self._carefully(self._fill)
                 if not leads:

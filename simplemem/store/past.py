@@ -73,7 +73,7 @@ def changes(step: InStep, path: str | None, which: Which) -> Iterator[Version]:
     """The changes that are asked for, newest first."""
     first = moment_of(step, which.since, start=True).number if which.since else 0
     last = moment_of(step, which.until).number if which.until else None
-    for version in step.vault.history.log.backwards(path):
+    for version in step.vault.history.log.backwards(path, upto=last):
         if version.number <= first:
             return
         if last is not None and version.number > last:

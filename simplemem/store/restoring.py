@@ -9,9 +9,9 @@ from simplemem.memory import Memory, Restored
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.store import from_git
 from simplemem.store.in_step import InStep
-from simplemem.store.past import last_change, look_again, path_with_a_past, version_called
+from simplemem.store.past import last_change, look_again, path_with_a_past
 from simplemem.store.reading import memory_of
-from simplemem.store.then import GONE, NoteThen, moment_of, note_then, text_of
+from simplemem.store.then import GONE, Moment, NoteThen, moment_of, note_then, text_of
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish
 
@@ -58,10 +58,11 @@ def _wanted(step: InStep, path: str, at: str | None) -> tuple[NoteThen, str]:
     if at is not None:
         if (known := from_git.note_at(step, path, at)) is not None:
             return known, at
-        if (sha := _told_of(version_called(step, at), path)) is not None:  # perhaps of an earlier note of this name
+        moment = moment_of(step, at)
+        if (sha := _told_of(moment, path)) is not None:  # perhaps of an earlier note of this name
             data = text_of(step, sha, path)
             return NoteThen(path, sha, data, "" if data is not None else GONE), at
-        return note_then(step, path, moment_of(step, at)), at
+        return note_then(step, path, moment), at
     if step.entry(path) is not None:
         hint = "Say which: a version of its history, or a date."
         raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
@@ -82,22 +83,27 @@ def _taken(target: str, hint: str) -> AlreadyExists:
     return AlreadyExists(f"there is another memory called {name}", hint=hint, name=name)
 
 
-def _told_of(version: Version | None, path: str) -> str | None:
-    """The hash a version left at a path; of what it took away, the hash that was there. None when it did neither."""
-    effects = version.effects if version is not None else ()
-    return next((after or before for at, before, after in effects if at == path), None)
+def _told_of(moment: Moment, path: str) -> str | None:
+    """The hash that the version a moment was given by left at a path, or found there. Of what it took away it is always
+    the latter: nothing else can be meant."""
+    for at, before, after in moment.version.effects if moment.version is not None else ():
+        if at == path:
+            return before if moment.before else after or before
+    return None
 
 
 def _another_since(step: InStep, path: str, at: str) -> Version | None:
     """The change with which another memory got this name, if the one there is not the one there was at a moment."""
     if from_git.means_commit(step, at):
         return None  # git tells of names, and follows them by itself
-    number, named, last = moment_of(step, at).number, version_called(step, at), None
-    of_this_name = named is not None and _told_of(named, path) is not None
+    moment, last = moment_of(step, at), None
+    of_this_name = _told_of(moment, path) is not None
     for version in step.vault.history.log.backwards(path):
         last = version
-        if version.number <= number:
-            return last if of_this_name and named is not None and version.group != named.group else None
+        if moment.is_beside(version):
+            return None
+        if version.number <= moment.number:
+            return last if of_this_name else None
         if version.op == "create":
             return version
     return last if of_this_name else None

@@ -7,6 +7,7 @@ log, which a clock that was set back does not alter.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -17,17 +18,27 @@ from simplemem.store.in_step import InStep
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry
 
+_BEFORE = re.compile(r"\s*before\s+(?=v?[0-9])", re.IGNORECASE)
+_COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
 GONE = "the text is no longer kept"
 _NOT_OURS = "it was changed outside simplemem since then; what is shown is what it says now"
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A place in the order of all changes: `number` is the last that had happened. `when` is for comparing with files."""
+    """A place in the order of all changes: `number` is the last that had happened. `when` is for comparing with files.
+
+    Given by a version it is right after that one's operation, or with `before` right before it.
+    """
 
     number: int
     when: str  # UTC
-    group: str = ""  # of the operation that had just been done, when the moment was given by one
+    version: Version | None = None
+    before: bool = False
+
+    def is_beside(self, version: Version | None) -> bool:
+        """Whether this change is part of the operation that the moment was given by."""
+        return version is not None and self.version is not None and version.group == self.version.group
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +80,22 @@ class _Known:
 
 
 def moment_of(step: InStep, wanted: str, *, start: bool = False) -> Moment:
-    """The moment a version or a date means: right after that version; at the end of a day, or with `start` before it."""
+    """The moment a version or a date means: right after that version, or as `before v12` right before it; at the end of a
+    day. With `start` it is the beginning of what is meant: before the version, in the morning of the day."""
     log = step.vault.history.log
-    digits = wanted.strip().removeprefix("v")
-    if digits.isascii() and digits.isdigit():
+    before = _BEFORE.match(wanted)
+    named = wanted[before.end() :] if before else wanted
+    digits = named.strip().removeprefix("v")
+    if before or (digits.isascii() and digits.isdigit()):
         try:
-            version = log.find(wanted)
+            version = log.find(named)
         except NotFound:
-            if wanted.strip() != digits or len(digits) != 4:  # four digits may be a year
+            if before or named.strip() != digits or len(digits) != 4:  # four digits may be a year
                 raise
         else:
             steps = log.group(version.group)  # an operation is done as a whole, or not at all
-            return Moment(
-                steps[0].number - 1 if start else steps[-1].number, version.when, "" if start else version.group
-            )
+            start = start or before is not None
+            return Moment(steps[0].number - 1 if start else steps[-1].number, version.when, version, before=start)
     now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
     try:
         meant = datetime.fromisoformat(read_when(wanted, now, end=not start))
@@ -150,10 +163,15 @@ def _then(step: InStep, known: _Known, moment: Moment, entry: Entry | None) -> N
     """What stood at a path, by the changes of ours on either side of the moment. Not its text yet."""
     path, left, found = known.path, known.left, known.found
     afterwards = known.before if found is not None else _hash_now(step, entry)
+    if moment.before and moment.is_beside(found):
+        return NoteThen(path, afterwards, None)
+    if left is None and found is not None:
+        since = f"it was written outside simplemem, nobody knows when; this is what {found.id} found"
+        return NoteThen(path, afterwards, None, since if afterwards is not None else "")
     if left is None:
-        unsure = found is None and entry is not None and _touched(entry, moment)
+        unsure = entry is not None and _touched(entry, moment)
         return NoteThen(path, afterwards, None, _NOT_OURS if unsure else "")
-    if left.group == moment.group or known.after == afterwards:
+    if known.after == afterwards or (not moment.before and moment.is_beside(left)):
         return NoteThen(path, known.after, None)
     if found is None and entry is not None and not _touched(entry, moment):
         return NoteThen(path, afterwards, None)  # changed outside, and before that moment
@@ -183,7 +201,7 @@ def text_of(step: InStep, sha256: str, *paths: str) -> bytes | None:
 def _touched(entry: Entry, moment: Moment) -> bool:
     """Whether a file was written after a moment, by its own time."""
     try:
-        return entry.mtime_ns > datetime.fromisoformat(moment.when).timestamp() * 1_000_000_000
+        return entry.mtime_ns > datetime.fromisoformat(moment.when).timestamp() * 1_000_000_000 - _COARSE_NS
     except (ValueError, OverflowError):
         return True
 

@@ -65,9 +65,7 @@ class Vault:
         self.root = Path(os.path.abspath(root))
         self.durable = durable
         self.problems: list[Problem] = []
-        self.on_written: Callable[[Sequence[Written]], None] | None = (
-            None  # told of every change, before it is answered
-        )
+        self._on_written: Callable[[], None] | None = None
         self._max_bytes = min(max_bytes, MOST_BYTES)
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
@@ -201,6 +199,11 @@ class Vault:
             steps = self.history.log.group(first.group)
             return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
 
+    def tell(self, writing: Callable[[Version], None], written: Callable[[], None]) -> None:
+        """Tell of every change: with its first version just before it is made, and once it is, before it is answered."""
+        self._writer.on_writing = writing
+        self._on_written = written
+
     def recover(self) -> list[str]:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
         return [] if self.read_only else self._recover()[0]
@@ -222,14 +225,20 @@ class Vault:
                 said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
             return said, listing
 
+    def thin_history(self) -> list[str]:
+        """Drop what of the past need not be kept any longer; the hashes that went."""
+        with self.lock(), self._beneath() as here, telling("thin", SIDECAR, writing=True):
+            self._journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
+            return self.history.thin()
+
     def close(self) -> None:
         """Nothing is held between calls; it is here for those who close what they open."""
 
     def _carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         self._check_writable()
         written = self._writer.carry_out(wishes, change)
-        if self.on_written is not None and any(each.changed for each in written):
-            self.on_written(written)
+        if self._on_written is not None and any(each.changed for each in written):
+            self._on_written()
         return written
 
     def _check_writable(self) -> None:
