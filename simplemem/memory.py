@@ -20,6 +20,11 @@ class Value:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
+def _without_empty(value: Value, *names: str) -> dict[str, Any]:
+    """A value as plain JSON, without those of some fields that hold nothing: they are there when they were asked for."""
+    return {key: item for key, item in Value.as_dict(value).items() if item or key not in names}
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Value):
         return value.as_dict()
@@ -54,6 +59,7 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
+    author: str = ""  # human, agent, unknown, or how a name begins; any: only that they are named
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
@@ -152,6 +158,32 @@ class Hit(Value):
     modified: str
     sha256: str
     why: Mapping[str, Any] | None = None
+    authors: tuple[
+        str, ...
+    ] = ()  # who wrote what is shown, when that was asked for: `human`, a client's name, `unknown`...
+    written: str | None = None  # ...and when the last of it, at the latest
+    version: str | None = (
+        None  # of a search of an earlier moment: what reads the memory as it was, where it is another now...
+    )
+    doubt: str = ""  # ...and what is not certain about it
+
+    def as_dict(self) -> dict[str, Any]:
+        return _without_empty(self, "authors", "written", "version", "doubt")
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf(Value):
+    """The moment a search was asked about: its time, the last change that had happened, how many memories were others than
+    now, of how many the text is no longer kept (they are not found), and what cannot be told for certain: how many
+    doubts, and the first of them. What happened before `known_since` is not known at all."""
+
+    moment: str
+    version: str | None
+    differing: int
+    lost: int
+    doubtful: int
+    doubts: tuple[Mapping[str, str], ...]
+    known_since: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +198,10 @@ class Found(Value):
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
     why: Mapping[str, Any] | None = None
+    as_of: AsOf | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return _without_empty(self, "as_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +232,10 @@ class Pack(Value):
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
     tokenizer: str = "estimate"
+    as_of: AsOf | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return _without_empty(self, "as_of")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,11 @@ def _unmarked(text: str) -> str:
 def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> list[str]:
     """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
     from simplemem import open_store
+    from simplemem.config import find_vault, load_settings
 
     try:
-        with open_store(ctx.params.get("vault"), read_only=True) as store:
+        root = find_vault(ctx.params.get("vault"))
+        with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
             found = list(question(store))
     except (SimplememError, OSError):
         return []
@@ -162,6 +164,15 @@ LinkedByOption = Annotated[
         metavar="NAME",
         autocompletion=complete_name,
         help="Only notes that this one links to.",
+    ),
+]
+
+AuthorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--author",
+        metavar="WHO",
+        help="Only passages written by `human`, by `agent`, or by a client whose name begins so.",
     ),
 ]
 

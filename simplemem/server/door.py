@@ -97,8 +97,8 @@ class Door:
         def alone() -> T:
             with self._writing:
                 with suppress(SimplememError):  # the work meets the same failure, and tells it
-                    self.store()
-                    self._presence.announce()
+                    if not self.store().read_only:
+                        self._presence.announce()
                 return work()
 
         done = await asyncio.get_running_loop().run_in_executor(self._writer, alone)
@@ -128,12 +128,11 @@ class Door:
             clearing.start()
             clearing.join(seconds)
 
-    def _clear_up(self, left: list[Path]) -> None:
+    def _clear_up(self, left: list[str]) -> None:
         try:
             store = self.store()
             if not store.read_only:
                 store.vault.recover()
-                for path in left:
-                    path.unlink(missing_ok=True)
+                self._presence.clear(left)
         except (SimplememError, OSError) as error:
             log.warning("what a server left that died could not be cleared yet: %s", type(error).__name__)

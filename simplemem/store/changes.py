@@ -24,6 +24,7 @@ from simplemem.store.editing import (
 )
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.secrecy import judge
 from simplemem.vault import rewrite
 from simplemem.vault.difference import WHAT_YOU_HAD, difference
 from simplemem.vault.history import Version
@@ -57,12 +58,15 @@ class Changes:
         self._step.must_be_writable()
         clean = check_name(name)
         path = path_of(clean)
-        data = _encoded(new_text(clean, content, metadata, _now(), tags_as_map=tags_as_map))
+        text = new_text(clean, content, metadata, _now(), tags_as_map=tags_as_map)
+        data = _encoded(text)
         with self._vault.lock():
             there = self._step.entry(path)
             if there is not None and overwrite:
+                self._vault.rules.check_gone(path, instead="Read it, and change it with update_memory.")
                 old = self._vault.read(path)
-                return self._saved(self._vault.replace(path, data, old.sha256, change), data)
+                told = judge(self._step.settings, clean, read_note(old.data).text, text)
+                return self._saved(self._vault.replace(path, data, old.sha256, change), data, warnings=told)
             if there is not None:
                 held = self._vault.read(path)
                 stamped = read_note(held.data).string("modified")
@@ -74,9 +78,10 @@ class Changes:
                     name=clean,
                     current_sha256=held.sha256,
                 )
+            told = judge(self._step.settings, clean, "", text)
             rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=[r for r, _ in rewrites])
-            return self._saved(written, data, rewrites=rewrites, warnings=warnings)
+            return self._saved(written, data, rewrites=rewrites, warnings=[*told, *warnings])
 
     # -- changing
 
@@ -115,7 +120,8 @@ class Changes:
         path = path_meant(self._step, name)
         data = _encoded(text)
         with self._vault.lock():
-            return self._saved(self._vault.replace(path, data, if_sha256, change), data)
+            told = judge(self._step.settings, name_of(path), read_note(self._vault.read(path).data).text, text)
+            return self._saved(self._vault.replace(path, data, if_sha256, change), data, warnings=told)
 
     def change_tags(self, name: str, tags: Any, if_sha256: str | None, change: Change) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
@@ -135,6 +141,7 @@ class Changes:
             note = read_note(file.data)
             note.must_be_editable(name_of(path))
             text = changed(note)
+            told = judge(self._step.settings, name_of(path), note.text, text) if text != note.text else []
             data = _encoded(stamp_modified(text, _now()) if text != note.text else text)
             with self._vault.lock():
                 try:
@@ -143,7 +150,7 @@ class Changes:
                     if if_sha256 is not None or not tries_left:
                         raise
                     continue
-                return self._saved(written, data)
+                return self._saved(written, data, warnings=told)
         raise AssertionError("unreachable")
 
     def _already_done(self, file: File, changed: Callable[[Note], str], if_sha256: str) -> Saved:

@@ -7,18 +7,19 @@ that are about to be returned. The background (`keeping`) and the foreground use
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
-from simplemem.errors import NotFound, ReadOnly, SimplememError
-from simplemem.index.database import Damaged, Database
+from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.database import Damaged, Database, Replaced, SqliteError
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
@@ -27,11 +28,13 @@ from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
+from simplemem.vault.rules import Rules
 from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
 _COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
+_CHECK_SECONDS = 24 * 3600.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -57,6 +60,7 @@ class InStep:
             keep_days=self.settings.history.keep_days,
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
+            rules=Rules(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
         )
         self.committing = Committing(self.vault, self.settings.git)
         self.vault.tell(self.committing.writing, self.committing.written)
@@ -169,6 +173,9 @@ class InStep:
         if self._doubted:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
             return IndexState("partial", notes, pending, reason)
+        if self._owed:
+            reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
+            return IndexState("partial", notes, pending, reason)
         if pending:
             return IndexState("partial", notes, pending, self.embedding.partial())
         private = self.embedding.kept_private()
@@ -215,6 +222,19 @@ class InStep:
                 self.vault.thin_history()
         except (SimplememError, OSError) as error:
             _LOG.warning("the history could not be thinned: %s", error)
+
+    def check_index(self) -> None:
+        """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
+        database = self.index.database
+        last = float(self.healing(lambda: database.meta("checked")) or 0)
+        if abs(time.time() - last) < _CHECK_SECONDS:
+            return
+        found = database.check()
+        if found:
+            _LOG.warning("the index is damaged and will be rebuilt: %s", found[0])
+            database.discard()
+            self._begin_anew(self.index.generation)
+        self.healing(lambda: database.set_meta("checked", f"{time.time():.0f}"))
 
     def look_at(self, paths: set[str]) -> None:
         """Index paths that may have changed. A change of Obsidian's settings concerns every note."""
@@ -275,7 +295,17 @@ class InStep:
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
             return False
-        self.tell({name_of(path) for path in self.rows.look_at(changed).changed()})
+        try:
+            report = self.rows.look_at(changed)
+        except Unavailable as error:
+            # A full disk, a busy index: what is known is answered, and they are looked at again.
+            _LOG.warning("changed notes could not be indexed: %s", error)
+            self._owed |= changed
+            return False
+        except BaseException:
+            self._owed |= owed
+            raise
+        self.tell({name_of(path) for path in report.changed()})
         return True
 
     def _differs(self, path: str) -> bool:
@@ -290,6 +320,7 @@ class InStep:
         """Index a file that was just written. It is safe; an index that fails now is caught up with later."""
         try:
             self.healing(put)
+            self.index.database.checkpoint()  # a program that only writes has no background that would see to it
         except (SimplememError, Damaged) as error:
             self._owed.add(path)
             return [f"written, but not yet searchable: {error}"]
@@ -304,11 +335,29 @@ class InStep:
             self._begin_anew(generation)
         try:
             return ask()
-        except Damaged as error:
+        except Replaced:
+            return self._ask_again(ask)
+        except (Damaged, SqliteError, TypeError, ValueError) as error:
+            if not self._is_damage(error):
+                raise
             _LOG.warning("the index is damaged and will be rebuilt: %s", error)
             self.index.database.discard()
             self._begin_anew(self.index.generation)
             return ask()
+
+    def _ask_again(self, ask: Callable[[], T]) -> T:
+        """The index was replaced in the middle of a question."""
+        for _ in range(5):
+            self._begin_anew(self._index_generation())
+            with suppress(Replaced):
+                return ask()
+        raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
+
+    def _is_damage(self, error: Exception) -> bool:
+        """Whether a question failed because the index says what we never wrote: not every damage shows as one to SQLite."""
+        if isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError)):
+            return True
+        return bool(self.index.database.check())
 
     def _index_generation(self) -> int:
         try:
@@ -368,11 +417,15 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
-    """Beside the notes, unless told otherwise or nothing can be written there."""
+    """Beside the notes, unless told otherwise or nothing can be written there. Who sees less of the vault has an index of
+    its own, in which the rest never was."""
+    hidden = "\n".join(sorted(settings.access.hidden))
+    name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
     if settings.db is not None:
-        return Path(settings.db).expanduser().absolute()
-    here = root / ".simplemem" / "index.db"
+        named = Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
+        return named.with_name(f"{named.stem}-{name}") if hidden else named
+    here = root / ".simplemem" / name
     if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
         return here
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / "index.db"
+    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / name

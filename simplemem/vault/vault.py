@@ -7,13 +7,13 @@ how links are rewritten is decided above: here are bytes and paths. How a write 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple, TypeVar
 
-from simplemem.errors import Invalid, NotFound, ReadOnly
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
 from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
@@ -21,6 +21,7 @@ from simplemem.vault.journal import Journal
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
 from simplemem.vault.plan import is_trash
+from simplemem.vault.rules import NO_RULES, Rules
 from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, walk
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
@@ -28,8 +29,7 @@ from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
 __all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Version", "Wish", "Written"]
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A note or attachment as it was read."""
 
     path: str
@@ -47,6 +47,9 @@ class Rewrite:
     data: bytes
 
 
+_Seen = TypeVar("_Seen", Entry, Problem)
+
+
 class Vault:
     """One folder of notes. Its methods may be called from any thread; writes exclude each other across processes."""
 
@@ -61,7 +64,9 @@ class Vault:
         trash: Literal["own", "obsidian"] = "own",
         max_bytes: int = MOST_BYTES,
         backing: Backing | None = None,
+        rules: Rules = NO_RULES,
     ) -> None:
+        self.rules = rules
         self.root = Path(os.path.abspath(root))
         self.durable = durable
         self.problems: list[Problem] = []
@@ -70,7 +75,7 @@ class Vault:
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
         self._lock = VaultLock(name, by_path=backing.by_path)
-        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb)
+        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, rules=rules)
         self._journal = Journal(self.history, backing=backing, durable=durable)
         self._writer = Writer(
             name,
@@ -94,8 +99,8 @@ class Vault:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
         with self._beneath() as here:
             listing = walk(here)
-        self.problems = listing.problems
-        return listing.entries
+        self.problems = self._seen(listing.problems)
+        return self._seen(listing.entries)
 
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
@@ -105,7 +110,7 @@ class Vault:
                 here.folder(parts)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-            return walk(here, parts).entries
+            return self._seen(walk(here, parts).entries)
 
     def strays(self) -> list[str]:
         """Staged files that lie about: of writes under way, or of one that was cut short."""
@@ -115,21 +120,46 @@ class Vault:
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""
         check_path(path)
+        if self.rules.hides(path):
+            return None
         with self._beneath() as here, telling("look at", path):
             return entry_at(here, path)
 
+    def is_taken(self, path: str) -> bool:
+        """Whether anything lies at a path of the vault, hidden or not. No link on the way is followed, and no way out."""
+        with self._beneath() as here:
+            try:
+                folder, name = here.spot(path)
+                os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+            except (OSError, ValueError, SimplememError):
+                return False
+        return True
+
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
+        with self.reading() as read:
+            return read(path)
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[str], File]]:
+        """What reads many files as `read` does one: folders stay open from one file to the next. For a short while only,
+        since a folder that is moved away meanwhile is still read."""
+        with self._beneath() as here:
+            yield lambda path: self._read(here, path)
+
+    def _read(self, here: Beneath, path: str) -> File:
         check_path(path)
-        with self._beneath() as here, telling("read", path):
+        if self.rules.hides(path):
+            raise no_such(path)
+        with telling("read", path):
             try:
                 data, found = atomic.read_file(here, path, self._max_bytes)
             except PermissionError:
                 raise
             except OSError as error:  # perhaps it is a link, or lies behind one
                 inside = here.through_links(path)
-                if inside is None:
-                    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                if inside is None or self.rules.hides(inside):
+                    if inside is not None or isinstance(error, (FileNotFoundError, NotADirectoryError)):
                         raise no_such(path) from error
                     raise
                 data, found = atomic.read_file(here, inside, self._max_bytes)
@@ -213,8 +243,8 @@ class Vault:
         if self.read_only:
             return self.scan()
         _, listing = self._recover()
-        self.problems = listing.problems
-        return listing.entries
+        self.problems = self._seen(listing.problems)
+        return self._seen(listing.entries)
 
     def _recover(self) -> tuple[list[str], Listing]:
         with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
@@ -236,10 +266,22 @@ class Vault:
 
     def _carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         self._check_writable()
+        self._check_rules(wishes)
         written = self._writer.carry_out(wishes, change)
         if self._on_written is not None and any(each.changed for each in written):
             self._on_written()
         return written
+
+    def _check_rules(self, wishes: Sequence[Wish]) -> None:
+        """Every write comes by here: what may not be changed is not, whatever asks for it and however it is reached."""
+        for number, wish in enumerate(wishes):
+            for path in (wish.path, wish.target):
+                self.rules.check(path, asked=number == 0 and wish.op != "undo")
+            if wish.gone:
+                self.rules.check_gone(wish.path)
+
+    def _seen(self, found: list[_Seen]) -> list[_Seen]:
+        return [each for each in found if not self.rules.hides(each.path)] if self.rules.hidden else found
 
     def _check_writable(self) -> None:
         if self.read_only:
