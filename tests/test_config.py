@@ -103,6 +103,15 @@ def test_a_vault_cannot_have_its_notes_sent_anywhere(tmp_path: Path, line: str) 
         load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(tmp_path)})
 
 
+@pytest.mark.parametrize("line", ['commit = "each"', 'commit = "batch"', 'commit = "off"'])
+def test_a_vault_cannot_have_commits_made_in_a_persons_name(tmp_path: Path, line: str) -> None:
+    vault = vault_file(tmp_path, f"[git]\n{line}")
+    with pytest.raises(Invalid, match=r"git\.commit, which a vault may not say of itself"):
+        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    quieter = vault_file(tmp_path / "more", "[git]\nhistory = false\nquiet_seconds = 5")
+    assert load_settings(vault=quieter, env={"XDG_CONFIG_HOME": str(tmp_path)}).git.history is False
+
+
 @pytest.mark.parametrize("provider", ["wordllama", "none"])
 def test_a_vault_can_keep_its_notes_at_home(tmp_path: Path, provider: str) -> None:
     vault = vault_file(tmp_path, f'[embed]\nprovider = "{provider}"')

@@ -10,7 +10,6 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from simplemem.config import GitSettings
 from simplemem.errors import SimplememError
-from simplemem.vault.vault import Vault, Version, Written
+from simplemem.vault.log import number_of
+from simplemem.vault.vault import Vault, Version
 
 if TYPE_CHECKING:
     from simplemem.vault.uncommitted import Uncommitted
@@ -56,16 +56,19 @@ class Committing:
     def is_on(self) -> bool:
         return self._settings.commit != "off" and not self._vault.read_only
 
-    def changed(self, written: Sequence[Written]) -> None:
-        """A write is done and about to be answered: its commit is wanted."""
+    def writing(self, version: Version) -> None:
+        """A write begins: whatever becomes of this process, its commit is wanted once the log has it."""
         if not self.is_on or not self._is_in_git():
             return
         try:
-            self._uncommitted.add(written[0].version)
+            self._uncommitted.add(version)
         except (OSError, SimplememError) as error:
             self._say(f"a change will not be committed to git: {error}")
-            return
-        self._want(0.0 if self._settings.commit == "each" else self._settings.quiet_seconds)
+
+    def written(self) -> None:
+        """A write is done, and about to be answered."""
+        if self.is_on and self._is_in_git():
+            self._want(0.0 if self._settings.commit == "each" else self._settings.quiet_seconds)
 
     def begin(self) -> None:
         """A server starts: what others left waiting is committed, once it is quiet."""
@@ -75,7 +78,7 @@ class Committing:
     def waiting(self) -> int:
         """How many changes wait for their commit."""
         try:
-            return len(self._uncommitted.waiting())
+            return self._uncommitted.count()
         except (OSError, SimplememError):
             return 0
 
@@ -147,7 +150,7 @@ class Committing:
 
         why = ""
         found = repository.find(self._vault.root)
-        groups = self._known(self._uncommitted.waiting())
+        groups = self._known()
         if found is None:
             self._uncommitted.done(groups)
             return ""
@@ -181,17 +184,23 @@ class Committing:
                 places.append(later.new_path)
         return places
 
-    def _known(self, names: Sequence[str]) -> dict[str, list[Version]]:
-        """The changes behind the names, in their order. What the log does not know (any more) is forgotten."""
-        groups: dict[str, list[Version]] = {name: [] for name in names}
-        first = int(names[0].removeprefix("v")) if names else 0
-        for version in self._vault.history.log.backwards() if names else ():
+    def _known(self) -> dict[str, list[Version]]:
+        """The changes that wait, in their order. What was never done, or is not in the log any more, is forgotten."""
+        waiting = self._uncommitted.waiting()
+        groups: dict[str, list[Version]] = {name: [] for name in waiting}
+        first, newest = min(map(number_of, waiting), default=0), 0
+        for version in self._vault.history.log.backwards() if waiting else ():
+            newest = newest or version.number
             if version.number < first:
                 break
             if version.group in groups:
                 groups[version.group].insert(0, version)
-        self._uncommitted.done(name for name, versions in groups.items() if not versions)
-        return {name: versions for name, versions in groups.items() if versions}
+        known = {name: found for name, found in groups.items() if found and waiting[name].is_of(found[0])}
+        gone = [
+            name for name, mark in waiting.items() if name not in known and (number_of(name) <= newest or mark.is_old)
+        ]
+        self._uncommitted.done(gone)
+        return known
 
     def _is_in_git(self) -> bool:
         """Whether a repository may be there: cheap enough for every write, and no git is started for it."""

@@ -52,11 +52,10 @@ def commits_of(step: InStep, path: str, limit: int) -> list[Commit]:
         return []
     from simplemem.vault.git import commits
 
-    names = dict.fromkeys((path, *(version.path for version in step.vault.history.versions(path, 1000))))
     try:
-        for name in list(names)[:_MOST_NAMES]:  # a move that nobody has committed yet is known to our history alone
+        for name in _names(step, path):  # a move that nobody has committed yet is known to our history alone
             if found := commits(step.root, name, limit):
-                return found
+                return [each for each in found if step.vault.rules.all_seen((each.path, each.old_path))]
     except SimplememError as error:
         _LOG.warning("the history of git is not told: %s", error)
     return []
@@ -93,17 +92,23 @@ def note_at(step: InStep, path: str, commit: str) -> NoteThen | None:
         return None
     from simplemem.vault.git import text_at
 
-    names = dict.fromkeys((path, *(version.path for version in step.vault.history.versions(path, 1000))))
     missing: NotFound | None = None
-    for name in list(names)[:_MOST_NAMES]:
+    for name in _names(step, path):
         try:
             then, data = text_at(step.root, name, commit.strip())
         except NotFound as error:
             missing = missing or error
         else:
+            if step.vault.rules.hides(then):
+                raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
             return NoteThen(then, sha256(data).hexdigest(), data)
-    assert missing is not None
-    raise missing
+    raise missing or NotFound(f"{path!r} was not there at commit {commit[:12]}.")
+
+
+def _names(step: InStep, path: str) -> list[str]:
+    """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
+    known = (path, *(version.path for version in step.vault.history.versions(path, 1000)))
+    return [name for name in dict.fromkeys(known) if not step.vault.rules.hides(name)][:_MOST_NAMES]
 
 
 def _entry_of(commit: Commit, texts: dict[str, bytes], *, diff: bool) -> HistoryEntry:

@@ -63,7 +63,7 @@ class InStep:
             rules=Rules(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
         )
         self.committing = Committing(self.vault, self.settings.git)
-        self.vault.on_written = self.committing.changed
+        self.vault.tell(self.committing.writing, self.committing.written)
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)

@@ -9,44 +9,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from simplemem.errors import SimplememError, Unavailable
-from simplemem.note.names import name_of
+from simplemem.errors import SimplememError
 from simplemem.vault.atomic import sha256
+from simplemem.vault.commit_message import message, subject
+from simplemem.vault.commit_state import Waiting, check_links, check_state
+from simplemem.vault.commit_steps import Step, hold_back, joined, without
 from simplemem.vault.log import Version
 from simplemem.vault.repository import Git, GitFailed
 from simplemem.vault.staging import Busy, Entry, check_lock, in_commit, in_index, set_entries, spell
 from simplemem.vault.uncommitted import Uncommitted
 
-_UNDER_WAY = {
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase or a patch",
-    "sequencer": "a sequence of commits",
-    "BISECT_LOG": "a bisection",
-}
-_WRITING_A_MESSAGE = 600.0  # seconds for which a message that was begun is taken to be still written
-_MOST_MESSAGE = 100_000
-_REMARKS = frozenset(bytes([character]) for character in b"#;@!$%^&|:")  # what core.commentChar may choose by itself
 _TRIES = 5
 _PLAIN = "simplemem <simplemem@localhost>"
 _PLAIN_FILES = ("100644", "100755")
-_MOST_LISTED = 30
-_LONGEST_LINE = 300
 _MOST_ATTRIBUTES = 1_000_000
 
 Texts = Callable[[Version, str], bytes | None]
 """The text with a hash that a version speaks of, if it is still kept."""
-
-
-class Waiting(Unavailable):
-    """The repository is not as it must be for a commit; it will be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +42,6 @@ class Done:
     left: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """What one change did to one note, or several changes one after the other. Paths are the repository's."""
-
-    path: str
-    target: str
-    before: str | None
-    afters: tuple[str | None, ...]
-    versions: tuple[Version, ...]
-
-    @property
-    def version(self) -> Version:
-        return self.versions[-1]
-
-    def touches(self, paths: Collection[str]) -> bool:
-        return self.path in paths or self.target in paths
-
-    def is_of(self, groups: Collection[str]) -> bool:
-        return any(version.group in groups for version in self.versions)
 
 
 class _Left(Exception):
@@ -153,7 +116,7 @@ class _Commit:
         paths = list(dict.fromkeys([*(path for step in steps for path in (step.path, step.target)), *ours]))
         trees, index = in_commit(self._git, head, paths), in_index(self._git, paths)
         staged = {path for path in paths if not _is_free(path, trees, index, ours)}
-        held, free = _hold_back(steps, staged)
+        held, free = hold_back(steps, staged)
         now, more = self._after(free, trees)
         entries = {path: entry for path, entry in now.items() if entry != trees.get(path)}
         stale = {path: trees.get(path) for path in ours if path not in entries and path not in staged}
@@ -165,7 +128,7 @@ class _Commit:
         made = self._made(head, self._tree(head, entries), told)
         self._uncommitted.remember(entries)
         set_entries(self._git, entries, index, self._width)
-        words = f"commit (simplemem): {_subject([version for step in told for version in step.versions])}"
+        words = f"commit (simplemem): {subject([version for step in told for version in step.versions])}"
         try:
             self._git.inside("update-ref", "-m", words, "HEAD", made, head or "0" * self._width)
         except SimplememError as error:
@@ -178,12 +141,12 @@ class _Commit:
     def _looked_at(self) -> str | None:
         """The commit to build on, once the repository turns out to be one where a commit can be made."""
         git, git_dir = self._git, Path(self._repository.git_dir)
-        _check_state(git_dir)
+        check_state(git_dir)
         check_lock(git_dir)
         branch = git.inside("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).decode("utf-8", "replace").strip()
         if not branch:
             raise Waiting("No branch is checked out (HEAD is detached), so a commit would belong to none.")
-        _check_links(git_dir, Path(self._repository.common), branch)
+        check_links(git_dir, Path(self._repository.common), branch)
         self._head = head = git.head()
         if head is None:
             self._width = 64 if git.inside("rev-parse", "--show-object-format").strip() == b"sha256" else 40
@@ -197,24 +160,9 @@ class _Commit:
 
     # Which notes, and what of them
 
-    def _steps(self, versions: Sequence[Version]) -> tuple[list[_Step], list[str]]:
+    def _steps(self, versions: Sequence[Version]) -> tuple[list[Step], list[str]]:
         """What was done to the notes that git is to have. Changes of a note that follow each other are one step."""
-        steps: list[_Step] = []
-        latest: dict[str, int] = {}
-        for version in versions:
-            if version.op == "recovered":
-                continue
-            path = self._repository.path(version.path)
-            target = self._repository.path(version.new_path or version.path)
-            before = latest.get(path)
-            known = steps[before] if before is not None else None
-            if before is not None and known and path == target == known.target and known.afters[-1] == version.before:
-                steps[before] = replace(
-                    known, afters=(*known.afters, version.after), versions=(*known.versions, version)
-                )
-                continue
-            latest[path] = latest[target] = len(steps)
-            steps.append(_Step(path, target, version.before, (version.after,), (version,)))
+        steps = joined(versions, self._repository)
         names = {path for step in steps for path in (step.path, step.target)}
         unwanted = self._ignored(names)  # the person does not want it in git, and knows
         listed = b"".join(os.fsencode(path) + b"\0" for path in names)
@@ -224,7 +172,7 @@ class _Commit:
             if value not in (b"unspecified", b"unset"):
                 unwanted.add(name)  # encrypted, or kept elsewhere: the plain text must not go in
                 left.append(f"{name!r} goes through a filter, and simplemem runs none.")
-        return [part for step in steps for part in _without(step, unwanted)], left
+        return [part for step in steps for part in without(step, unwanted)], left
 
     def _ignored(self, paths: Iterable[str]) -> set[str]:
         """Those that git ignores. It takes its arguments for patterns, but for none that begins with a dot."""
@@ -233,7 +181,7 @@ class _Commit:
         answer = self._git.inside("check-ignore", "-z", "--stdin", stdin=listed, ok=(0, 1), env=plain)
         return {os.fsdecode(path[2:]) for path in answer.split(b"\0")[:-1]}
 
-    def _after(self, steps: Sequence[_Step], trees: dict[str, Entry]) -> tuple[dict[str, Entry | None], list[str]]:
+    def _after(self, steps: Sequence[Step], trees: dict[str, Entry]) -> tuple[dict[str, Entry | None], list[str]]:
         """What these changes make of what the last commit has."""
         now: dict[str, Entry | None] = {path: trees.get(path) for step in steps for path in (step.path, step.target)}
         left = []
@@ -249,7 +197,7 @@ class _Commit:
             now[step.target] = None if oid is None else Entry(there.mode if there else "100644", oid)
         return now, left
 
-    def _applied(self, step: _Step, there: Entry | None) -> str | None:
+    def _applied(self, step: Step, there: Entry | None) -> str | None:
         """The text a note has once a step is made to what is there."""
         final = step.afters[-1]
         if there is None and step.before is not None:
@@ -272,7 +220,7 @@ class _Commit:
             return self._oid(step.target, final, step.version)
         return self._merged(step.path, now, before, self._oid(step.target, final, step.version) or "")
 
-    def _half_committed(self, step: _Step) -> str | None:
+    def _half_committed(self, step: Step) -> str | None:
         """git's id of a text whose old name a person has taken out of git, as `git commit --all` does with a move of ours
         that is not committed yet. None when they did nothing of the kind."""
         if self._head is None:
@@ -323,7 +271,7 @@ class _Commit:
         self._git.apart("update-index", "--replace", "-z", "--index-info", stdin=rows, env=self._own_index)
         return self._git.apart(*self._settings, "write-tree", env=self._own_index).decode("ascii").strip()
 
-    def _made(self, head: str | None, tree: str, steps: Sequence[_Step]) -> str:
+    def _made(self, head: str | None, tree: str, steps: Sequence[Step]) -> str:
         told = sorted((version for step in steps for version in step.versions), key=lambda version: version.number)
         when = {"GIT_AUTHOR_DATE": _date(told[-1].when), "GIT_COMMITTER_DATE": f"@{int(time.time())} +0000"}
         args = (*self._settings, "commit-tree", tree, *(("-p", head) if head else ()), "-F", "-")
@@ -337,46 +285,10 @@ class _Commit:
             self._uncommitted.remember({})
 
 
-# What a commit says
-
-
-def message(versions: Sequence[Version]) -> str:
-    """What was done, and as trailers who asked, by which tool, and why."""
-    did = list(dict.fromkeys(_did(version) for version in versions))
-    paragraphs = [_subject(versions)]
-    if len(did) > 1:
-        more = [f"- and {len(did) - _MOST_LISTED} more"] if len(did) > _MOST_LISTED else []
-        paragraphs.append("\n".join([*(f"- {_line(each)}" for each in did[:_MOST_LISTED]), *more]))
-    trailers = [
-        *_trailers("Actor", (v.who for v in versions)),
-        *_trailers("Tool", (v.tool for v in versions)),
-        *_trailers("Reason", (v.reason for v in versions)),
-        *_trailers("Version", (v.group for v in versions)),
-    ]
-    return "\n\n".join([*paragraphs, "\n".join(trailers)]) + "\n"
-
-
-def _subject(versions: Sequence[Version]) -> str:
-    did = {_did(version) for version in versions}
-    notes = {version.new_path or version.path for version in versions}
-    return f"simplemem: {_line(did.pop(), 100) if len(did) == 1 else f'{len(notes)} notes changed'}"
-
-
-def _did(version: Version) -> str:
-    if version.new_path and version.new_path != version.path:
-        return f"{version.op} {name_of(version.path)} to {name_of(version.new_path)}"
-    return f"{version.op} {name_of(version.path)}"
-
-
-def _trailers(key: str, values: Iterable[str]) -> list[str]:
-    shown = [line for line in dict.fromkeys(_line(value) for value in values) if line]
-    return [f"Simplemem-{key}: {line}" for line in shown[:_MOST_LISTED]]
-
-
-def _line(text: str, most: int = _LONGEST_LINE) -> str:
-    """One line of printable text: what could hold two lines could hold a trailer of somebody else's."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return words if len(words) <= most else words[: most - 1] + "…"
+def _is_free(path: str, trees: dict[str, Entry], index: dict[str, Entry | None], ours: dict[str, Entry | None]) -> bool:
+    """Whether nothing is staged for a path: the index has what the commit has, or what we had set before a crash."""
+    there = index.get(path, "nothing")
+    return there == trees.get(path, "nothing") or (path in ours and there == (ours[path] or "nothing"))
 
 
 def _date(when: str) -> str:
@@ -384,72 +296,3 @@ def _date(when: str) -> str:
         return f"@{int(datetime.fromisoformat(when).timestamp())} +0000"
     except (ValueError, OverflowError):
         return f"@{int(time.time())} +0000"
-
-
-# The repository as it is
-
-
-def _check_state(git_dir: Path) -> None:
-    for name, what in _UNDER_WAY.items():
-        if (git_dir / name).exists():
-            raise Waiting(f"{what[0].upper()}{what[1:]} is under way in the repository.")
-    if _is_message_being_written(git_dir):
-        raise Waiting("The message of a commit seems to be being written.")
-
-
-def _is_message_being_written(git_dir: Path) -> bool:
-    """Whether an editor seems to be open on a commit's message: moving the branch now would make that commit fail.
-
-    The file stays when it is done, so it must be newer than the last commit, and have git's remarks in it still, which a
-    message that was given on the command line never has.
-    """
-    file = git_dir / "COMMIT_EDITMSG"
-    try:
-        begun, last = file.stat().st_mtime, (git_dir / "logs" / "HEAD").stat().st_mtime
-        if last >= begun or not 0 <= time.time() - begun < _WRITING_A_MESSAGE or not file.is_file():
-            return False
-        with file.open("rb") as opened:
-            text = opened.read(_MOST_MESSAGE)
-    except OSError:
-        return False
-    return any(line[:1] in _REMARKS for line in text.split(b"\n") if line)
-
-
-def _check_links(git_dir: Path, common: Path, branch: str) -> None:
-    """Nothing is written through a link: a repository that somebody handed on could lead it anywhere."""
-    for place in (
-        git_dir / "index", git_dir / "logs" / "HEAD", common / branch, common / "logs" / branch, common / "objects"
-    ):  # fmt: skip
-        if os.path.realpath(place) != str(place):
-            raise Waiting(f"{place} is or lies behind a link, and simplemem writes through none.")
-    with os.scandir(common / "objects") as listed:
-        if any(each.is_symlink() for each in listed):
-            raise Waiting(f"A link lies in {common / 'objects'}, and simplemem writes through none.")
-
-
-def _is_free(path: str, trees: dict[str, Entry], index: dict[str, Entry | None], ours: dict[str, Entry | None]) -> bool:
-    """Whether nothing is staged for a path: the index has what the commit has, or what we had set before a crash."""
-    there = index.get(path, "nothing")
-    return there == trees.get(path, "nothing") or (path in ours and there == (ours[path] or "nothing"))
-
-
-def _hold_back(steps: Sequence[_Step], staged: set[str]) -> tuple[tuple[str, ...], list[_Step]]:
-    """The groups that must wait because of what is staged, all of each, and the steps that need not."""
-    blocked, held = set(staged), set[str]()
-    while True:
-        more = {v.group for s in steps if s.touches(blocked) or s.is_of(held) for v in s.versions} - held
-        if not more:
-            return tuple(sorted(held)), [s for s in steps if not s.is_of(held)]
-        held |= more
-        blocked |= {path for s in steps if s.is_of(held) for path in (s.path, s.target)}
-
-
-def _without(step: _Step, unwanted: set[str]) -> list[_Step]:
-    """A step without the paths that git is not to have: a move out of sight is a delete, one into sight a creation."""
-    if step.path not in unwanted and step.target not in unwanted:
-        return [step]
-    if step.path == step.target or {step.path, step.target} <= unwanted:
-        return []
-    if step.target in unwanted:
-        return [replace(step, target=step.path, afters=(None,))]
-    return [replace(step, path=step.target, before=None)]

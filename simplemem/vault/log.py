@@ -55,7 +55,7 @@ class Version:
     @property
     def number(self) -> int:
         """Its place in the order of all changes."""
-        return int(self.id.removeprefix("v"))
+        return number_of(self.id)
 
     @property
     def effects(self) -> tuple[tuple[str, str | None, str | None], ...]:
@@ -69,6 +69,11 @@ class Version:
 
 _FIELDS = {field.name for field in fields(Version)}
 _REQUIRED = ("id", "group", "path", "when", "op")
+
+
+def number_of(version: str) -> int:
+    """The number in the id of a version."""
+    return int(version.removeprefix("v"))
 
 
 def no_version(version: str) -> NotFound:

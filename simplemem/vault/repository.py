@@ -84,9 +84,9 @@ def find(root: Path) -> Repository | None:
     worktree and a submodule: else a vault could show another repository of this machine as its past.
     """
     real = Path(os.path.realpath(root))
-    disk = os.stat(real).st_dev
+    disk = _disk(real)
     for folder in (real, *real.parents):
-        if os.stat(folder).st_dev != disk:
+        if _disk(folder) != disk:
             break  # as git does: what lies on another disk is another matter
         here = folder / ".git"
         if not os.path.lexists(here):
@@ -104,6 +104,13 @@ def find(root: Path) -> Repository | None:
         prefix = "" if real == folder else real.relative_to(folder).as_posix() + "/"
         return Repository(str(folder), str(git_dir), str(common), prefix)
     return None
+
+
+def _disk(folder: Path) -> int:
+    try:
+        return os.stat(folder).st_dev
+    except OSError:
+        return -1
 
 
 def _named_in(file: Path) -> Path:

@@ -1,7 +1,8 @@
-"""What waits to be committed: an empty file in `.simplemem/git/queue` for each change of ours, named by its version.
+"""What waits to be committed: a small file in `.simplemem/git/queue` for each change of ours, named by its version.
 
-A name is put there before the write is answered, and taken away once its commit is in the branch, so that a server that
-dies between the two leaves it to the next. Beside it lies which entries of the person's index we have set, while we do.
+It is put there just before the change is made, and taken away once its commit is in the branch, so that a server that
+dies anywhere between the two leaves it to the next. Beside it lies which entries of the person's index are set by us,
+while they are.
 """
 
 from __future__ import annotations
@@ -11,16 +12,31 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from simplemem.vault import atomic
 from simplemem.vault.leader import Leadership
+from simplemem.vault.log import Version, number_of
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, WRITE_NEW, Beneath
 from simplemem.vault.staging import Entry
 
 _FOLDER = f"{SIDECAR}/git"
 _QUEUE = f"{_FOLDER}/queue"
+_MOST_BYTES = 100_000
+_A_MINUTE = 60.0
 _SET = f"{_FOLDER}/index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What was written down of a change before it was made. An old one that the log does not have was never made."""
+
+    data: bytes
+    is_old: bool
+
+    def is_of(self, version: Version) -> bool:
+        return self.data == _told_apart(version)
 
 
 class Uncommitted:
@@ -29,20 +45,38 @@ class Uncommitted:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def add(self, version: str) -> None:
+    def add(self, version: Version) -> None:
+        """A change is about to be made. What is written tells it from another that may get its number if it fails."""
         with self._beneath() as here:
             here.make(tuple(_QUEUE.split("/")))
-            folder, name = here.spot(f"{_QUEUE}/{version}")
-            os.close(folder.open(name, OVERWRITE))
+            folder, name = here.spot(f"{_QUEUE}/{version.group}")
+            fd = folder.open(name, OVERWRITE)
+            try:
+                os.ftruncate(fd, 0)
+                atomic.write_all(fd, _told_apart(version))
+            finally:
+                os.close(fd)
 
-    def waiting(self) -> list[str]:
-        """The changes that wait, in their order."""
+    def count(self) -> int:
+        """How many changes wait."""
+        return len(self._names())
+
+    def waiting(self) -> dict[str, Mark]:
+        """The changes that wait, in their order, with what is known of each."""
+        found: dict[str, Mark] = {}
+        for name in self._names():
+            with suppress(FileNotFoundError), self._beneath() as here:
+                data, stat = atomic.read_file(here, f"{_QUEUE}/{name}", _MOST_BYTES)
+                found[name] = Mark(data, time.time() - stat.st_mtime > _A_MINUTE)
+        return found
+
+    def _names(self) -> list[str]:
         with self._beneath() as here:
             try:
                 names = here.folder(tuple(_QUEUE.split("/"))).names()
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        return sorted((name for name in names if name[:1] == "v" and name[1:].isdecimal()), key=lambda n: int(n[1:]))
+        return sorted((name for name in names if name[:1] == "v" and name[1:].isdecimal()), key=number_of)
 
     def done(self, versions: Iterable[str]) -> None:
         with self._beneath() as here, suppress(FileNotFoundError):
@@ -96,3 +130,7 @@ class Uncommitted:
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self._root))
+
+
+def _told_apart(version: Version) -> bytes:
+    return f"{version.when}\n{version.path}\n".encode()

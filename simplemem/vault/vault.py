@@ -71,9 +71,7 @@ class Vault:
         self.root = Path(os.path.abspath(root))
         self.durable = durable
         self.problems: list[Problem] = []
-        self.on_written: Callable[[Sequence[Written]], None] | None = (
-            None  # told of every change, before it is answered
-        )
+        self._on_written: Callable[[], None] | None = None
         self._max_bytes = min(max_bytes, MOST_BYTES)
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
@@ -265,6 +263,11 @@ class Vault:
                 make_sidecar(here)
                 self.history.keep(here, data, sha256(data))
 
+    def tell(self, writing: Callable[[Version], None], written: Callable[[], None]) -> None:
+        """Tell of every change: with its first version just before it is made, and once it is, before it is answered."""
+        self._writer.on_writing = writing
+        self._on_written = written
+
     def recover(self) -> list[str]:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
         return [] if self.read_only else self._recover()[0]
@@ -299,8 +302,8 @@ class Vault:
         self._check_writable()
         self._check_rules(wishes)
         written = self._writer.carry_out(wishes, change)
-        if self.on_written is not None and any(each.changed for each in written):
-            self.on_written(written)
+        if self._on_written is not None and any(each.changed for each in written):
+            self._on_written()
         return written
 
     def _check_rules(self, wishes: Sequence[Wish]) -> None:

@@ -93,6 +93,7 @@ class Writer:
         self._durable = durable
         self._max_bytes = max_bytes
         self._trash = trash
+        self.on_writing: Callable[[Version], None] | None = None  # told what is about to be logged, under the lock
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """All of it or nothing; the answers in the order of the wishes."""
@@ -128,6 +129,8 @@ class Writer:
                 self._history.keep(here, wish.data, sha256(wish.data))
         versions = self._versions(here, wishes, change)
         self._stage_all(here, wishes, staged)
+        if self.on_writing is not None:
+            self.on_writing(versions[0])
         # From here on the journal answers for what is staged.
         steps = [
             Step(version, staged.pop(wish.path, wish.trash)) for wish, version in zip(wishes, versions, strict=True)

@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 
 from simplemem.config import Settings
+from simplemem.errors import Unavailable
 from simplemem.store import EnhancedStore
+from simplemem.vault.atomic import sha256
+from simplemem.vault.vault import Change
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -481,6 +484,7 @@ def test_what_a_dead_process_left_is_committed_by_the_next(git: Any, vault: Path
 import os, sys
 from pathlib import Path
 from simplemem.config import Settings
+from simplemem.errors import Unavailable
 from simplemem.store import EnhancedStore
 from simplemem.vault import staging
 import simplemem.vault.commits as commits
@@ -490,6 +494,12 @@ def die(*args, **more):
 at = sys.argv[2]
 if at == "written":
     commits.Committer.commit = lambda *args: os._exit(9)
+elif at == "logged":
+    from simplemem.store.committing import Committing
+    Committing.written = lambda *args: os._exit(9)
+elif at == "not yet logged":
+    from simplemem.vault.log import Log
+    Log.append = lambda *args: os._exit(9)
 elif at == "index set":
     put = commits.set_entries
     commits.set_entries = die
@@ -503,7 +513,7 @@ given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
     store.update("a", append="from " + at)
 """
-    for at in ("written", "index set", "lock taken", "branch moved"):
+    for at in ("written", "logged", "not yet logged", "index set", "lock taken", "branch moved"):
         ended = subprocess.run(
             [sys.executable, "-c", dying, str(vault), at], capture_output=True, check=False, timeout=60
         )
@@ -513,8 +523,27 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
             store.create(f"after {at}", "text")
         assert f"from {at}" in in_head(git, "a.md") and git("status", "--porcelain") == "", at
         assert store.step.committing.said == []
-    assert subjects(git).count("simplemem: update a") == 4
+    assert subjects(git).count("simplemem: update a") == 6
     assert not (vault / ".git" / "index.lock").exists() and not (vault / ".git" / "index.simplemem").exists()
+
+
+def test_a_write_that_failed_leaves_nothing_to_commit(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    with opened(vault) as store:
+        with pytest.raises(Unavailable, match="no room"), pytest.MonkeyPatch.context() as patch:
+            patch.setattr("simplemem.vault.log.Log.append", _no_room)
+            store.vault.replace("a.md", b"two\n", sha256(b"one\n"), Change("test"))
+        assert store.step.committing.waiting() == 1, "it was about to be made"
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.update("a", append="by one who commits nothing")  # and gets the number that was not used
+    with opened(vault) as store:
+        store.create("b", "text")
+    assert subjects(git) == ["Begin", "simplemem: create b"] and store.step.committing.waiting() == 0
+
+
+def _no_room(*_: object) -> None:
+    raise OSError("no room")
 
 
 def test_eight_processes_on_one_repository_lose_no_commit(git: Any, vault: Path, write: Write) -> None:
@@ -524,6 +553,7 @@ def test_eight_processes_on_one_repository_lose_no_commit(git: Any, vault: Path,
 import sys
 from pathlib import Path
 from simplemem.config import Settings
+from simplemem.errors import Unavailable
 from simplemem.store import EnhancedStore
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:

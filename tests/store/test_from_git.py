@@ -16,8 +16,9 @@ from simplemem.vault.atomic import sha256
 Write = Callable[[str, str | bytes], Path]
 
 
-def opened(vault: Path, **git: Any) -> EnhancedStore:
-    return EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}, "git": git}))
+def opened(vault: Path, access: dict[str, Any] | None = None, **git: Any) -> EnhancedStore:
+    given = {"embed": {"provider": "none"}, "git": git, "access": access or {}}
+    return EnhancedStore(vault, Settings.model_validate(given))
 
 
 def told(store: EnhancedStore, name: str, **which: Any) -> list[tuple[str, str, str]]:
@@ -147,3 +148,24 @@ def test_git_is_not_started_unless_the_past_of_a_memory_is_asked_for(
     canary.unlink()
     with opened(vault, history=False) as store:
         assert [entry.source for entry in store.history("a")] == ["simplemem"] and not canary.exists()
+
+
+def test_what_is_hidden_from_a_reader_is_hidden_in_git_too(git: Any, vault: Path, write: Write) -> None:
+    text = "".join(f"the secret of line {n}\n" for n in range(20))
+    write("private/a.md", text)
+    first = git.commit("Begin")
+    git("mv", "private/a.md", "a.md")
+    write("a.md", text.replace("secret of line 7", "open text"))
+    second = git.commit("Open it")
+    write("private/b.md", "closed\n")
+    third = git.commit("Another")
+    with opened(vault) as store:
+        assert len(store.history("a")) + len(store.history("private/b")) == 3
+    with opened(vault, {"hidden": ["private/"]}) as store:
+        assert all("private" not in entry.name and entry.commit != first for entry in store.history("a"))
+        assert store.read("a", version=second).name == "a"
+        for name, commit in (("a", first), ("private/a", first), ("private/b", third)):
+            with pytest.raises(NotFound):
+                store.read(name, version=commit)
+        with pytest.raises(NotFound):
+            store.history("private/b")
