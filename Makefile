@@ -24,11 +24,20 @@ bench: $(VENV)/.installed           ## print the figures that docs/performance.m
 	@$(BIN)/python bench/scale.py 10000
 	@$(BIN)/python bench/scale.py 100000
 
-soak: $(VENV)/.installed-dev        ## the long runs: planted faults, crash points, 2,000 kills, long properties, MINUTES (30) of mixed use, a million passages
+soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, power cuts, damages, MINUTES (30) of everything at once and of mixed use, a million passages
 	@$(BIN)/python bench/seeded_bugs.py
 	@$(BIN)/python -m pytest tests/crash
 	@$(BIN)/python -m pytest tests/property --hypothesis-profile soak
+	@PROOF=long $(BIN)/python -m pytest tests/hostile
+	@$(BIN)/python bench/idle.py
 	@$(BIN)/python bench/crash.py --kills 2000
+	@$(BIN)/python bench/power_cuts.py --cuts 100
+	@$(BIN)/python bench/contention.py
+	@$(BIN)/python bench/contention.py --through store
+	@$(BIN)/python bench/cold_starts.py
+	@$(BIN)/python bench/corruptions.py --rounds 1500
+	@$(BIN)/python bench/editors.py
+	@$(BIN)/python bench/chaos.py --minutes $(MINUTES)
 	@$(BIN)/python bench/soak.py --minutes $(MINUTES)
 	@$(BIN)/python bench/scale.py 1000000
 

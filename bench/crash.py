@@ -2,10 +2,12 @@
 
     python bench/crash.py [--kills 300] [--notes 25] [--seed 1]
 
-A child changes a small vault through the store (create, append, replace, tag, move with rewritten links, delete, undo) and
-says each change before it asks for it and after it was answered. It is killed a few milliseconds in. The next start must
+A child changes a small vault through the store (create, append, replace, tag, move with rewritten links, delete, undo),
+makes the index anew now and then, and says each act before it begins and after it was answered. It is killed a few
+milliseconds in. The next start must
 find the notes as after the last answer, or as after the change that was under way; every link means the note it meant; and
 the index equals a rebuilt one. Prints what was counted; the exit code is 1 when something was lost, torn or left behind.
+`--careless` writes notes in place instead of exchanging them, to show that this would be seen.
 """
 
 from __future__ import annotations
@@ -62,6 +64,8 @@ def after(state: State, act: Act, before: State) -> State:
     """The notes after a change; `before` are those that an undo brings back."""
     if act.kind == "undo":
         return before
+    if act.kind == "index":
+        return state
     if act.kind == "delete":
         return {number: note for number, note in state.items() if number != act.note}
     if act.kind == "create":
@@ -80,6 +84,8 @@ def choose(state: State, chance: random.Random, made: int, last: Act | None, mos
     """The next change."""
     if last is not None and last.kind != "undo" and chance.random() < 0.1:
         return Act("undo", last.note)
+    if chance.random() < 0.04:
+        return Act("index", 0)
     name = f"{chance.choice(['', 'a/', 'b/c/'])}n{made}"
     if len(state) < 3 or (len(state) < most and chance.random() < 0.3):
         return Act("create", max(state, default=0) + 1 + made, name, chance.choice([*sorted(state)[:2], 0]))
@@ -105,6 +111,8 @@ def carry_out(store: EnhancedStore, state: State, act: Act) -> None:
         store.move(state[act.note].name, act.word)
     elif act.kind == "delete":
         store.delete(state[act.note].name)
+    elif act.kind == "index":
+        store.sync(embed=False, rebuild=True)
     else:
         store.undo(store.history(limit=1)[0].version)
 
@@ -120,10 +128,24 @@ def stretched(rename: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def write_until_killed(root: Path, state: State, seed: int, made: int, most: int, telling: int) -> None:
+def written_in_place(one_folder: int | None, one: str, other_folder: int | None, other: str) -> None:
+    """What a careless program does instead of an exchange."""
+    names = ((one, one_folder), (other, other_folder))
+    files = [os.open(name, os.O_RDWR, dir_fd=folder) for name, folder in names]
+    texts = [os.pread(fd, 1 << 20, 0) for fd in files]
+    for fd, text in zip(files, reversed(texts), strict=True):
+        os.ftruncate(fd, 0)
+        time.sleep(0.02)
+        os.pwrite(fd, text, 0)
+        os.close(fd)
+
+
+def write_until_killed(root: Path, state: State, seed: int, made: int, most: int, telling: int, careless: bool) -> None:
     """The child: change after change, each told before and after."""
     chance = random.Random(seed)
     before, last = state, None
+    if careless:
+        kernel.exchange = written_in_place
     kernel.exchange, kernel.rename_new = stretched(kernel.exchange), stretched(kernel.rename_new)
     with EnhancedStore(root, SETTINGS) as store:
         while True:
@@ -132,17 +154,20 @@ def write_until_killed(root: Path, state: State, seed: int, made: int, most: int
             os.write(telling, (json.dumps(["try", act.__dict__]) + "\n").encode())
             carry_out(store, state, act)
             os.write(telling, b'["ack"]\n')
-            before, state, last = state, after(state, act, before), act
+            if act.kind != "index":
+                before, state, last = state, after(state, act, before), act
 
 
-def run_and_kill(root: Path, state: State, seed: int, made: int, most: int, seconds: float) -> list[tuple[Act, bool]]:
+def run_and_kill(
+    root: Path, state: State, seed: int, made: int, most: int, seconds: float, careless: bool
+) -> list[tuple[Act, bool]]:
     """The changes a child tried, with whether each was answered."""
     hearing, telling = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(hearing)
         try:
-            write_until_killed(root, state, seed, made, most, telling)
+            write_until_killed(root, state, seed, made, most, telling, careless)
         finally:  # only an error leads here
             traceback.print_exc()
             os._exit(3)
@@ -182,7 +207,7 @@ def what_is_wrong(root: Path, allowed: list[State]) -> list[str]:
         store.sync(embed=False)
         found = state_on_disk(root)
         if found not in allowed:
-            wrong.append(f"the notes are {found}, not one of {allowed}")
+            return [f"the notes are {found}, not one of {allowed}"]
         wrong += [f"{finding.check}: {finding.message}" for finding in store.doctor() if finding.level == "error"]
         wrong += [f"left behind: {path}" for path in store.vault.strays()]
         numbers = {note.name: number for number, note in found.items()}
@@ -199,6 +224,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--notes", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--careless", action="store_true", help="write in place, to see that it would be seen")
     args = parser.parse_args()
     if not hasattr(os, "fork"):
         parser.error("this needs a system that forks")
@@ -213,28 +239,36 @@ def main() -> int:
         made = 0
         for kill in range(args.kills):
             seconds = chance.random() * 0.12
-            tried = run_and_kill(root, state, args.seed * 100_000 + kill, made, args.notes, seconds)
+            seed = args.seed * 100_000 + kill
+            tried = run_and_kill(root, state, seed, made, args.notes, seconds, args.careless)
             made += len(tried) + 1
             before = state
             for act, answered in tried:
                 if answered:
-                    before, state = state, after(state, act, before)
                     counted[act.kind] += 1
+                if answered and act.kind != "index":
+                    before, state = state, after(state, act, before)
             flying = [act for act, answered in tried if not answered]
+            counted["killed while the index was made anew"] += any(act.kind == "index" for act in flying)
             allowed = [state, *(after(state, act, before) for act in flying)]
             wrong = what_is_wrong(root, allowed)
             if wrong:
                 counted["wrong"] += 1
                 print(f"kill {kill}, seed {args.seed}, during {flying}:", *wrong, sep="\n  ", flush=True)
+                break  # what the notes should be is no longer known
             found = state_on_disk(root)
             counted["under way, and stood"] += bool(flying) and found == allowed[-1] != state
-            counted["under way, and did not"] += bool(flying) and found == state
+            counted["under way, and did not"] += bool(flying) and found == state != allowed[-1]
             state = found
             if (kill + 1) % 200 == 0:
-                print(f"{kill + 1} kills, {time.monotonic() - began:.0f} s, {counted['wrong']} did harm", flush=True)
+                print(f"{kill + 1} kills, {time.monotonic() - began:.0f} s, no harm yet", flush=True)
     answered = sum(counted[kind] for kind in ("create", "append", "replace", "tag", "move", "delete", "undo"))
-    print(f"{args.kills} kills, {answered} answered changes, {time.monotonic() - began:.0f} s: {dict(counted)}")
-    print("nothing was lost, torn or left behind" if not counted["wrong"] else f"{counted['wrong']} kills did harm")
+    kills = kill + 1
+    print(
+        f"{kills} kills with seed {args.seed}, {answered} answered changes, {time.monotonic() - began:.0f} s: "
+        f"{dict(counted)}"
+    )
+    print("a kill did harm" if counted["wrong"] else "nothing was lost, torn or left behind")
     return 1 if counted["wrong"] else 0
 
 

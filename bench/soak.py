@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import statistics
 import subprocess
@@ -21,9 +20,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.conversation import Conversation, Figures, Gone, serve
 
 WORDS = (
     "tide harbour kite balloon lantern copper meadow signal winter orchard ledger compass violet engine ferry anchor "
@@ -33,70 +35,6 @@ NAMES = 400
 SAMPLE_SECONDS = 5.0
 REFUSALS = {"not_found", "already_exists", "undo_change: conflict"}
 """What is to be expected where two hands work on the same notes. Anything else is a fault."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What a server holds at a moment. `private` is what is its own: without files that are only mapped."""
-
-    resident: float
-    private: float
-    files: int
-    threads: int
-    cpu: float
-
-
-class Conversation:
-    """A client of one server."""
-
-    def __init__(self, vault: Path) -> None:
-        command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self._input, self._output = self.process.stdin, self.process.stdout.fileno()
-        self._held = b""
-        self._next = 0
-        self.told = 0
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "soak", "version": "1"}}
-        self.ask("initialize", about)
-        self.ask("tools/list", {})
-
-    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request; a protocol error as `{"error": …}`."""
-        self._next += 1
-        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
-        self._input.write(json.dumps(message).encode() + b"\n")
-        while (answer := json.loads(self._line())).get("id") != self._next:
-            self.told += 1
-        return dict(answer["result"]) if "result" in answer else {"error": answer["error"]}
-
-    def _line(self) -> bytes:
-        while b"\n" not in self._held:
-            chunk = os.read(self._output, 1 << 16)
-            if not chunk:
-                raise SystemExit(f"the server is gone: exit {self.process.wait()}")
-            self._held += chunk
-        line, self._held = self._held.split(b"\n", 1)
-        return line
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """The code of the failure, or nothing."""
-        result = self.ask("tools/call", {"name": tool, "arguments": arguments})
-        if "error" in result:
-            return "protocol error"
-        return str(result["structuredContent"]["error"]["code"]) if result.get("isError") else ""
-
-    def figures(self) -> Figures:
-        at = Path("/proc") / str(self.process.pid)
-        status = dict(row.split(":", 1) for row in (at / "status").read_text().split("\n") if ":" in row)
-        fields = (at / "stat").read_text().rsplit(")", 1)[1].split()
-        return Figures(
-            resident=int(status["VmRSS"].split()[0]) / 1024,
-            private=int(status["RssAnon"].split()[0]) / 1024,
-            files=len(os.listdir(at / "fd")),
-            threads=int(status["Threads"]),
-            cpu=(int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
-        )
 
 
 def said(rng: random.Random, words: int) -> str:
@@ -177,17 +115,20 @@ def main() -> int:
         for k in range(given.notes):
             text = f"---\ntitle: Note {k}\n---\n{said(rng, 150)} [[n{rng.randrange(given.notes)}]]\n"
             (vault / f"n{k}.md").write_text(text)
-        talk = Conversation(vault)
+        talk = Conversation(serve(vault), name="soak")
+        talk.ask("tools/list", {})
         stop = threading.Event()
         hand = threading.Thread(target=edit_by_hand, args=(vault, stop, random.Random(given.seed + 1)))
         hand.start()
         try:
             counted, seen = use(talk, rng, given.minutes * 60)
+        except Gone:
+            print(f"the server is gone: exit {talk.process.wait()}")
+            return 1
         finally:
             stop.set()
             hand.join()
-        talk.process.stdin.close()
-        code = talk.process.wait(10)
+        code = talk.end()
         print(f"exit {code}; {talk.told} notifications; answers: {dict(counted.most_common())}")
         faults = [each for each in counted if each != "answered" and each not in REFUSALS]
         left = compare(seen)

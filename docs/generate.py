@@ -178,7 +178,7 @@ keep their own dotfiles.
 
 COMMANDS = (
     *("search", "show", "list", "backlinks", "context"),
-    *("new", "edit", "tag", "move", "rm", "history", "undo"),
+    *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
     *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),
 )
 BELOW = {"eval": ("init", "run", "gate")}
@@ -299,7 +299,7 @@ SUBJECTS = {
     "In step with the files": ("sync", "estimate", "start", "wait_until_settled", "on_change", "state", "close"),
     "Reading and finding": ("read", "search", "list", "context", "backlinks", "related"),
     "Writing": ("create", "update", "change_tags", "move", "delete", "write_text"),
-    "Earlier versions": ("history", "undo"),
+    "Earlier versions": ("history", "diff", "restore", "undo", "undo_all"),
     "Conflicts": ("conflict_copies", "conflict_merges", "merge_conflict"),
     "Names and tags": ("resolve", "names", "tags"),
     "Looking after it": ("stats", "doctor", "inspect"),

@@ -74,6 +74,7 @@ MEANINGS = {
     "new_name": "the new path; the folder is made if need be",
     "overwrite": "replace a memory of that name, which stays in the history",
     "query": "a question or words",
+    "reason": "why, in a few words; kept in the history",
     "sort": "dates: newest first",
     "tags": "a map",
     "type": "only memories of this `type:`",
@@ -138,6 +139,10 @@ that one of our changes took the place of is kept, whoever wrote it, and `diff` 
 """,
     "undo_change": """
 An undo is a change of its own, and can be undone.
+
+With `by` and `since` it is everything that a client changed, as one change. Unless `preview` is false nothing is done:
+`notes` says what would become of each memory, `left` which are left as they are because somebody else has changed them
+since.
 """,
 }
 

@@ -32,6 +32,7 @@ _NOT_FROM_A_VAULT = frozenset(
         "embed.document_prefix",
         "voyage_ai.api_key",
         "voyage_ai.model",
+        "git.commit",  # it writes outside the vault's notes, under the person's name
     }
 )
 _ADDS_UP = frozenset({"embed.private"})  # what one place keeps private, no other gives away
@@ -99,6 +100,14 @@ class HistorySettings(_Section):
     keep_mb: int = Field(default=100, ge=1)
 
 
+class GitSettings(_Section):
+    """What is read from the git repository a vault lies in, and whether our changes are committed to it."""
+
+    history: bool = True
+    commit: Literal["off", "each", "batch"] = "off"
+    quiet_seconds: float = Field(default=30.0, ge=0.1, le=3600)
+
+
 class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
@@ -145,6 +154,7 @@ class Settings(_Section):
     search: SearchSettings = SearchSettings()
     embed: EmbedSettings = EmbedSettings()
     history: HistorySettings = HistorySettings()
+    git: GitSettings = GitSettings()
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
     rerank: RerankSettings = RerankSettings()
@@ -366,6 +376,12 @@ EXAMPLE_CONFIG = """\
 [history]
 # keep_days = 30               # days that the text of an earlier version is sure to be kept...
 # keep_mb = 100                # ...as long as all of them take no more megabytes than this
+
+[git]
+# history = true               # in a git repository, what git knows of a note is told beside our own history
+# commit = "off"               # commit what simplemem changes: off, each change by itself, or a batch once it is quiet
+#                              # (not in a vault's own file): see docs/git.md
+# quiet_seconds = 30.0         # how long a batch waits for another change
 
 [index]
 # max_note_mb = 5.0            # megabytes; a larger note is listed by `stats`, not searched

@@ -20,6 +20,11 @@ class Value:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
+def _without_empty(value: Value, *names: str) -> dict[str, Any]:
+    """A value as plain JSON, without those of some fields that hold nothing: they are there when they were asked for."""
+    return {key: item for key, item in Value.as_dict(value).items() if item or key not in names}
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Value):
         return value.as_dict()
@@ -54,6 +59,7 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
+    author: str = ""  # human, agent, unknown, or how a name begins; any: only that they are named
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
@@ -152,6 +158,32 @@ class Hit(Value):
     modified: str
     sha256: str
     why: Mapping[str, Any] | None = None
+    authors: tuple[
+        str, ...
+    ] = ()  # who wrote what is shown, when that was asked for: `human`, a client's name, `unknown`...
+    written: str | None = None  # ...and when the last of it, at the latest
+    version: str | None = (
+        None  # of a search of an earlier moment: what reads the memory as it was, where it is another now...
+    )
+    doubt: str = ""  # ...and what is not certain about it
+
+    def as_dict(self) -> dict[str, Any]:
+        return _without_empty(self, "authors", "written", "version", "doubt")
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf(Value):
+    """The moment a search was asked about: its time, the last change that had happened, how many memories were others than
+    now, of how many the text is no longer kept (they are not found), and what cannot be told for certain: how many
+    doubts, and the first of them. What happened before `known_since` is not known at all."""
+
+    moment: str
+    version: str | None
+    differing: int
+    lost: int
+    doubtful: int
+    doubts: tuple[Mapping[str, str], ...]
+    known_since: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +198,10 @@ class Found(Value):
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
     why: Mapping[str, Any] | None = None
+    as_of: AsOf | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return _without_empty(self, "as_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +232,10 @@ class Pack(Value):
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
     tokenizer: str = "estimate"
+    as_of: AsOf | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return _without_empty(self, "as_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +286,41 @@ class Undone(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class UndoneNote(Value):
+    """What became of one memory when many changes were taken back, or would become of it. `since` is the first of them."""
+
+    name: str
+    new_name: str | None  # where a move goes back to
+    becomes: str  # changed back, moved back, brought back or deleted
+    since: str
+    before: str | None
+    sha256: str | None
+    diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAsIs(Value):
+    """A memory whose changes were not taken back, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneMany(Value):
+    """Everything somebody changed since a moment, taken back as one change. `version` is "" for a preview."""
+
+    by: str
+    since: str
+    version: str
+    notes: tuple[UndoneNote, ...]
+    left: tuple[LeftAsIs, ...]
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryEntry(Value):
-    """One change of one memory."""
+    """One change of one memory: from our own history, with the commit that has it if there is one, or from git."""
 
     version: str
     name: str
@@ -260,6 +333,33 @@ class HistoryEntry(Value):
     before: str | None
     sha256: str | None
     diff: str | None = None
+    source: Literal["simplemem", "git"] = "simplemem"
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Value):
+    """What lies between two texts of one memory, or of two. `doubt` says what cannot be told, and is empty else."""
+
+    name: str
+    new_name: str
+    before: str  # a version, a date, or what else was asked for
+    after: str
+    diff: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored(Value):
+    """A memory that has an earlier text again, `at` a version or date. `changed` is False when it had it already."""
+
+    name: str
+    sha256: str
+    previous_sha256: str | None
+    version: str
+    at: str
+    changed: bool
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -65,3 +68,70 @@ def plain_store(vault: Path) -> Iterator[EnhancedStore]:
     """A store without vectors, for what does not concern them."""
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as opened:
         yield opened
+
+
+class InGit:
+    """A folder as a git repository, and git as its owner types it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self("init", "--quiet", "--initial-branch=main")
+        self("config", "user.name", "Ida Marsh")
+        self("config", "user.email", "ida@example.org")
+
+    def __call__(self, *args: str, at: str = "", check: bool = True) -> str:
+        env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+        env |= {"GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+        if at:
+            env |= {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
+        done = subprocess.run(["git", *args], cwd=self.folder, env=env, capture_output=True, check=False, timeout=60)
+        assert done.returncode == 0 or not check, done.stderr.decode()
+        return done.stdout.decode()
+
+    def commit(self, subject: str, at: str = "") -> str:
+        """Commit all there is; the commit's id."""
+        self("add", "--all")
+        self("commit", "--quiet", "--allow-empty", "-m", subject, at=at)
+        return self("rev-parse", "HEAD").strip()
+
+    def script(self, path: Path, body: str) -> Path:
+        """A program of one's own."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return path
+
+    def set_traps(self, elsewhere: Path) -> Path:
+        """Name a command wherever a repository can: each makes the file that is returned."""
+        canary = elsewhere / "canary"
+        trap = self.script(elsewhere / "trap", f"touch '{canary}'\ncat")
+        for key in (
+            "core.fsmonitor core.pager core.editor core.sshCommand core.askPass core.gitProxy core.alternateRefsCommand "
+            "diff.external diff.x.command diff.x.textconv filter.x.clean filter.x.smudge filter.x.process "
+            "merge.x.driver gpg.program gpg.ssh.program gpg.x509.program credential.helper sequence.editor pager.log "
+            "pager.blame pager.show remote.x.uploadpack remote.x.vcs trailer.Simplemem-Actor.command "
+            "trailer.x.command interactive.diffFilter"
+        ).split():
+            self("config", key, str(trap))
+        for key, value in {
+            "log.showSignature": "true",
+            "commit.gpgSign": "true",
+            "filter.x.required": "true",
+            "blame.ignoreRevsFile": "/no/such/file",
+            "alias.log": f"!{trap}",
+        }.items():
+            self("config", key, value)
+        (self.folder / ".git" / "info").mkdir(exist_ok=True)
+        (self.folder / ".git" / "info" / "attributes").write_text("* diff=x merge=x text\n")
+        for name in "pre-commit commit-msg post-commit reference-transaction post-index-change post-checkout".split():
+            self.script(self.folder / ".git" / "hooks" / name, f"touch '{canary}'")
+        canary.unlink(missing_ok=True)
+        return canary
+
+
+@pytest.fixture
+def git(vault: Path) -> InGit:
+    """The vault as a git repository without a commit."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not on this machine")
+    return InGit(vault)

@@ -11,6 +11,7 @@ import typer
 from simplemem.cli.options import (
     DASHED_WORDS,
     AllOption,
+    AuthorOption,
     JsonOption,
     LinkedByOption,
     LinkToOption,
@@ -30,7 +31,7 @@ from simplemem.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from simplemem.memory import Filter, Found, Hit, IndexState
+    from simplemem.memory import AsOf, Filter, Found, Hit, IndexState
 
 commands = typer.Typer()
 FIND_PANEL = "Find and read"
@@ -59,6 +60,7 @@ class Sort(StrEnum):
         "simplemem search gas --tag status=active --prefix decisions/",
         "simplemem search '\"burst altitude\" -cake tag:flight' --explain",
         "simplemem search gas prices --why 'Helium for lift'",
+        "simplemem search gas author:human --as-of 'last month'",
         "simplemem search wind --since 'last month' --link-to 'Launch day runbook' --json",
     ],
 )
@@ -73,12 +75,18 @@ def search(
     until: UntilOption = None,
     link_to: LinkToOption = None,
     linked_by: LinkedByOption = None,
+    author: AuthorOption = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="WHEN", help="Search as it was at a date or version. A day means its end."),
+    ] = None,
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
     limit: Annotated[
         int | None,
         typer.Option("--limit", min=1, metavar="N", help="How many notes at most (`search.limit`: 5)."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the numbers behind each rank.")] = False,
+    authors: Annotated[bool, typer.Option("--authors", help="Say who wrote each passage, and when.")] = False,
     no_rerank: Annotated[
         bool, typer.Option("--no-rerank", help="Leave out the reranker that the settings name.")
     ] = False,
@@ -96,16 +104,16 @@ def search(
 ) -> None:
     """Find notes by words, by meaning and by links.
 
-    A query is words or a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/` and `type:decision`
-    narrow it; anything else is only words.
+    A query is words or a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`, `type:decision`
+    and `author:human` narrow it; anything else is only words.
     """
     from simplemem.cli import output
-    from simplemem.cli.opening import opened
+    from simplemem.cli.opening import opened, progress_bar
 
     refuse_unknown_options(ctx, query)
     asked = " ".join(query)
-    with opened(vault, embed=mode is not Mode.TEXT) as store:
-        narrowed = filter_of(tag, require_all, kind, prefix, since, until, link_to, linked_by)
+    with opened(vault, embed=mode is not Mode.TEXT) as store, progress_bar() as progress:
+        narrowed = filter_of(tag, require_all, kind, prefix, since, until, link_to, linked_by, author)
         found = store.search(
             asked,
             filter=narrowed,
@@ -114,6 +122,9 @@ def search(
             explain=explain,
             rerank=not no_rerank,
             why=why or "",
+            authors=authors,
+            as_of=as_of or "",
+            progress=progress,
         )
     if as_json:
         output.print_json(found.as_dict())
@@ -135,6 +146,7 @@ def filter_of(
     until: str | None,
     link_to: str | None = None,
     linked_by: str | None = None,
+    author: str | None = None,
 ) -> Filter:
     """What the filter options mean."""
     from simplemem.memory import Filter
@@ -155,6 +167,7 @@ def filter_of(
         until=until,
         link_to=link_to,
         linked_by=linked_by,
+        author=author,
     )
 
 
@@ -171,10 +184,26 @@ def _print_found(found: Found) -> None:
         from simplemem.cli.explained import print_explained
 
         print_explained(found)
+    if found.as_of is not None:
+        _print_moment(found.as_of)
     if found.degraded:
         output.warn(found.degraded)
     if found.mode != "text":
         warn_unless_ready(found.index)
+
+
+def _print_moment(then: AsOf) -> None:
+    """Of what moment the answer is, and what cannot be told of it."""
+    from simplemem.cli import output
+
+    after = f", after {then.version}" if then.version else ", before the first change that is known"
+    output.say((f"As of {then.moment.replace('T', ' ')}{after}.", "dim"))
+    if then.lost:
+        notes = "1 note" if then.lost == 1 else f"{then.lost} notes"
+        output.warn(f"{notes} of then not searched: the text is no longer kept")
+    if then.doubtful:
+        notes = "1 note" if then.doubtful == 1 else f"{then.doubtful} notes"
+        output.warn(f"{notes} cannot be told for certain; --json says which and why")
 
 
 def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> None:
@@ -194,6 +223,13 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
         output.say("    ", (output.one_line(where), "dim"), screen=screen)
     if hit.snippet:
         output.say_indented(output.with_words_bold(hit.snippet, asked), 4, screen)
+    if hit.version:
+        output.say("    ", (f"as of {hit.version}", "dim"), screen=screen)
+    if hit.doubt:
+        output.say("    ", (f"not certain: {output.one_line(hit.doubt)}", "yellow"), screen=screen)
+    if hit.authors:
+        written = f", {output.day(hit.written)}" if hit.written else ""
+        output.say("    ", (f"by {output.one_line(' and '.join(hit.authors))}{written}", "dim"), screen=screen)
     if hit.why:
         from simplemem.cli.explained import held_and_missing
 

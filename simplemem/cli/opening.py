@@ -15,13 +15,15 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from simplemem.note.authors import COMMAND_LINE
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from simplemem.index.sync import SyncReport
     from simplemem.store import EnhancedStore
 
-WHO = "command line"
+WHO = COMMAND_LINE
 """How the history names whoever used these commands."""
 
 _PATIENCE = 1.0

@@ -175,6 +175,15 @@ LinkedByOption = Annotated[
     ),
 ]
 
+AuthorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--author",
+        metavar="WHO",
+        help="Only passages written by `human`, by `agent`, or by a client whose name begins so.",
+    ),
+]
+
 
 def limit_option(what: str) -> Any:
     """The `--limit` option of a command."""

@@ -1,4 +1,4 @@
-"""Commands about what was: history and undo."""
+"""Commands that look at what was: history and diff. They change nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simplemem.cli.options import JsonOption, VaultOption, command, complete_name, limit_option
-from simplemem.errors import NotFound
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -15,15 +14,22 @@ if TYPE_CHECKING:
     from simplemem.memory import HistoryEntry
 
 commands = typer.Typer()
-_PANEL = "Go back"
+PANEL = "Go back"
+WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
+
+ByOption = Annotated[
+    str,
+    typer.Option("--by", metavar="WHO", help="Only changes of this client, with or without its version."),
+]
 
 
 @command(
     commands,
-    _PANEL,
+    PANEL,
     examples=[
         "simplemem history",
         "simplemem history Dipper --diff",
+        "simplemem history --by claude-ai --since yesterday",
         "simplemem history --limit 100 --json",
     ],
 )
@@ -37,16 +43,23 @@ def history(
         ),
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show what each change did.")] = False,
+    by: ByOption = "",
+    tool: Annotated[str, typer.Option("--tool", metavar="TOOL", help="Only what was done with this tool.")] = "",
+    since: Annotated[str, typer.Option("--since", metavar="WHEN", help=f"Only changes since {WHEN}.")] = "",
+    until: Annotated[str, typer.Option("--until", metavar="WHEN", help=f"Only changes up to {WHEN}.")] = "",
     limit: Annotated[int, limit_option("How many changes at most.")] = 20,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show changes, newest first: ours, each with a version that `undo` and `show --version` take."""
+    """Show changes, newest first: ours, each with a version that `undo` and `show --version` take.
+
+    Of one note in a git repository its commits too, which `show --version` and `restore --at` take.
+    """
     from simplemem.cli import output
     from simplemem.cli.opening import opened
 
     with opened(vault) as store:
-        entries = store.history(name, limit=limit, diff=diff)
+        entries = store.history(name, limit=limit, diff=diff, by=by, tool=tool, since=since, until=until)
     if as_json:
         output.print_json({"versions": [entry.as_dict() for entry in entries]})
         return
@@ -89,38 +102,50 @@ def _print_change(entry: HistoryEntry) -> None:
 
 @command(
     commands,
-    _PANEL,
+    PANEL,
     examples=[
-        "simplemem undo",
-        "simplemem undo Dipper",
-        "simplemem undo 12",
+        "simplemem diff 12",
+        "simplemem diff 9 12",
+        "simplemem diff Dipper",
+        "simplemem diff Dipper --since 'last week'",
     ],
 )
-def undo(
+def diff(
     what: Annotated[
-        str | None,
+        str,
         typer.Argument(
             metavar="VERSION|NAME",
             autocompletion=complete_name,
-            help="A version of `history`, or a note: its last change. Without it: the last change of all.",
+            help="A version of `history`: what it changed. Or a note: what changed in it.",
         ),
+    ],
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="[VERSION]", show_default=False, help="A second version, to compare the first with."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="WHEN", help=f"What changed in the note since {WHEN}. Else: its last change."),
     ] = None,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a change back. What it takes away stays in the history, so an undo can be undone."""
+    """Show what a version changed, what lies between two, or what changed in a note."""
     from simplemem.cli import output
-    from simplemem.cli.opening import WHO, finishing, opened
+    from simplemem.cli.opening import opened
 
     with opened(vault) as store:
-        if what is None:
-            last = store.history(limit=1)
-            if not last:
-                raise NotFound("There is nothing to undo.", hint="Only changes made through simplemem are kept.")
-            what = last[0].version
-        with finishing():
-            undone = store.undo(what, who=WHO, tool="undo")
-            if as_json:
-                output.print_json(undone.as_dict())
-            else:
-                output.say((f"{undone.what[:1].upper()}{output.one_line(undone.what[1:])}", "green"))
+        found = store.diff(what, other, since=since)
+    if as_json:
+        output.print_json({"differences": [each.as_dict() for each in found]})
+        return
+    for each in found:
+        moved = each.name != each.new_name and other is None
+        if moved:
+            output.say((f"{each.name} → {each.new_name}", "cyan"))
+        if each.diff:
+            output.print_diff(each.diff, output.console())
+        elif not each.doubt and not moved:
+            output.say(f"{each.new_name}: no difference.")
+        if each.doubt:
+            output.warn(f"{each.name}: {each.doubt}")

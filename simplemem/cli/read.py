@@ -27,6 +27,7 @@ from simplemem.cli.options import (
     limit_option,
     refuse_unknown_options,
 )
+from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
     from simplemem.memory import Backlink, Memory
@@ -46,6 +47,7 @@ class Kind(StrEnum):
         "simplemem show Dipper",
         "simplemem show 'Launch day runbook' --section Filling",
         "simplemem show 'decisions/Hydrogen for lift' --links",
+        "simplemem show Dipper --at '3 days ago'",
         "simplemem show Dipper --version 12 | diff - <(simplemem show Dipper)",
     ],
 )
@@ -63,6 +65,10 @@ def show(
             help="The note as of this version of `simplemem history`.",
         ),
     ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="WHEN", help="The note as it was at a date or version. A day means its end."),
+    ] = None,
     links: Annotated[bool, typer.Option("--links", help="Only what it links to, and what links to it.")] = False,
     vault: VaultOption = None,
     as_json: JsonOption = False,
@@ -71,8 +77,10 @@ def show(
     from simplemem.cli import output
     from simplemem.cli.opening import opened
 
+    if at and version:
+        raise Invalid("give --at or --version, not both")
     with opened(vault) as store:
-        memory = store.read(name, section=section, version=version)
+        memory = store.read(name, section=section, version=version, at=at)
     if as_json:
         output.print_json(memory.as_dict())
     elif links:

@@ -12,9 +12,10 @@ _PROSE = frozenset({"paragraph", "item", "quote", "heading", "definition"})
 _END = re.compile(r"(?<=[.!?…])[\"'’”)\]*_]*\s+|(?<=[。！？])\s*")
 _MARKS = re.compile(r"[ \t]*(?:(?:>|[-+*]|[0-9]{1,9}[.)]|#{1,6})[ \t]+)*(?:\[.\][ \t]+)?")
 _LINE = re.compile(r"[^\r\n]+")
-_EMBED = re.compile(r"!\[\[[^\]]*\]\]|!\[[^\]]*\]\([^)]*\)")
-_WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
-_MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*(?:\s+[^)]*)?\)")
+# Bounded, and none runs over the beginning of another: a text that only ever begins links is read once (F46).
+_EMBED = re.compile(r"!\[\[[^\[\]]*+\]\]|!\[[^\[\]]*+\]\([^)]{0,1000}\)")
+_WIKILINK = re.compile(r"\[\[(?:[^\[\]|]*+\|)?([^\[\]]*+)\]\]")
+_MARKDOWN_LINK = re.compile(r"\[([^\[\]]*+)\]\([^)\s]{0,1000}+(?:\s{1,100}+[^)]{0,300})?\)")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|==|~~|\^[A-Za-z0-9-]+\s*$")
 _SHARE = 0.6
 _LONG = 5  # stems that are more than a name

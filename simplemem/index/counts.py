@@ -150,7 +150,9 @@ def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> It
 
 def _words(db: apsw.Connection) -> Iterator[tuple[Any, ...]]:
     """The postings of every leg, with the notes' paths in the place of ids."""
-    paths = dict(db.execute("SELECT id, path FROM notes"))
+    paths = {
+        note_id: str(path) for note_id, path in db.execute("SELECT id, path FROM notes")
+    }  # damaged, it may be a number
     for table, shift in (("note_text", 0), ("block_text", 20)):
         db.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_terms USING fts5vocab(main, {table}, instance)"

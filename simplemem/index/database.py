@@ -6,9 +6,10 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import errno
 import importlib.util
+import logging
 import os
 import threading
 import uuid
@@ -24,19 +25,28 @@ from simplemem.errors import Unavailable
 from simplemem.index import bm25
 from simplemem.vault.kernel import is_alive
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 APPLICATION_ID = 0x736D656D  # "smem"
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _BUSY_MS = 15_000
 _WAL_LIMIT = 8 * 1024 * 1024
 _WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
+_WAL_ALARM = 64 * 1024 * 1024
+_FOLD_MS = 200  # a question is over by then; who reads for longer is not waited for under the vault's lock
 _SCHEMA = Path(__file__).with_name("schema.sql")
 
+_LOG = logging.getLogger(__name__)
+
 Row = tuple[Any, ...]
+SqliteError = apsw.Error  # whatever SQLite itself reports
 
 
 class Damaged(Exception):
     """The file is not a usable index. `Database.discard` and a rebuild are the way out."""
+
+
+class Replaced(Exception):
+    """Another file took the place of the index in the middle of something that stands on the old one. Begin again."""
 
 
 class Database:
@@ -81,11 +91,14 @@ class Database:
         except OSError as error:
             raise _cannot_be_made(self.path, error.strerror or str(error)) from error
         try:
-            mark, version, tables = _marks(self.path)
+            with _speaking_plainly():
+                mark, version, tables = _marks(self.path)
         except apsw.Error as error:
             raise Damaged(str(error)) from error
         if (mark, version, tables) == (0, 0, set()):
             return False
+        if mark != APPLICATION_ID and self.path.parent.name == ".simplemem":
+            raise Damaged("it bears no mark of ours")  # nobody else puts files there
         if mark != APPLICATION_ID:
             raise _not_ours(self.path)
         if version != SCHEMA_VERSION or not tables >= _TABLES:
@@ -94,7 +107,7 @@ class Database:
 
     @staticmethod
     def _create(path: Path) -> None:
-        with _connected(path) as connection:
+        with _speaking_plainly(), _connected(path) as connection:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
             with connection:
                 connection.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
@@ -111,10 +124,13 @@ class Database:
     # -- using
 
     def connection(self) -> apsw.Connection:
-        """This thread's connection to the file that lies at the path now (durability.md §0.8)."""
+        """This thread's connection to the file that lies at the path now (durability.md §0.8). What has begun on one file
+        ends on it."""
+        held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
+        if held is not None and held[1].in_transaction:
+            return held[1]
         if self._identity_on_disk() != self._identity:
             self._reopen()
-        held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
         if held is not None and held[0] == self.generation:
             return held[1]
         with _speaking_plainly():
@@ -172,6 +188,14 @@ class Database:
                 raise
 
     @contextmanager
+    def writing_on(self, generation: int) -> Iterator[apsw.Connection]:
+        """A transaction on the very file that was read before: what its ids mean, another may give to other notes."""
+        with self.writing() as connection:
+            if self.generation != generation:
+                raise Replaced
+            yield connection
+
+    @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """One snapshot for several queries."""
         connection = self.connection()
@@ -205,19 +229,36 @@ class Database:
             return
         if size < (1 if force else _WAL_LIMIT_AMID_MUCH if amid_much else _WAL_LIMIT):
             return
-        with self._lock(), contextlib.suppress(apsw.BusyError):
-            self.connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        connection = self.connection()
+        with self._lock():
+            connection.set_busy_timeout(_FOLD_MS)
+            try:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:  # somebody reads an older state: what can be is folded in, the rest another time
+                if size > _WAL_ALARM and not amid_much:
+                    _LOG.warning("the log of the index has grown to %d MB: a process reads it for long", size >> 20)
+            finally:
+                connection.set_busy_timeout(_BUSY_MS)
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of all of it as of one moment, in a file that is not there yet. Others may write meanwhile."""
+        source = self.connection()
+        try:
+            with _connected(path) as copy, copy.backup("main", source, "main") as backup:
+                backup.step(-1)  # in one go: it would begin again whenever another process writes in between
+        except apsw.Error as error:  # which of the two files it is about cannot be told, and ours is asked every day
+            hint = "Is there room? The environment variable TMPDIR names another place for it."
+            raise Unavailable(f"a copy of the index could not be made at {path.parent}: {error}", hint=hint) from error
 
     def check(self) -> list[str]:
-        """What is wrong with the file: SQLite's quick check, and FTS5's own, which sees what that does not (§0.9)."""
+        """What is wrong with the file, as SQLite and the tables of words see it (§0.9). It only reads, so that nobody has
+        to wait; a file that is busy is not a damaged one, and is said to be so."""
         try:
-            connection = self.connection()
-            found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
-            for table in ("note_text", "block_text"):
-                connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')").fetchall()
+            # Since SQLite 3.44 it asks FTS5 too, whose own command would hold up every writer. The quick check costs hardly
+            # less, and does not see an index of a table that says something else than the table.
+            return [str(row[0]) for row in self.rows("PRAGMA integrity_check(5)") if row[0] != "ok"]
         except (apsw.Error, Damaged) as error:
             return [str(error)]
-        return found
 
     def discard(self) -> None:
         """Put a fresh, empty index in the place of this one. Under the lock, and only if nobody else just did."""
@@ -333,6 +374,9 @@ def _bears_our_mark(path: Path) -> bool:
     return head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
+_OWN_ENDS = ("", "-wal", "-shm", "-journal")
+
+
 def build_beside(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
     """A fresh, empty index next to `path`, private to this process until `Database.replace_with` swaps it in."""
     return Database(_beside(path), lock)
@@ -361,8 +405,9 @@ def _version_of(path: Path) -> int | None:
 def _is_sound(path: Path) -> bool:
     """Whether an index of our version can be opened and has our tables."""
     try:
-        mark, version, tables = _marks(path)
-    except apsw.Error:
+        with _speaking_plainly():
+            mark, version, tables = _marks(path)
+    except (apsw.Error, Damaged):
         return False
     return (mark, version) == (APPLICATION_ID, SCHEMA_VERSION) and tables >= _TABLES
 
@@ -374,7 +419,16 @@ def _marks(path: Path) -> tuple[int, int, set[str]]:
         return mark, version, {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
+def link_among(path: Path) -> Path | None:
+    """A link that lies where the index or a file of its own should be: SQLite would write through it, anywhere."""
+    ours = [path.parent] if path.parent.name == ".simplemem" else []
+    return next((each for each in (*ours, *(Path(f"{path}{end}") for end in _OWN_ENDS)) if each.is_symlink()), None)
+
+
 def _connect(path: Path) -> apsw.Connection:
+    if (link := link_among(path)) is not None:
+        hint = "Remove the link. Another place for the index is chosen with --db."
+        raise Unavailable(f"{link} is a link, and simplemem writes nothing through a link", hint=hint)
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(_BUSY_MS)
     connection.execute("PRAGMA synchronous = NORMAL").fetchall()
@@ -420,18 +474,52 @@ def _remove(path: Path, *, alone: bool = False) -> None:
         name.unlink(missing_ok=True)
 
 
+# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
+_NOT_TAKEN = {
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+
+
 @contextmanager
 def _speaking_plainly() -> Iterator[None]:
-    """SQLite's failures as ours: a busy index is Unavailable, a damaged one Damaged."""
+    """SQLite's failures as ours: a busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.CantOpenError) as error:
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) in _NOT_TAKEN:
+            raise _not_written(f"the disk does not take what is written ({error})") from error
+        raise Damaged(str(error)) from error
+    except apsw.CantOpenError as error:
+        if _lacks_descriptors():
+            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        raise Damaged(str(error)) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
         raise Damaged(str(error)) from error
     except apsw.SQLError as error:
-        if "no such" in str(error):  # a file that was emptied has none of our tables
+        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
+        if "no such" in str(error) or "fts5 file format" in str(error):
             raise Damaged(str(error)) from error
         raise
     except apsw.BusyError as error:
         raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
     except apsw.FullError as error:
-        raise Unavailable("the disk is full; the index could not be written") from error
+        raise _not_written("the disk is full") from error
+
+
+def _not_written(why: str) -> Unavailable:
+    return Unavailable(f"{why}; the index could not be written", hint="Free some space; notes are safe without it.")
+
+
+def _lacks_descriptors() -> bool:
+    """Whether as many files as SQLite needs could not be opened now."""
+    held: list[int] = []
+    try:
+        held.extend(os.dup(2) for _ in range(5))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for fd in held:
+            os.close(fd)
+    return False

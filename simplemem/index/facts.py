@@ -7,20 +7,17 @@ one built afresh.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from simplemem.note.body import Body
 from simplemem.note.language import language_of
 from simplemem.note.names import base_name, compare_key
 from simplemem.note.note import Note
-from simplemem.note.passages import cut_passages
+from simplemem.note.passages import cut_passages, heading_paths
 from simplemem.note.tags import tag_pairs
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A passage or a block: where it stands, and its text."""
 
     start: int
@@ -31,8 +28,7 @@ class Unit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """One note as rows."""
 
     title: str
@@ -51,24 +47,18 @@ def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
     """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
     title = note.string("title") or base_name(path)
     description = note.string("description") or ""
+    text, content = note.text, note.content
     passages = tuple(
-        Unit(p.start, p.end, p.line, "passage", p.headings, note.text[p.start : p.end])
-        for p in cut_passages(note.text, note.body)
+        Unit(start, end, line, "passage", headings, text[start:end])
+        for start, end, line, headings in cut_passages(text, note.body)
     )
-    paths = _heading_paths(note.body)
+    paths = heading_paths(note.body)
     blocks = tuple(
-        Unit(
-            b.start,
-            b.end,
-            b.line,
-            b.kind,
-            paths[b.heading] if b.heading >= 0 else (),
-            note.text[b.start : b.end],
-        )
-        for b in note.body.blocks
+        Unit(start, end, line, kind, paths[heading], text[start:end])
+        for kind, start, end, line, heading in note.body.blocks
     )
     if note.header.style == "broken" and note.header.body_start:
-        header = Unit(0, note.header.body_start, 1, "header", (), note.text[: note.header.body_start])
+        header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
         passages, blocks = (header, *passages), (header, *blocks)
     return Facts(
         title=title,
@@ -76,29 +66,17 @@ def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
         type=note.string("type") or "",
         created=instant(note.string("created")) or "",
         modified=modified_of(note, mtime_ns),
-        words=len(note.content.split()),
+        words=len(content.split()),
         summary="\n".join([description, *note.aliases]).strip(),
         passages=passages,
         blocks=blocks,
-        language=language_of(f"{title}\n{note.content}", note.string("lang") or note.string("language")),
+        language=language_of(f"{title}\n{content}", note.string("lang") or note.string("language")),
     )
 
 
 def modified_of(note: Note, mtime_ns: int) -> str:
     """When the note last changed: what its header says, or its file where that is newer."""
     return max(instant(note.string("modified")) or "", local_time(mtime_ns))
-
-
-def _heading_paths(body: Body) -> list[tuple[str, ...]]:
-    """For every heading, the headings it stands under and itself."""
-    paths: list[tuple[str, ...]] = []
-    above: list[tuple[int, str]] = []
-    for heading in body.headings:
-        while above and above[-1][0] >= heading.level:
-            above.pop()
-        above.append((heading.level, heading.text))
-        paths.append(tuple(text for _, text in above))
-    return paths
 
 
 def local_time(ns: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import apsw
 
 from simplemem.index.notes import _ROW, Row
+from simplemem.index.theirs import Theirs
 from simplemem.note.names import compare_key
 from simplemem.note.words import stretches
 
@@ -31,6 +33,8 @@ class Narrow:
     without: tuple[str, ...] = ()
     without_forms: tuple[str, ...] = ()  # further forms of those
     only: tuple[str, ...] = ()  # vault paths
+    author: str = ""  # as it was asked for...
+    theirs: Theirs = field(default_factory=Theirs)  # ...and what it means
     hidden: bool = False  # whether notes left out of recall take part
 
     def is_open(self) -> bool:
@@ -75,6 +79,10 @@ class Narrow:
         if self.only:
             parts.append("n.path IN (SELECT value FROM json_each(:only))")
             values["only"] = json.dumps(list(self.only))
+        if self.author:
+            human = self.author.casefold() == "human"
+            parts.append(f"n.path {'NOT ' if human else ''}IN (SELECT value FROM json_each(:written))")
+            values["written"] = json.dumps(list(self.theirs.not_by if human else self.theirs.by))
         for k, phrase in enumerate(self.phrases):
             parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
             values[f"phrase{k}"] = exactly(phrase)
@@ -102,11 +110,34 @@ def exactly(phrase: str) -> str:
     return " AND ".join(quoted(*stretch) for stretch in stretches(phrase)) or quoted("")
 
 
-def ids(db: apsw.Connection, narrow: Narrow) -> list[int]:
+def ids(db: apsw.Connection, narrow: Narrow) -> array[int]:
     """The notes that pass."""
     where, values = narrow.condition()
-    return [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)]
+    return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)])
 
+
+class Narrowed:
+    """What passed the last filters of a connection, kept for as long as nobody writes: in a very large vault to find the
+    notes that pass is half of a search, and whoever asks through a filter asks again."""
+
+    def __init__(self) -> None:
+        self._state = (0, 0)
+        self._found: list[tuple[Narrow, array[int]]] = []
+
+    def ids(self, db: apsw.Connection, narrow: Narrow) -> array[int]:
+        """As the function `ids`. `db` is always the same."""
+        state = int(db.execute("PRAGMA data_version").get), db.total_changes()  # by others, by itself
+        if state != self._state:
+            self._state, self._found = state, []
+        for asked, found in self._found:
+            if asked == narrow:
+                return found
+        found = ids(db, narrow)
+        self._found = [*self._found[-_KEPT + 1 :], (narrow, found)]
+        return found
+
+
+_KEPT = 2  # filters whose notes are kept
 
 _ORDER = {
     "modified": "n.modified DESC, n.path",

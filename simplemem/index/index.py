@@ -19,13 +19,14 @@ from simplemem.index.bm25 import CountsKept
 from simplemem.index.copies import Copy
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
-from simplemem.index.filters import Narrow
+from simplemem.index.filters import Narrow, Narrowed
 from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
 from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known, Row
 from simplemem.index.resident import Resident
 from simplemem.index.text import Place
+from simplemem.index.theirs import SharedBlocks
 from simplemem.index.vectors import Nearness, QueryVector
 from simplemem.vault.links import Named
 
@@ -41,6 +42,7 @@ class Index:
         self._resident_of: tuple[str, int] | None = None  # the embedder and the dimension it was made for
         self._counts = CountsKept()
         self._guard = threading.Lock()
+        self._local = threading.local()
 
     @property
     def path(self) -> Path:
@@ -71,6 +73,10 @@ class Index:
     def known(self, path: str) -> Known | None:
         with self.database.reading() as db:
             return notes.known(db, path)
+
+    def all_known(self) -> dict[str, Known]:
+        with self.database.reading() as db:
+            return notes.all_known(db)
 
     def row(self, path: str) -> Row | None:
         with self.database.reading() as db:
@@ -107,9 +113,12 @@ class Index:
 
     # -- narrowing and listing
 
-    def ids(self, narrow: Narrow) -> list[int]:
+    def ids(self, narrow: Narrow) -> Sequence[int]:
         with self.database.reading() as db:
-            return filters.ids(db, narrow)
+            kept: tuple[apsw.Connection, Narrowed] | None = getattr(self._local, "narrowed", None)
+            if kept is None or kept[0] is not db:
+                kept = self._local.narrowed = (db, Narrowed())
+            return kept[1].ids(db, narrow)
 
     def page(self, narrow: Narrow, sort: str, limit: int, offset: int) -> tuple[list[Row], int]:
         with self.database.reading() as db:
@@ -139,6 +148,18 @@ class Index:
     def passages(self, note_id: int) -> list[Place]:
         with self.database.reading() as db:
             return text.passages_of(db, note_id)
+
+    def shared_blocks(self, lines: Iterable[tuple[int, str, str]]) -> SharedBlocks:
+        """An index of words of lines alone, in memory: ids of blocks, the text of lines in them, and its language."""
+        like = self.database.value("SELECT sql FROM sqlite_master WHERE name = 'block_text'")
+        return SharedBlocks(str(like), lines)
+
+    def cosines(self, query: bytes, places: Iterable[int]) -> dict[int, float]:
+        """How near some passages and blocks are to a query's vector; those without a vector are absent."""
+        with self.database.reading() as db:
+            if not _comparable(db, query):
+                return {}
+            return vectors.cosines(db, query, places, in_sql=self.database.vectors_in_sql)
 
     def nearest(
         self, query: bytes, ids: Sequence[int] | None, limit: int = 200, also: Collection[int] = ()

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 
 from simplemem.index.copies import copy_key
+from simplemem.index.rows import Rows
 from simplemem.note.conflict_copy import COPY_REASON
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
@@ -69,8 +70,14 @@ def all_files(db: apsw.Connection) -> set[str]:
     return {row[0] for row in db.execute("SELECT path FROM files")}
 
 
-def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, *, new: bool) -> None:
-    """Write a note's links, resolved."""
+_PUT_LINK = """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def put(
+    db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, *, new: bool, into: Rows | None = None
+) -> None:
+    """Write a note's links, resolved, or keep them `into` what is written later."""
     if not new:
         remove(db, note_id)
     rows = []
@@ -81,11 +88,10 @@ def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, 
             (note_id, seq, form, link.target, link.subpath, link.display, link.line, name_key(link.target),
              found.path, found.via, _ambiguous(found))
         )  # fmt: skip
-    db.executemany(
-        """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        rows,
-    )
+    if into is None:
+        db.executemany(_PUT_LINK, rows)
+    else:
+        into.add(_PUT_LINK, rows)
 
 
 def _ambiguous(found: Resolution) -> str:

@@ -6,11 +6,12 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 from simplemem.index.facts import Facts, pair_rows, property_rows
+from simplemem.index.rows import Rows
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note
 
@@ -18,8 +19,7 @@ from simplemem.note.note import Note
 RACY_NS = 2_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Stat:
+class Stat(NamedTuple):
     """What the disk said about a file when it was read."""
 
     size: int
@@ -27,8 +27,7 @@ class Stat:
     ctime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What the index knows of a note without reading it."""
 
     id: int
@@ -68,6 +67,12 @@ _ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n
           n.problem, n.private"""
 
 
+_PUT_ALIAS = "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)"
+_PUT_TAG = "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)"
+_PUT_PAIR = "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)"
+_PUT_PROPERTY = "INSERT INTO properties (note_id, seq, key, value) VALUES (?, ?, ?, ?)"
+
+
 def put(
     db: apsw.Connection,
     path: str,
@@ -76,9 +81,10 @@ def put(
     stat: Stat,
     hidden: str | None,
     private: str | None = None,
+    into: Rows | None = None,
 ) -> tuple[int, bool]:
-    """Write the note's own rows (not its links and text). Returns its id, which it keeps for life, and whether the note
-    is new to the index."""
+    """Write the note's own rows (not its links and text), all but the first only `into` what is written later. Returns its
+    id, which it keeps for life, and whether the note is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
     rev = next_rev(db)
     values = (
@@ -107,22 +113,14 @@ def put(
             (*values, note_id),
         ).fetchall()
         _clear(db, note_id)
-    db.executemany(
-        "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)",
-        ((note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)),
-    )
-    db.executemany(
-        "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)",
-        ((note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)),
-    )
-    db.executemany(
-        "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)",
-        ((key, value, note_id) for key, value in pair_rows(note)),
-    )
-    db.executemany(
-        "INSERT INTO properties (note_id, seq, key, value) VALUES (?, ?, ?, ?)",
-        ((note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))),
-    )
+    rows = into or Rows()
+    if note.aliases:
+        rows.add(_PUT_ALIAS, [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)])
+    rows.add(_PUT_TAG, [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)])
+    rows.add(_PUT_PAIR, [(key, value, note_id) for key, value in pair_rows(note)])
+    rows.add(_PUT_PROPERTY, [(note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))])
+    if into is None:
+        rows.write(db)
     return note_id, found is None
 
 

@@ -51,7 +51,6 @@ CREATE TABLE notes (
 CREATE INDEX notes_by_path_key ON notes (path_key);
 CREATE INDEX notes_by_name ON notes (name_key);
 CREATE INDEX notes_by_title ON notes (title_key);
-CREATE INDEX notes_by_hash ON notes (sha256);
 CREATE INDEX notes_by_modified ON notes (modified);
 CREATE INDEX notes_by_rev ON notes (rev);
 CREATE INDEX notes_to_embed ON notes (id) WHERE embedded = 0;

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import copies, links, notes, text, vectors
 from simplemem.index.database import Database
-from simplemem.index.facts import facts_of, modified_of
+from simplemem.index.facts import Facts, facts_of
 from simplemem.index.generations import NEXT, NOW
 from simplemem.index.notes import Known, Stat
+from simplemem.index.rows import Rows
 from simplemem.index.waiting import Waiting
 from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.note import Note, read_note
@@ -28,7 +29,9 @@ from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry, File, Vault
 
 Progress = Callable[[str, int, int], None]
-_BATCH = 250  # notes a transaction while many are indexed at once
+_BATCH = 1000  # notes a transaction while many are indexed at once...
+_BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this
+_MUCH = 250  # notes that are read in one pass: the index is then written as for a first time
 _FEW = 20  # so many notes may vanish at once without a doubt
 
 
@@ -82,13 +85,13 @@ class Stopped(Exception):
     """The work was ended before it was done, at a moment where nothing is half done."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(NamedTuple):
     """A note file that was read and understood, ready to be put."""
 
     path: str
     note: Note
     stat: Stat
+    facts: Facts
 
 
 class Sync:
@@ -121,7 +124,7 @@ class Sync:
             came = not links.is_file(db, path)
             links.add_files(db, [path])
             named = links.named_by(db)
-            self._put_unless_large(db, _Read(path, note, _stat(entry)), named)
+            self._put_unless_large(db, _understood(path, note, entry), named)
             if came:
                 links.resolve_again(db, [path], named)
             self._judge_copies_of(db, [path], named)
@@ -148,7 +151,7 @@ class Sync:
             if found is not None:
                 notes.rename(db, found.id, new)
             named = links.named_by(db)
-            self._put_unless_large(db, _Read(new, read_note(data), _stat(entry)), named)
+            self._put_unless_large(db, _understood(new, read_note(data), entry), named)
             links.resolve_again(db, [old, new], named)
             self._judge_copies_of(db, [old, new], named)
 
@@ -163,7 +166,7 @@ class Sync:
         files: set[str] = set()
         report = SyncReport()
         with self.database.reading() as db:
-            total = notes.count(db)
+            total, generation = notes.count(db), self.database.generation
             for path in sorted(set(paths)):
                 for entry in self._entries_at(path):
                     entries[entry.path] = entry
@@ -172,7 +175,7 @@ class Sync:
                         known[found.path] = found
                 files |= _files_at(db, path)
         known, files = self._doubting(entries, known, files, total, report)
-        return self._reconcile(entries, known, files, report)
+        return self._reconcile(entries, known, files, report, generation)
 
     def _entries_at(self, path: str) -> list[Entry]:
         try:
@@ -190,10 +193,10 @@ class Sync:
         report = SyncReport()
         entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
         with self.database.reading() as db:
-            known, files = notes.all_known(db), links.all_files(db)
+            known, files, generation = notes.all_known(db), links.all_files(db), self.database.generation
         if not believe:
             known, files = self._doubting(entries, known, files, len(known), report)
-        self._reconcile(entries, known, files, report, progress)
+        self._reconcile(entries, known, files, report, generation, progress)
         report.seconds = time.perf_counter() - began
         return report
 
@@ -216,6 +219,7 @@ class Sync:
         known: dict[str, Known],
         files: set[str],
         report: SyncReport,
+        generation: int,
         progress: Progress | None = None,
     ) -> SyncReport:
         """Make the rows of the files in `entries` and `known` right."""
@@ -234,27 +238,33 @@ class Sync:
         gone = {path: k for path, k in known.items() if path not in entries and (path in went or path not in files)}
         if not (came or went or to_read or gone or too_large):
             return report
-        with self.database.writing() as db:
+        much = len(to_read) > _MUCH
+        with self.database.writing_on(generation) as db:
             links.add_files(db, came)
             links.remove_files(db, went)
-            named = links.named_in_memory(links.all_files(db)) if len(to_read) > _BATCH else links.named_by(db)
-            report.modified += self._judge_copies_of(db, came | went, named)
+            is_first = not notes.count(db)
+            at_first = links.all_files(db) if much else set[str]()
+            in_memory = links.named_in_memory(at_first) if much else None
+            report.modified += self._judge_copies_of(db, came | went, in_memory or links.named_by(db))
+            if much:
+                text.expect_much(db)
         gone_by_hash: dict[str, list[Known]] = {}
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
-        for first in range(0, len(to_read), _BATCH):
-            if self.stop.is_set():
-                raise Stopped
-            batch = to_read[first : first + _BATCH]
-            with self.database.writing() as db:
-                for path in batch:
-                    self._look_at_file(db, path, known.get(path), gone_by_hash, named, report)
-                report.modified += self._judge_copies_of(db, batch, named)
+        done = 0
+        for batch in self._batches([entries[path] for path in to_read]):
+            with self.database.writing_on(generation) as db:
+                rows, named = Rows(), in_memory or links.named_by(db)
+                for path, read in batch:
+                    self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
+                rows.write(db)
+                report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
+            done += len(batch)
             self.database.checkpoint(amid_much=True)
             if progress is not None:
-                progress("text", min(first + _BATCH, len(to_read)), len(to_read))
+                progress("text", done, len(to_read))
         left = [found for same in gone_by_hash.values() for found in same]
-        with self.database.writing() as db:
+        with self.database.writing_on(generation) as db:
             for found in left:
                 if self._is_gone(found.path):
                     self._remove(db, found)
@@ -262,32 +272,59 @@ class Sync:
             for path in too_large:
                 self._remove(db, known[path])
                 report.removed.append(path)
+            if (
+                much
+            ):  # the first notes of an index were put when all files were known, but for what others did meanwhile
+                files = links.all_files(db)
+                came, went = (set() if is_first else came) | (files - at_first), went | (at_first - files)
+                in_memory = links.named_in_memory(files)
             if came or went:
-                links.resolve_again(db, came | went, links.named_by(db) if len(came) < _BATCH else named)
+                links.resolve_again(db, came | went, in_memory or links.named_by(db))
+        text.fold(lambda: self.database.writing_on(generation))
         self.database.checkpoint()
         return report
+
+    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, _Read | SimplememError | OSError]]]:
+        """Files read and understood before the transaction that puts them, which others wait for."""
+        first = 0
+        while first < len(entries):
+            batch: list[tuple[str, _Read | SimplememError | OSError]] = []
+            size = 0
+            with self.vault.reading() as reading:
+                while first < len(entries) and len(batch) < _BATCH and size < _BATCH_BYTES:
+                    if self.stop.is_set():
+                        raise Stopped
+                    entry = entries[first]
+                    batch.append((entry.path, self._read(entry.path, reading)))
+                    first, size = first + 1, size + entry.size
+            yield batch
 
     def _look_at_file(
         self,
         db: apsw.Connection,
         path: str,
+        read: _Read | SimplememError | OSError,
         known: Known | None,
         gone_by_hash: dict[str, list[Known]],
         named: Named,
         report: SyncReport,
+        rows: Rows,
     ) -> None:
-        try:
-            read = self._read(path)
-        except NotFound:
+        now = notes.known(db, path)
+        if now != known:  # somebody put or removed it since: what was read may be older than that
+            known = now
+            with self.vault.reading() as reading:
+                read = self._read(path, reading)
+        if isinstance(read, NotFound):
             return  # it went while we looked; its own event or the next scan tells
-        except Unavailable:
-            raise
-        except (SimplememError, OSError) as error:  # what was known of it stays: unreadable is not deleted (F10)
-            report.skipped.append((path, str(error)))
-            self.skipped[path] = str(error)
+        if isinstance(read, Unavailable):
+            raise read
+        if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
+            report.skipped.append((path, str(read)))
+            self.skipped[path] = str(read)
             return
         if known is not None and known.sha256 == read.note.sha256 and not self._is_judged_otherwise(known):
-            notes.refresh_stat(db, known.id, read.stat, modified_of(read.note, read.stat.mtime_ns))
+            notes.refresh_stat(db, known.id, read.stat, read.facts.modified)
             return
         origins = gone_by_hash.get(read.note.sha256) if known is None else None
         if origins:
@@ -296,7 +333,7 @@ class Sync:
             report.moved.append((origin.path, path))
         else:
             (report.added if known is None else report.modified).append(path)
-        self._put(db, read, named)
+        self._put(db, read, named, rows)
 
     def _is_judged_otherwise(self, known: Known) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
@@ -304,9 +341,13 @@ class Sync:
         by_settings = None if is_copy_reason(known.hidden) else known.hidden
         return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
 
-    def _read(self, path: str) -> _Read:
-        file: File = self.vault.read(path)
-        return _Read(path, read_note(file.data), _stat(file.entry))
+    @staticmethod
+    def _read(path: str, reading: Callable[[str], File]) -> _Read | SimplememError | OSError:
+        try:
+            file = reading(path)
+        except (SimplememError, OSError) as error:
+            return error
+        return _understood(path, read_note(file.data, file.sha256), file.entry)
 
     def _is_too_large(self, entry: Entry, report: SyncReport) -> bool:
         if entry.size <= self.max_note_bytes:
@@ -345,9 +386,8 @@ class Sync:
             found = notes.known(db, path)
             if found is None or (self.hidden_reason(path) is not None and not is_copy_reason(found.hidden)):
                 continue
-            try:
-                read = self._read(path)
-            except (SimplememError, OSError):
+            read = self._read(path, self.vault.read)
+            if isinstance(read, Exception):
                 continue  # what was known of it stays
             if self._hidden(db, read) != found.hidden:
                 self._put_unless_large(db, read, named)
@@ -365,20 +405,20 @@ class Sync:
         except (SimplememError, OSError):
             return None
 
-    def _put(self, db: apsw.Connection, read: _Read, named: Named) -> int:
+    def _put(self, db: apsw.Connection, read: _Read, named: Named, into: Rows | None = None) -> int:
         hidden = self._hidden(db, read)
-        facts = facts_of(read.path, read.note, read.stat.mtime_ns)
+        facts = read.facts
         private = private_reason(read.path, read.note, self.private)
-        note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden, private)
+        note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden, private, into)
         if hidden is None:
-            missing = text.put(db, note_id, read.path, facts, new=new, private=private is not None)
+            missing = text.put(db, note_id, read.path, facts, new=new, private=private is not None, into=into)
             if self.waiting is not None:
                 self.waiting.keep(note_id, read.note.sha256, missing)
         else:
             text.remove(db, note_id)
             for shelf in (NOW, NEXT):
                 vectors.settle(db, note_id, shelf)
-        links.put(db, note_id, read.path, read.note, named, new=new)
+        links.put(db, note_id, read.path, read.note, named, new=new, into=into)
         return note_id
 
     def _remove(self, db: apsw.Connection, found: Known) -> None:
@@ -389,6 +429,10 @@ class Sync:
 
 def _is_note(path: str) -> bool:
     return path.casefold().endswith(".md")
+
+
+def _understood(path: str, note: Note, entry: Entry) -> _Read:
+    return _Read(path, note, _stat(entry), facts_of(path, note, entry.mtime_ns))
 
 
 def _stat(entry: Entry) -> Stat:

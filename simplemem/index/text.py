@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
 
 import apsw
 
 from simplemem.embed.hashes import hash_of
 from simplemem.index.facts import Facts, Unit, embedded_text
 from simplemem.index.generations import NOW, Generation, Shelf, generations
+from simplemem.index.rows import Rows
 from simplemem.note.code import may_hold_names, parts_of_names
 from simplemem.note.names import base_name
 from simplemem.note.stems import MARKS, stems_of
@@ -19,6 +20,9 @@ from simplemem.note.words import searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
+_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64))
+_OTHERWISE = (("automerge", 4), ("crisismerge", 16))  # FTS5's own
+_PAGES_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,48 +53,57 @@ def to_embed(note_id: int, facts: Facts) -> list[tuple[int, str]]:
     ]
 
 
+_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
+_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
+_PUT_PASSAGE = "INSERT INTO passages (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
+_PUT_BLOCK = "INSERT INTO blocks (id, start, stop, line, kind, headings, hash) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
 def put(
-    db: apsw.Connection, note_id: int, path: str, facts: Facts, *, new: bool, private: bool = False
+    db: apsw.Connection,
+    note_id: int,
+    path: str,
+    facts: Facts,
+    *,
+    new: bool,
+    private: bool = False,
+    into: Rows | None = None,
 ) -> list[tuple[int, str]]:
-    """Write a note's text rows. Vectors whose text is unchanged stay; returns the places that need one, with their text.
-    A generation of a remote embedder keeps nothing of a private note and asks for nothing."""
+    """Write a note's text rows, or keep them `into` what is written later. Vectors whose text is unchanged stay; returns
+    the places that need one, with their text. A generation of a remote embedder keeps nothing of a private note and asks
+    for nothing."""
     shelves = generations(db) or [_TO_COME]
     kept: dict[Shelf, dict[bytes, bytes]] = {}
     if not new:
         kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
         remove(db, note_id)
+    rows = into or Rows()
     title = indexed(_titles(path, facts), facts.language)
     body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
-    whole = body if body is not None else "\n".join(unit.text for unit in facts.blocks)
+    whole = body if body is not None else "\n".join([unit.text for unit in facts.blocks])
     names = may_hold_names(whole)
     in_index = indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
-    db.execute("INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", (note_id, title, in_index)).fetchall()
+    rows.add(_PUT_NOTE_TEXT, [(note_id, title, in_index)])
     texts = to_embed(note_id, facts)
     hashes = {id_: hash_of(text) for id_, text in texts}
-    rows = places(note_id, facts)
-    passages, blocks = rows[: len(facts.passages)], rows[len(facts.passages) :]
-    db.executemany(
-        "INSERT INTO passages (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)",
-        ((id_, u.start, u.stop, u.line, _headings(u), hashes[id_]) for id_, u in passages),
-    )
-    db.executemany(
-        "INSERT INTO blocks (id, start, stop, line, kind, headings, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ((id_, u.start, u.stop, u.line, u.kind, _headings(u), hashes.get(id_)) for id_, u in blocks),
-    )
-    db.executemany(
-        "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)",
-        ((id_, title, indexed(u.text, facts.language, names=names)) for id_, u in blocks),
-    )
+    found_at = places(note_id, facts)
+    passages, blocks = found_at[: len(facts.passages)], found_at[len(facts.passages) :]
+    rows.add(_PUT_PASSAGE, [(id_, u.start, u.stop, u.line, _headings(u), hashes[id_]) for id_, u in passages])
+    rows.add(_PUT_BLOCK, [(id_, u.start, u.stop, u.line, u.kind, _headings(u), hashes.get(id_)) for id_, u in blocks])
+    rows.add(_PUT_BLOCK_TEXT, [(id_, title, indexed(u.text, facts.language, names=names)) for id_, u in blocks])
     missing: list[tuple[int, str]] = []
     for found in shelves:  # the one that is being made comes last: its texts are the ones that wait
         here, wanted = kept.get(found.shelf, {}), [] if private and found.remote else texts
-        db.executemany(
-            f"INSERT INTO {found.shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
-            ((id_, hashes[id_], here[hashes[id_]]) for id_, _ in wanted if hashes[id_] in here),
-        )
+        if here:
+            rows.add(
+                f"INSERT INTO {found.shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
+                [(id_, hashes[id_], here[hashes[id_]]) for id_, _ in wanted if hashes[id_] in here],
+            )
         missing = [(id_, text) for id_, text in wanted if hashes[id_] not in here]
         if not missing:
             db.execute(f"UPDATE notes SET {found.shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
+    if into is None:
+        rows.write(db)
     return missing
 
 
@@ -106,6 +119,28 @@ def indexed(text: str, language: str, *, names: bool = True) -> str:
     return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
 
 
+def expect_much(db: apsw.Connection) -> None:
+    """Before very many notes are put: segments of the word tables are not merged again and again while they come."""
+    for table in ("note_text", "block_text"):
+        db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
+
+
+def fold(transaction: Callable[[], AbstractContextManager[apsw.Connection]]) -> None:
+    """After that: merge the segments, a few pages a transaction. Also what a process that died has left unmerged."""
+    for table in ("note_text", "block_text"):
+        with transaction() as db:
+            if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get != 0:
+                continue
+        merged = True
+        while merged:
+            with transaction() as db:
+                before = db.total_changes()
+                db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-_PAGES_AT_ONCE,)).fetchall()
+                merged = db.total_changes() - before >= 2
+        with transaction() as db:
+            db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _OTHERWISE)
+
+
 def _vectors_of(note_id: int, shelf: Shelf) -> tuple[str, tuple[int, int]]:
     return f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?", _range(note_id)
 
@@ -116,13 +151,8 @@ def _titles(path: str, facts: Facts) -> str:
     return facts.title if facts.title == name else f"{facts.title}\n{name}"
 
 
-@lru_cache(maxsize=64)
-def _headings_as_json(headings: tuple[str, ...]) -> str:
-    return json.dumps(headings, ensure_ascii=False)
-
-
 def _headings(unit: Unit) -> str:
-    return _headings_as_json(unit.headings)
+    return f"[{', '.join(map(json.encoder.encode_basestring, unit.headings))}]"
 
 
 def _range(note_id: int) -> tuple[int, int]:

@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import apsw
 
+from simplemem.index.database import link_among
+
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _APPLICATION_ID = 0x736D7663  # "smvc"
@@ -115,7 +117,9 @@ class VectorCache:
     def _empty(self) -> bool:
         """Empty the file in its place: another process may have it open, and its journal must not meet another file.
         A file that may be somebody else's is left alone."""
-        if self.path.is_symlink() or not (self.path.parent.name == ".simplemem" or _bears_our_mark(self.path)):
+        if link_among(self.path) is not None or not (
+            self.path.parent.name == ".simplemem" or _bears_our_mark(self.path)
+        ):
             return False
         with _connected(self.path) as db:
             db.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
@@ -136,7 +140,7 @@ class _Strange(Exception):
 
 @contextmanager
 def _connected(path: Path) -> Iterator[apsw.Connection]:
-    if path.is_symlink():
+    if link_among(path) is not None:
         raise _Strange("it is a link")
     path.parent.mkdir(parents=path.parent.name != ".simplemem", exist_ok=True)
     connection = apsw.Connection(str(path))

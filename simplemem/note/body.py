@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from simplemem.note.frontmatter import Scalar
 from simplemem.note.inline import InlineScanner, InlineTag, read_markdown_link
@@ -34,8 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading: its text without the marks around it. `end` is the end of its own line or lines."""
 
     level: int
@@ -45,8 +44,7 @@ class Heading:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A piece of the body: paragraph, item, quote, heading, table, code, math, html or definition.
 
     It begins after the indent of its first line, with the marks that stand there, and ends before its last
@@ -60,8 +58,7 @@ class Block:
     heading: int
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A list item with a box. `status` is the character in the box."""
 
     text: str
@@ -71,8 +68,7 @@ class Task:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """Everything found in a body, in the order it stands there. `block_ids` are (id, line) pairs."""
 
     headings: tuple[Heading, ...]
@@ -121,7 +117,10 @@ def read_body(text: str, start: int) -> Body:
         if kind == "heading":
             headings.append(Heading(level, _heading_text(lines, leaf), first + first_line, begins, ends))
         if kind in _WITH_TEXT:
-            scanner.read(starts[first], ends)
+            if kind != "heading" or end - first > 1 or "[" in line or line.count("#") != level:
+                scanner.read(
+                    starts[first], ends
+                )  # of a heading in one line with nothing but its marks there is nothing
             if kind == "item" and (task := _TASK.match(line)) is not None:
                 said = (task[2] or "").strip()
                 tasks.append(Task(said, task[1], first + first_line, begins, starts[first] + len(line)))
@@ -194,11 +193,10 @@ def read_value_link(value: str) -> Link | None:
 def _placed(link: Link, text: str, scalar: Scalar) -> Link:
     """A link read from a value, in its place; where the source is escaped, only the scalar has one."""
     line = 1 + count_lines(text, 0, scalar.start)
-    link = replace(link, property=".".join(scalar.path), line=line, scalar=scalar)
+    link = link._replace(property=".".join(scalar.path), line=line, scalar=scalar)
     if scalar.verbatim < 0:
         start, end = scalar.start, scalar.end
-        return replace(
-            link,
+        return link._replace(
             start=start,
             end=end,
             path_start=start,
@@ -208,8 +206,7 @@ def _placed(link: Link, text: str, scalar: Scalar) -> Link:
         )
     by = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
     shown = link.display_start >= 0
-    return replace(
-        link,
+    return link._replace(
         start=link.start + by,
         end=link.end + by,
         path_start=link.path_start + by,

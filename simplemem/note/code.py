@@ -15,7 +15,7 @@ _NAME = re.compile(r"(?<![^\W_])(?=[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]))[
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NO_PARTS = re.compile(r"[A-Z]+s|\d+[A-Za-z]+")  # PDFs, 5K
 _AT_ALL_JOINED = re.compile(r"[^\W_][_./:\\#@+=-]+[^\W_]")
-_JOINED = re.compile(r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/|[^\W_]+/[^\W_]+/")
+_JOINED = re.compile(r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/|(?<![^\W_])[^\W_]++/[^\W_]++/")
 _TOKEN = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
 _SIGNED = {"c++": "cplusplus cpp", "c#": "csharp"}

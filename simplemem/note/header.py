@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from simplemem.note.plain_yaml import read_plain_yaml
@@ -25,8 +26,7 @@ class Problem:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """One text in a header, with its place: links in properties are found, and rewritten, through these."""
 
     path: tuple[str, ...]  # ("related", "0")
@@ -36,7 +36,7 @@ class Scalar:
     verbatim: int  # where `value` stands letter for letter, or -1 when escapes or folding changed it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Header:
     """A note's properties as YAML 1.2 core values, in order. `problem` says why nothing may be rewritten."""
 
@@ -44,7 +44,21 @@ class Header:
     properties: Mapping[str, Any]
     problem: Problem | None
     body_start: int
-    scalars: tuple[Scalar, ...]
+    text: str = ""  # of the whole note
+    root: Node | None = None
+
+    @cached_property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """The texts in it, in order."""
+        found: list[Scalar] = []
+        if self.root is not None:
+            _collect_scalars(self.text, self.root, (), found)
+        return tuple(found)
+
+    @property
+    def may_hold_links(self) -> bool:
+        """Whether any of its texts may be a link: most headers have none, and need not be looked through."""
+        return self.root is not None and any(self.text.find(sign, 0, self.body_start) >= 0 for sign in "[\\")
 
     def get(self, key: str) -> Any:
         """A property's value whatever the case of its name (obsidian.md §3.1), None when there is none."""
@@ -85,7 +99,7 @@ def read_header(text: str) -> Header:
 def read_with_places(text: str) -> Reading:
     fences = find_fences(text)
     if fences is None:
-        return Reading(Header("none", {}, None, 0, ()), None, None, 0)
+        return Reading(Header("none", {}, None, 0), None, None, 0)
     start, end, body = fences
     try:
         document = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
@@ -93,22 +107,20 @@ def read_with_places(text: str) -> Reading:
         # JSON has escapes that libyaml does not know: "\ud83d\ude00" is one smiling character in two halves.
         found = read_json(text, start, end) if text[start : start + 1] == "{" else None
         if found is not None:
-            return Reading(_json_header(found, text, start, body, ()), fences, None, end)
+            return Reading(_json_header(found, text, start, body, None), fences, None, end)
         return _broken(text, fences, refused.message, refused.offset)
     root = document.root
     if root is None:
-        return Reading(Header("yaml", {}, None, body, ()), fences, None, document.end)
-    scalars: list[Scalar] = []
-    _collect_scalars(text, root, (), scalars)
+        return Reading(Header("yaml", {}, None, body), fences, None, document.end)
     if root.style == ":":
-        return Reading(Header("yaml", root.value, None, body, tuple(scalars)), fences, root, document.end)
+        return Reading(Header("yaml", root.value, None, body, text, root), fences, root, document.end)
     if root.style != "{":
         return _broken(text, fences, "it is not a list of properties (name: value)", root.start)
     found = read_json(text, start, end)
     if found is not None:
-        return Reading(_json_header(found, text, root.start, body, tuple(scalars)), fences, root, end)
+        return Reading(_json_header(found, text, root.start, body, root), fences, root, end)
     problem = _problem(text, "it is one pair of braces, which is read but not rewritten", root.start)
-    return Reading(Header("yaml", root.value, problem, body, tuple(scalars)), fences, root, end)
+    return Reading(Header("yaml", root.value, problem, body, text, root), fences, root, end)
 
 
 def find_fences(text: str) -> Fences | None:
@@ -134,12 +146,12 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
     return None
 
 
-def _json_header(found: dict[str, Any], text: str, at: int, body: int, scalars: tuple[Scalar, ...]) -> Header:
-    return Header("json", found, _problem(text, "it is JSON, which is read but not rewritten", at), body, scalars)
+def _json_header(found: dict[str, Any], text: str, at: int, body: int, root: Node | None) -> Header:
+    return Header("json", found, _problem(text, "it is JSON, which is read but not rewritten", at), body, text, root)
 
 
 def _broken(text: str, fences: Fences, message: str, offset: int) -> Reading:
-    header = Header("broken", {}, _problem(text, message, offset), fences.body, ())
+    header = Header("broken", {}, _problem(text, message, offset), fences.body)
     return Reading(header, fences, None, fences.end)
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simplemem.note.link import DESTINATION, Link, read_destination, read_wikilink
 from simplemem.note.marks import HTML_TAG
 
 
-@dataclass(frozen=True, slots=True)
-class InlineTag:
+class InlineTag(NamedTuple):
     """A `#tag` in the body, without its hash."""
 
     name: str

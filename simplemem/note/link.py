@@ -9,15 +9,13 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from simplemem.note.frontmatter import Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A link or embed as it is written: what it looks up, what it shows, and where each part stands."""
 
     form: Literal["wiki", "markdown"]

@@ -34,6 +34,8 @@ class Note:
     @cached_property
     def links(self) -> tuple[Link, ...]:
         """All links, those in properties first."""
+        if not self.header.may_hold_links:
+            return self.body.links
         return read_property_links(self.text, self.header.scalars) + self.body.links
 
     @cached_property
@@ -71,15 +73,15 @@ class Note:
             )
 
 
-def read_note(data: bytes) -> Note:
-    """The note these bytes are. Never raises and never stalls."""
+def read_note(data: bytes, sha256: str | None = None) -> Note:
+    """The note these bytes are. Never raises and never stalls. `sha256` is their hash, where it is known already."""
     text, problem = _decode(data)
     header = read_header(text)
     line: int | None = None
     if problem is None and header.problem is not None:
         line = header.problem.line
         problem = f"its header cannot be read: {header.problem.message} (line {line}, column {header.problem.column})"
-    return Note(text, sha256_of(data), header, read_body(text, header.body_start), problem, line)
+    return Note(text, sha256 or sha256_of(data), header, read_body(text, header.body_start), problem, line)
 
 
 def sha256_of(data: bytes) -> str:

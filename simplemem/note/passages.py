@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simplemem.note.body import Body, count_lines
 from simplemem.note.words import count_tokens
@@ -20,8 +20,7 @@ _SECTION_LEVEL = 2
 _ENOUGH_FOR_A_SECTION = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A stretch of the text, its first line, and the headings it stands under, outermost first."""
 
     start: int
@@ -30,8 +29,7 @@ class Passage:
     headings: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A block, or a part of one that is too long: what passages are packed from."""
 
     start: int
@@ -46,7 +44,7 @@ class _Piece:
 def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
     """The passages of a body, in order."""
     pieces = _pieces(text, body)
-    paths = _heading_paths(body)
+    paths = heading_paths(body)
     passages: list[Passage] = []
     first = 0
     while first < len(pieces):
@@ -88,7 +86,7 @@ def _step_back(pieces: list[_Piece], first: int, end: int) -> int:
     return start
 
 
-def _heading_paths(body: Body) -> list[tuple[str, ...]]:
+def heading_paths(body: Body) -> list[tuple[str, ...]]:
     """For each heading its path from the outermost; the last entry (index -1) is for what is above all."""
     paths: list[tuple[str, ...]] = []
     open_headings: list[tuple[int, tuple[str, ...]]] = []

@@ -62,4 +62,5 @@ def _says_so(value: Any) -> bool:
 
 
 def _is_private_tag(name: str) -> bool:
-    return name.casefold().split("/", 1)[0] == "private"
+    name = name.casefold()
+    return name == "private" or name.startswith("private/")

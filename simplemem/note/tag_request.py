@@ -79,7 +79,7 @@ def _parts(text: str) -> Iterator[str]:
             yield from part.split()
 
 
-_ENTRY: Final = re.compile(r"\s*([^\s=:]*)\s*[=:](.*)", re.DOTALL)
+_ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
 
 def _from_text(text: str) -> dict[str, str | bool | None]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from simplemem.errors import Invalid
 from simplemem.note.frontmatter import (
@@ -50,8 +49,7 @@ _RESERVED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(NamedTuple):
     """A tag as it is spelled, without `#`: `status/done`."""
 
     name: str

@@ -1,7 +1,9 @@
 """A question as the index can be asked it. Pure.
 
 Everything a person or a model types is words. Only what is unmistakably meant so is more: `"a phrase"`, `tag:x`,
-`tag:key=value`, `type:x`, `path:folder/`, `begin*`, and `-word` after a space. Nothing ever reaches SQLite as syntax.
+`tag:key=value`, `type:x`, `path:folder/`, `author:x`, `as_of:2026-01-24`,
+`begin*`, and `-word` after a space. Nothing ever reaches SQLite as
+syntax.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence: its last word is 
 _TERM = re.compile(
     r"""(?:(?<=\s)|^)(?:
         (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
-      | (?P<not>-)?(?P<field>tag|type|path):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
+      | (?P<not>-)?(?P<field>tag|type|path|author|as_of):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
       | (?P<start>[^\W\d_][^\s"*]{1,60})\*
       | -(?P<word>[^\W\d_][\w'\x80-\U0010ffff-]{0,60})
     )(?=\s|$)""",
@@ -42,6 +44,8 @@ class Query:
     tags: dict[str, str] = field(default_factory=dict)
     type: str = ""
     prefix: str = ""
+    author: str = ""
+    as_of: str = ""  # a date or version
     sequences: tuple[tuple[str, ...], ...] = ()  # words written as one: they rank as a word of their own
     named: tuple[str, ...] = ()  # words that are such a sequence without its joints
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
@@ -53,7 +57,7 @@ class Query:
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
-        narrows = self.phrases or self.without or self.tags or self.type or self.prefix
+        narrows = self.phrases or self.without or self.tags or self.type or self.prefix or self.author or self.as_of
         return bool(self.text.strip()) and not self.words and not narrows
 
     def expression(self) -> str:
@@ -72,7 +76,7 @@ def read_query(text: str) -> Query:
     phrases: list[str] = []
     without: list[str] = []
     tags: dict[str, str] = {}
-    found = {"type": "", "path": ""}
+    found = {"type": "", "path": "", "author": "", "as_of": ""}
     plain: list[str] = []
     beginnings: list[str] = []
     last = 0
@@ -101,9 +105,15 @@ def read_query(text: str) -> Query:
     if not words.strip() and without and not (phrases or tags or any(found.values())):
         return _ranked_by(text, Query(text, ()))  # "-5 degrees" alone excludes nothing: there is nothing to keep
     narrowing = Query(
-        text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"], beginnings=tuple(beginnings)
-    )
+        text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"], found["author"],
+        found["as_of"], beginnings=tuple(beginnings),
+    )  # fmt: skip
     return _ranked_by(words, narrowing)
+
+
+def moment_in(text: str) -> str:
+    """The moment that a question itself asks about, `as_of:2026-01-24`; "" is now."""
+    return read_query(text).as_of if "as_of:" in text else ""
 
 
 def _ranked_by(text: str, query: Query) -> Query:

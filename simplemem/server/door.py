@@ -128,12 +128,11 @@ class Door:
             clearing.start()
             clearing.join(seconds)
 
-    def _clear_up(self, left: list[Path]) -> None:
+    def _clear_up(self, left: list[str]) -> None:
         try:
             store = self.store()
             if not store.read_only:
                 store.vault.recover()
-                for path in left:
-                    path.unlink(missing_ok=True)
+                self._presence.clear(left)
         except (SimplememError, OSError) as error:
             log.warning("what a server left that died could not be cleared yet: %s", type(error).__name__)

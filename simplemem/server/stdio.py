@@ -267,8 +267,9 @@ def _line_of(message: Any) -> bytes:
     try:
         return _json(message)
     except ValueError:
-        ident = getattr(message, "id", None)
-        return _json(_refusal(ident, INTERNAL_ERROR, "the answer holds text that is not valid Unicode"))
+        error = {"code": INTERNAL_ERROR, "message": "the answer holds text that is not valid Unicode"}
+        # The request's own number may be that text: escaped it goes back as it came.
+        return json.dumps({"jsonrpc": "2.0", "id": getattr(message, "id", None), "error": error}).encode() + b"\n"
 
 
 def _json(message: Any) -> bytes:

@@ -12,6 +12,7 @@ from simplemem.search.excerpt import snippet, squeezed
 from simplemem.search.rank import rank
 from simplemem.store.in_step import InStep
 from simplemem.store.recall import MAX_LIMIT, Recall, within
+from simplemem.store.showing import nearest_place
 
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
@@ -73,7 +74,7 @@ class Backlinks:
             text = self._recall.text(other.path) if other is not None else None
             if other is None or text is None:
                 continue
-            place = self._recall.nearest_place(note_id, vector)
+            place = nearest_place(self._index, note_id, vector, Narrow())
             shown = snippet(text, place, None, 200) if place is not None else other.description
             line = place.line if place is not None else 1
             found.append(Backlink(name_of(other.path), other.title, "semantic", "", shown, line, round(score, 4)))

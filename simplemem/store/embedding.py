@@ -43,7 +43,8 @@ _LOG = logging.getLogger(__name__)
 class Embedding:
     """What a store knows of its embedder. Any thread may ask; vectors are made by one at a time."""
 
-    def __init__(self, settings: Settings, vault: Vault, index: Index) -> None:
+    def __init__(self, settings: Settings, vault: Vault, index: Index, lender: Embedding | None = None) -> None:
+        self._lender = lender  # whose embedder is used, and kept open by it
         self._settings = settings
         self._vault = vault
         self._index = index
@@ -89,6 +90,8 @@ class Embedding:
 
     def wanted(self) -> tuple[Embedder | None, str]:
         """The embedder that the settings ask for, loaded on first use; or why there is none."""
+        if self._lender is not None:
+            return self._lender.wanted()
         with self._guard:
             if "" not in self._loaded:
                 try:

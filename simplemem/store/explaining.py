@@ -144,5 +144,6 @@ def _asked_for(narrow: Narrow) -> dict[str, Any]:
     told = {
         "tags": dict(narrow.tags) | dict(narrow.all_tags), "type": narrow.type, "prefix": narrow.prefix,
         "since": narrow.since, "until": narrow.until, "link_to": narrow.link_to, "linked_by": narrow.linked_by,
+        "author": narrow.author,
     }  # fmt: skip
     return {key: value for key, value in told.items() if value}

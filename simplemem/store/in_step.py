@@ -7,22 +7,24 @@ that are about to be returned. The background (`keeping`) and the foreground use
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
-from simplemem.errors import NotFound, ReadOnly, SimplememError
-from simplemem.index.database import Damaged, Database
+from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.database import Damaged, Database, Replaced, SqliteError
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
+from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
@@ -30,7 +32,8 @@ from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
-_THIN_SECONDS = 6 * 3600.0
+_COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
+_CHECK_SECONDS = 24 * 3600.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -57,6 +60,8 @@ class InStep:
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
         )
+        self.committing = Committing(self.vault, self.settings.git)
+        self.vault.on_written = self.committing.changed
         self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
@@ -71,7 +76,6 @@ class InStep:
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
         self._heard_rev = -1  # what a follower has been told: the newest change, and the notes there were
         self._heard_paths: set[str] = set()
-        self._thinned: float | None = None
         self.read_lately = TextsReadLately()
 
     def close(self) -> None:
@@ -82,6 +86,7 @@ class InStep:
             self._keeper = None
         self.embedding.close()
         self.index.close()
+        self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
         self.vault.close()
 
     def must_be_writable(self) -> None:
@@ -120,7 +125,7 @@ class InStep:
             ready = self.rows.waiting
             report.embedded = self.healing(lambda: self.embedding.fill(progress, begin=begin, ready=ready))
             report.trouble = self.embedding.trouble()
-        self._thin_history()
+        self.thin_history()
         return report
 
     def _scan(self, progress: Progress | None, *, believe: bool, seen: list[Entry] | None = None) -> SyncReport:
@@ -166,6 +171,9 @@ class InStep:
         if self._doubted:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
             return IndexState("partial", notes, pending, reason)
+        if self._owed:
+            reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
+            return IndexState("partial", notes, pending, reason)
         if pending:
             return IndexState("partial", notes, pending, self.embedding.partial())
         private = self.embedding.kept_private()
@@ -184,6 +192,7 @@ class InStep:
                 self._keeper = Keeper(self, embed=embed, scan_seconds=index.scan_minutes * 60, watch=index.watch)
                 self.embedding.answers_again = self._keeper.fill_soon
                 self._keeper.start()
+                self.committing.begin()
 
     def wait_until_settled(self, timeout: float) -> bool:
         return self._keeper is None or self._keeper.settled.wait(timeout)
@@ -194,7 +203,7 @@ class InStep:
         waited = time.monotonic() - self._doubted_since
         believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
         self.healing(lambda: self._scan(None, believe=believe, seen=seen))
-        self._thin_history()
+        self.thin_history()
 
     def _doubt(self, count: int) -> None:
         """So many notes vanished at once that it is not believed yet. A scan some minutes later believes it."""
@@ -202,16 +211,28 @@ class InStep:
             self._doubted_since = time.monotonic()
         self._doubted = count
 
-    def _thin_history(self) -> None:
-        """Drop texts that the settings say need not be kept, now and then."""
-        now = time.monotonic()
-        if self.read_only or (self._thinned is not None and now - self._thinned < _THIN_SECONDS):
+    def thin_history(self) -> None:
+        """Drop texts that the settings say need not be kept, when there may be some."""
+        if self.read_only:
             return
-        self._thinned = now
         try:
-            self.vault.history.thin()
+            if self.vault.history.is_full():
+                self.vault.thin_history()
         except (SimplememError, OSError) as error:
             _LOG.warning("the history could not be thinned: %s", error)
+
+    def check_index(self) -> None:
+        """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
+        database = self.index.database
+        last = float(self.healing(lambda: database.meta("checked")) or 0)
+        if abs(time.time() - last) < _CHECK_SECONDS:
+            return
+        found = database.check()
+        if found:
+            _LOG.warning("the index is damaged and will be rebuilt: %s", found[0])
+            database.discard()
+            self._begin_anew(self.index.generation)
+        self.healing(lambda: database.set_meta("checked", f"{time.time():.0f}"))
 
     def look_at(self, paths: set[str]) -> None:
         """Index paths that may have changed. A change of Obsidian's settings concerns every note."""
@@ -272,7 +293,17 @@ class InStep:
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
             return False
-        self.tell({name_of(path) for path in self.rows.look_at(changed).changed()})
+        try:
+            report = self.rows.look_at(changed)
+        except Unavailable as error:
+            # A full disk, a busy index: what is known is answered, and they are looked at again.
+            _LOG.warning("changed notes could not be indexed: %s", error)
+            self._owed |= changed
+            return False
+        except BaseException:
+            self._owed |= owed
+            raise
+        self.tell({name_of(path) for path in report.changed()})
         return True
 
     def _differs(self, path: str) -> bool:
@@ -287,6 +318,7 @@ class InStep:
         """Index a file that was just written. It is safe; an index that fails now is caught up with later."""
         try:
             self.healing(put)
+            self.index.database.checkpoint()  # a program that only writes has no background that would see to it
         except (SimplememError, Damaged) as error:
             self._owed.add(path)
             return [f"written, but not yet searchable: {error}"]
@@ -301,11 +333,29 @@ class InStep:
             self._begin_anew(generation)
         try:
             return ask()
-        except Damaged as error:
+        except Replaced:
+            return self._ask_again(ask)
+        except (Damaged, SqliteError, TypeError, ValueError) as error:
+            if not self._is_damage(error):
+                raise
             _LOG.warning("the index is damaged and will be rebuilt: %s", error)
             self.index.database.discard()
             self._begin_anew(self.index.generation)
             return ask()
+
+    def _ask_again(self, ask: Callable[[], T]) -> T:
+        """The index was replaced in the middle of a question."""
+        for _ in range(5):
+            self._begin_anew(self._index_generation())
+            with suppress(Replaced):
+                return ask()
+        raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
+
+    def _is_damage(self, error: Exception) -> bool:
+        """Whether a question failed because the index says what we never wrote: not every damage shows as one to SQLite."""
+        if isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError)):
+            return True
+        return bool(self.index.database.check())
 
     def _index_generation(self) -> int:
         try:
@@ -367,7 +417,7 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
     """Beside the notes, unless told otherwise or nothing can be written there."""
     if settings.db is not None:
-        return Path(settings.db).expanduser().absolute()
+        return Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
     here = root / ".simplemem" / "index.db"
     if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
         return here

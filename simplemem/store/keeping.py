@@ -35,9 +35,13 @@ class Kept(Protocol):
 
     def catch_up(self) -> None: ...
 
+    def check_index(self) -> None: ...
+
     def look_at(self, paths: set[str]) -> None: ...
 
     def fill_vectors(self, stopped: Callable[[], bool]) -> float | None: ...
+
+    def thin_history(self) -> None: ...
 
     def tell_what_others_changed(self) -> None: ...
 
@@ -60,6 +64,7 @@ class Keeper:
         self._guard = threading.Lock()
         self._scan_wanted = True
         self._fill_wanted = True
+        self._check_wanted = True  # each leader asks once whether the index was looked over lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
         self.settled = threading.Event()  # the first scan is done
         self._thread = threading.Thread(target=self._run, name="simplemem-keeper", daemon=True)
@@ -109,8 +114,12 @@ class Keeper:
                 self._look_at_hints()
                 if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
                     self._fill_wanted, self._fill_at = False, float("inf")
+                    self._carefully(self._store.thin_history)  # something was written
                     if self._embed:
                         self._carefully(self._fill)
+                if leads and self._check_wanted and not self._is_interrupted():
+                    self._check_wanted = False
+                    self._carefully(self._store.check_index)
                 if not leads:
                     self._carefully(self._store.tell_what_others_changed)
                 self._sleep(self._scan_seconds - (time.monotonic() - last_scan) if leads else _FOLLOW_SECONDS)

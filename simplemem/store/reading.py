@@ -13,28 +13,28 @@ from simplemem.note.words import count_tokens
 from simplemem.store.editing import content_start
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.then import text_of
 from simplemem.vault.history import Version
 from simplemem.vault.links import resolve
 
 
 def read_memory(step: InStep, name: str, section: str | None, version: str | None) -> Memory:
     """A memory as it stands in the vault, or as it stood at a version."""
-    if version is not None and len(version) == 64:
+    if version is not None and is_kept(step, version):
         return step.healing(lambda: _memory_of_hash(step, name, version, section))
     if version is not None:
         return step.healing(lambda: _memory_at(step, version, section))
     return step.healing(lambda: _memory_now(step, path_meant(step, name), section))
 
 
+def is_kept(step: InStep, sha256: str) -> bool:
+    """Whether this is the hash of a text that the history keeps, as failures name texts."""
+    return step.vault.history.content(sha256.lower()) is not None
+
+
 def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
     """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
-    data = step.vault.history.content(sha256)
-    if data is not None:
-        return data
-    for path in (version.new_path, version.path):
-        if path is not None and step.entry(path) is not None and (file := step.vault.read(path)).sha256 == sha256:
-            return file.data
-    return None
+    return text_of(step, sha256, *filter(None, (version.new_path, version.path)))
 
 
 def _memory_now(step: InStep, path: str, section: str | None) -> Memory:
@@ -59,6 +59,11 @@ def _memory_of_hash(step: InStep, name: str, sha256: str, section: str | None) -
     if data is None:
         raise NotFound(f"no text with the sha256 {sha256} is kept", hint="memory_history lists the versions that are.")
     return _memory(step, path_meant(step, name), read_note(data), None, section, sha256)
+
+
+def memory_of(step: InStep, path: str, data: bytes, section: str | None, version: str) -> Memory:
+    """A memory made of a text that is not what stands in the vault now."""
+    return step.healing(lambda: _memory(step, path, read_note(data), None, section, version))
 
 
 def _memory(

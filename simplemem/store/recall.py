@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
-from simplemem.index.text import Place
 from simplemem.index.vectors import QueryVector
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
@@ -22,16 +21,21 @@ from simplemem.search.coverage import WordVectors, is_question
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import snippet, squeezed, where_words_stand
 from simplemem.search.meant import meant
+from simplemem.search.own import OwnLegs
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank, with_coverage
 from simplemem.search.reorder import by_reranker
+from simplemem.store.authors import Authors
 from simplemem.store.explaining import Asked, Explaining
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.reranking import Reranking
+from simplemem.store.showing import nearest_place, passages, shown_of, span_shown, with_authors
 from simplemem.store.why import why_note
 
 MAX_LIMIT = 200
+ANYONE = "any"  # an author that everybody is: asked for to have them named
+_ASKED_OF_GIT = 20  # of the hits: each is a process
 NO_WORD = "The question has no word that could be looked for."
 
 
@@ -44,6 +48,7 @@ class Ranking:
     vector: QueryVector | None
     degraded: str
     every: list[Ranked]
+    narrow: Narrow = field(default_factory=Narrow)  # the filter it was made with
 
 
 class Recall:
@@ -55,6 +60,7 @@ class Recall:
         self._index = step.index
         self._settings = step.settings
         self._reranking = Reranking(step)
+        self.authors = Authors(step)
 
     def close(self) -> None:
         self._reranking.close()
@@ -66,7 +72,16 @@ class Recall:
     # -- search
 
     def search(
-        self, text: str, filter_: Filter, limit: int, mode: str, explain: bool, why: str = "", *, rerank: bool = True
+        self,
+        text: str,
+        filter_: Filter,
+        limit: int,
+        mode: str,
+        explain: bool,
+        why: str = "",
+        *,
+        rerank: bool = True,
+        authors: bool = False,
     ) -> Found:
         """Ranked hits. Without words, the newest of what the filter leaves. `why` names a note to account for."""
         limit = within(limit, 1, MAX_LIMIT, "limit")
@@ -80,11 +95,16 @@ class Recall:
             return Found(text, chosen, (), self._step.state(), told, NO_WORD, of_note)
         relaxed = self.relaxed(narrow)
         ranking = self.best(query, relaxed, limit, chosen, rerank=rerank)
-        degraded = ranking.degraded
+        degraded, narrowed = ranking.degraded, ranking.narrow
         explained = Explaining(
-            self._step, Asked(query, relaxed, chosen, limit, ranking.vector, ranking.every, degraded)
+            self._step, Asked(query, narrowed, chosen, limit, ranking.vector, ranking.every, degraded)
         )
-        hits = self._hits(ranking, query.words, explained.hits(ranking.best) if explain else {})
+        shown = self._hits(ranking, query.words, explained.hits(ranking.best) if explain else {})
+        names_authors = authors or bool(query.author or filter_.author)
+        hits = tuple(
+            with_authors(self.authors, *each, git=authors and k < _ASKED_OF_GIT) if names_authors else each[0]
+            for k, each in enumerate(shown)
+        )
         told = explained.search() if explain else None
         if told is not None and rerank:
             told |= self._reranking.told(ranking.best)
@@ -111,9 +131,11 @@ class Recall:
         """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
         reach = self._reranking.reach(limit) if rerank else limit
         for _ in range(2):
-            found = self.ranked(query, narrow, reach, mode)
-            if not self._step.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows):
+            found = replace(self.ranked(query, narrow, reach, mode), narrow=narrow)
+            changed = self._step.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows)
+            if not changed and not _is_of_another_text(found):
                 break
+            narrow = self.authors.narrowed(narrow)
         if not rerank:
             return found
         order, why_not = self._reranking.reorder(query, found.best, found.rows, found.vector)
@@ -132,7 +154,8 @@ class Recall:
                 found = [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
                 return Ranking(found, {row.id: row for row in newest}, None, "", found)
             ids = None if narrow.is_open() else self._index.ids(narrow)
-            ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
+            legs = OwnLegs(self._index, narrow.theirs) if narrow.theirs.notes else self._index
+            ranked = rank(legs, query, vector, ids, mode, self._settings.search.lexical_weight)
             near_the_cut = _with_equals(ranked, max(limit * 2 + 20, coverage.NOTES))
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
@@ -143,24 +166,26 @@ class Recall:
         kept.sort(key=place)
         every = [*kept, *ranked[len(near_the_cut) :]]
         if mode == "hybrid" and vector is not None and is_question(query.text):
-            every = with_coverage(every, self._covering(query, vector, kept[: coverage.NOTES], rows), coverage.WEIGHT)
+            every = with_coverage(
+                every, self._covering(query, vector, kept[: coverage.NOTES], rows, narrow), coverage.WEIGHT
+            )
             kept = sorted(every[: len(kept)], key=place)
             every = [*kept, *every[len(kept) :]]
         return Ranking(kept[:limit], rows, vector, degraded, every)
 
     def _covering(
-        self, query: Query, vector: QueryVector, ranked: Sequence[Ranked], rows: dict[int, Row]
+        self, query: Query, vector: QueryVector, ranked: Sequence[Ranked], rows: dict[int, Row], narrow: Narrow
     ) -> list[float]:
         """How much of a question one passage of each note covers; nothing where the embedder knows no single words."""
         embedder = self._step.embedding.called(vector.embedder)
         if not isinstance(embedder, WordVectors):
             return []
-        texts = [self._passage_texts(r, rows[r.note].path) for r in ranked]
+        texts = [self._passage_texts(r, rows[r.note].path, narrow) for r in ranked]
         return coverage.coverage(query.words, texts, embedder)
 
-    def _passage_texts(self, found: Ranked, path: str) -> list[str]:
+    def _passage_texts(self, found: Ranked, path: str, narrow: Narrow) -> list[str]:
         """The passages of a note; of a long one those around its best block."""
-        places = self._index.passages(found.note)
+        places = passages(self._index, found.note, narrow)
         first = 0
         if len(places) > coverage.PASSAGES and found.place:
             best = self._index.places([found.place]).get(found.place)
@@ -179,7 +204,10 @@ class Recall:
         )
         return f"Searched by words only: {why}."
 
-    def _hits(self, ranking: Ranking, words: Sequence[str], whys: Mapping[int, dict[str, Any]]) -> tuple[Hit, ...]:
+    def _hits(
+        self, ranking: Ranking, words: Sequence[str], whys: Mapping[int, dict[str, Any]]
+    ) -> list[tuple[Hit, str, tuple[int, int] | None]]:
+        """The hits, each with its path and the stretch that is shown of it."""
         hits = []
         places = self._index.places({r.place for r in ranking.best if r.place})
         for found in ranking.best:
@@ -187,43 +215,46 @@ class Recall:
             text = self.text(row.path)
             if text is None:
                 continue
-            place = places.get(found.place) or self.nearest_place(found.note, ranking.vector)
+            place = places.get(found.place) or nearest_place(self._index, found.note, ranking.vector, ranking.narrow)
+            place = shown_of(found.note, place, ranking.narrow, text, words)
             limit = self._settings.search.snippet_characters
-            around, place = where_words_stand(text, self._index.passages(found.note), place, words, limit)
+            around, place = where_words_stand(
+                text, passages(self._index, found.note, ranking.narrow), place, words, limit
+            )
             shown, line, heading = "", 1, ""
             if around is not None:
                 shown = snippet(text, around, place, limit)
                 line = (place or around).line
                 heading = " > ".join((place or around).headings)
             hits.append(
-                Hit(
-                    name=name_of(row.path),
-                    title=row.title,
-                    description=row.description,
-                    type=row.type or "memory",
-                    score=round(found.score, 4),
-                    snippet=shown or squeezed(row.description),
-                    heading=heading,
-                    line=line,
-                    tags=self._index.tags_of(found.note),
-                    created=row.created or None,
-                    modified=row.modified,
-                    sha256=row.sha256,
-                    why=whys[found.note] | by_reranker(found) if found.note in whys else None,
+                (
+                    Hit(
+                        name=name_of(row.path),
+                        title=row.title,
+                        description=row.description,
+                        type=row.type or "memory",
+                        score=round(found.score, 4),
+                        snippet=shown or squeezed(row.description),
+                        heading=heading,
+                        line=line,
+                        tags=self._index.tags_of(found.note),
+                        created=row.created or None,
+                        modified=row.modified,
+                        sha256=row.sha256,
+                        why=whys[found.note] | by_reranker(found) if found.note in whys else None,
+                    ),
+                    row.path,
+                    span_shown(around, place, limit) if around is not None else None,
                 )
             )
-        return tuple(hits)
-
-    def nearest_place(self, note_id: int, vector: bytes | None) -> Place | None:
-        if vector is None:
-            return None
-        place = self._index.nearest_place(note_id, vector)
-        return None if place is None else self._index.places([place]).get(place)
+        return hits
 
     def text(self, path: str) -> str | None:
         """The note's text as it is now; None when it went in this moment."""
         try:
             return self._vault.read(path).data.decode("utf-8", "replace")
+        except Unavailable:
+            raise  # nothing can be read just now, which is not the same as nothing found
         except SimplememError:
             return None
 
@@ -231,7 +262,8 @@ class Recall:
 
     def narrow(self, given: Filter, query: Query | None = None) -> Narrow:
         now = datetime.now()  # noqa: DTZ005  (local, as notes are)
-        return Narrow(
+        author = (query.author if query else "") or well_formed(given.author).strip()
+        asked = Narrow(
             tags={well_formed(key): well_formed(value) for key, value in given.tags.items()},
             require_all=given.require_all,
             all_tags=dict(query.tags) if query else {},
@@ -244,7 +276,9 @@ class Recall:
             phrases=query.phrases if query else (),
             without=query.without if query else (),
             without_forms=query.without_forms if query else (),
+            author="" if author.casefold() == ANYONE else author,
         )
+        return self.authors.narrowed(asked)
 
     # -- lists
 
@@ -266,6 +300,12 @@ class Recall:
             )  # fmt: skip
         after = offset + len(items)
         return Page(items, _cursor(after, sort) if after < total else None, total, self._step.state())
+
+
+def _is_of_another_text(found: Ranking) -> bool:
+    """Whether the places of an author are of a note that another process has indexed anew since."""
+    own = found.narrow.theirs.notes
+    return any(own[r.note].sha256 != found.rows[r.note].sha256 for r in found.best if r.note in own)
 
 
 def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:

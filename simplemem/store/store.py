@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.estimate import Estimate
@@ -21,6 +21,7 @@ from simplemem.memory import (
     ConflictMerge,
     ConflictMerged,
     Deleted,
+    Difference,
     Filter,
     Finding,
     Found,
@@ -30,12 +31,15 @@ from simplemem.memory import (
     Moved,
     Pack,
     Page,
+    Restored,
     Saved,
     Undone,
+    UndoneMany,
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, doctor, past
+from simplemem.search.query import moment_in
+from simplemem.store import comparing, conflicts, doctor, from_git, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
 from simplemem.store.conflicts import Keep
@@ -43,9 +47,12 @@ from simplemem.store.editing import Edit
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.packs import Packs
-from simplemem.store.reading import read_memory
+from simplemem.store.reading import is_kept, read_memory
 from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
+
+if TYPE_CHECKING:
+    from simplemem.store.as_of import Past
 
 
 def open_store(
@@ -77,6 +84,7 @@ class EnhancedStore:
         self._recall = Recall(self.step)
         self._backlinks = Backlinks(self.step, self._recall)
         self._packs = Packs(self.step, self._recall)
+        self._past: Past | None = None
         self._changes = Changes(self.step)
 
     def __enter__(self) -> Self:
@@ -89,6 +97,8 @@ class EnhancedStore:
 
     def close(self) -> None:
         """End the background work and let go of every file."""
+        if self._past is not None:
+            self._past.close()
         self._recall.close()
         self.step.close()
 
@@ -151,8 +161,15 @@ class EnhancedStore:
 
     # -- reading
 
-    def read(self, name: str, *, section: str | None = None, version: str | None = None) -> Memory:
-        """One memory, or one section of it (a heading, "A#B", or "^block"), or an earlier version."""
+    def read(
+        self, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
+    ) -> Memory:
+        """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
+        or as the memory was `at` a version, date or commit."""
+        if version is not None and not is_kept(self.step, version) and from_git.means_commit(self.step, version):
+            at = version
+        if at is not None:
+            return restoring.read_at(self.step, name, section, at)
         return read_memory(self.step, name, section, version)
 
     def search(
@@ -165,13 +182,30 @@ class EnhancedStore:
         explain: bool = False,
         why: str = "",
         rerank: bool = True,
+        authors: bool = False,
+        as_of: str = "",
+        progress: Progress | None = None,
     ) -> Found:
         """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
         gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
-        `rerank` the order is that of words and meaning, whatever reranker the settings name."""
+        `rerank` the order is that of words and meaning, whatever reranker the settings name. With `authors`, and with
+        a filter by author, a hit says who wrote what is shown of it, and when; `authors` asks git too. `as_of` a date or
+        version searches the vault as it was; `Found.as_of` says what cannot be told of it, and `progress` hears of the copy
+        of the index that is made for it."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
-        return self.step.healing(lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank))
+
+        def search_of(recall: Recall) -> Found:
+            return recall.search(query, asked, wanted, mode, explain, why, rerank=rerank, authors=authors)
+
+        if moment := moment_in(query) or as_of:
+            embed = mode != "text"
+            return self.step.healing(
+                lambda: self._earlier().ask(
+                    moment, lambda then: then.found(search_of(then.recall)), embed=embed, progress=progress
+                )
+            )
+        return self.step.healing(lambda: search_of(self._recall))
 
     def context(
         self,
@@ -181,7 +215,21 @@ class EnhancedStore:
         filter: Filter | None = None,
     ) -> Pack:
         """The best passages for a question within a budget of tokens."""
+        if moment := moment_in(query):
+            asked = filter or Filter()
+            return self.step.healing(
+                lambda: self._earlier().ask(
+                    moment, lambda then: then.packed(then.packs.build(query, budget_tokens, asked))
+                )
+            )
         return self.step.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
+
+    def _earlier(self) -> Past:
+        if self._past is None:
+            from simplemem.store.as_of import Past
+
+            self._past = Past(self.step)
+        return self._past
 
     def backlinks(
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
@@ -260,13 +308,59 @@ class EnhancedStore:
 
     # -- the past
 
-    def history(self, name: str | None = None, *, limit: int = 20, diff: bool = False) -> tuple[HistoryEntry, ...]:
-        """Changes of one memory, or of all, newest first."""
-        return past.history(self.step, name, limit, diff=diff)
+    def history(
+        self,
+        name: str | None = None,
+        *,
+        limit: int = 20,
+        diff: bool = False,
+        by: str = "",
+        tool: str = "",
+        since: str = "",
+        until: str = "",
+    ) -> tuple[HistoryEntry, ...]:
+        """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
+        return past.history(self.step, name, limit, past.Which(by, tool, since, until), diff=diff)
+
+    def diff(self, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
+        """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
+        its last change if that is not said."""
+        return comparing.diff(self.step, what, other, since)
+
+    def restore(
+        self,
+        name: str,
+        *,
+        at: str | None = None,
+        new_name: str | None = None,
+        who: str = "",
+        tool: str = "restore",
+        reason: str = "",
+    ) -> Restored:
+        """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
+        `new_name` it is brought back beside what has its name now."""
+        return restoring.restore(self.step, name, at, new_name, Change(tool, who, reason))
 
     def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""
         return past.undo(self.step, version_or_name, Change(tool, who, reason))
+
+    def undo_all(
+        self,
+        by: str,
+        since: str,
+        *,
+        preview: bool = False,
+        expected: str | None = None,
+        diff: bool = False,
+        who: str = "",
+        tool: str = "undo",
+        reason: str = "",
+    ) -> UndoneMany:
+        """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
+        `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
+        change = Change(tool, who, reason)
+        return rollback.undo_all(self.step, by, since, change, preview=preview, expected=expected, diff=diff)
 
     # -- conflict copies
 
@@ -313,6 +407,7 @@ class EnhancedStore:
             "sqlite": apsw.sqlite_lib_version(),
             "sqlite_vec": database.vectors_in_sql,
             "read_only": self.read_only,
+            "git": step.committing.state(),
             "warnings": [
                 *(f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread),
                 *filter(None, [wrong]),

@@ -11,7 +11,6 @@ from typing import Any
 
 from simplemem.errors import NotFound
 from simplemem.index.filters import Narrow
-from simplemem.index.index import Index
 from simplemem.index.legs import Match
 from simplemem.index.notes import Row
 from simplemem.index.vectors import Nearness
@@ -19,7 +18,8 @@ from simplemem.memory import Hit
 from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import clean_reference, name_of
 from simplemem.search.explain import single_filters, standings, why
-from simplemem.search.rank import Ranked, rank
+from simplemem.search.own import OwnLegs
+from simplemem.search.rank import Legs, Ranked, rank
 from simplemem.store.explaining import Explaining
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
@@ -60,7 +60,7 @@ def _no_note(step: InStep, name: str) -> dict[str, Any] | None:
     meant = clean_reference(name)
     for path in dict.fromkeys((name.strip(), meant)):
         if any(part.startswith(".") for part in path.split("/")):
-            if (step.root / path).exists() or (step.root / f"{path}.md").exists():
+            if step.vault.is_taken(path) or step.vault.is_taken(f"{path}.md"):
                 because = "Folders and files that begin with a dot are not part of the vault."
                 return _told(path, "not_a_note", because, "Move it to a folder without a dot.")
         elif step.entry(path) is not None:
@@ -175,6 +175,8 @@ class _Place:
         if not asked.query.words:
             return "The question has no words to rank by."
         said = [] if asked.used == "semantic" else ["It holds none of the question's words"]
+        if said and self._row.id in asked.narrow.theirs.notes:
+            said = [f"None of the question's words stands in what was written by {asked.narrow.author}"]
         if asked.vector is None:
             said.append("meaning was not asked for" if asked.mode == "text" else "there was no vector to compare")
         elif not self._index.vectors_of(self._row.id):
@@ -201,7 +203,9 @@ class _Place:
             newest.sort(key=lambda row: row.modified, reverse=True)
             return [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
         weight = self._step.settings.search.lexical_weight
-        return rank(_Far(self._index), asked.query, asked.vector, narrow, asked.used, weight)
+        theirs = asked.narrow.theirs
+        legs = OwnLegs(self._index, theirs) if theirs.notes and not unfiltered else self._index
+        return rank(_Far(legs), asked.query, asked.vector, narrow, asked.used, weight)
 
     def _numbers(self, every: Sequence[Ranked]) -> dict[str, Any]:
         words = self._explained.words_of(self._row.id)
@@ -228,8 +232,8 @@ class _Place:
 class _Far:
     """The index with its legs followed to the end."""
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
+    def __init__(self, legs: Legs) -> None:
+        self._index = legs
 
     def leg(self, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
         return self._index.leg(name, expression, max(limit, _FAR), ids)

@@ -6,6 +6,7 @@ from typing import Any
 
 from simplemem.tools import core_read as read
 from simplemem.tools import core_search as search
+from simplemem.tools import core_undo as undo
 from simplemem.tools import core_write as write
 from simplemem.tools.tool import Tool
 
@@ -21,5 +22,5 @@ TOOLS: tuple[Tool[Any], ...] = (
     write.MOVE,
     write.DELETE,
     read.HISTORY,
-    write.UNDO,
+    undo.UNDO,
 )

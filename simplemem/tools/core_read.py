@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_LINKS = 100
 _LISTED_TOKENS = 8000
 _HISTORY_TOKENS = 8000
+_AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit; anything else is a date
 _TO_A_SECTION = re.compile(r"\s*\[\[([^\[\]|#]{1,500})#([^\[\]|]{1,500})(?:\|[^\[\]]{0,500})?\]\]\s*")
 
 
@@ -33,7 +34,7 @@ _TO_A_SECTION = re.compile(r"\s*\[\[([^\[\]|#]{1,500})#([^\[\]|]{1,500})(?:\|[^\
 class ReadArguments(Arguments):
     name: Name = Field(description="name, title or alias")
     section: str | None = Field(default=None, description='a heading; "[2]" is page 2 of a long memory')
-    version: str | None = Field(default=None, description="an earlier one, from memory_history")
+    version: str | None = Field(default=None, description="of memory_history, or a date: as it was then")
 
     @model_validator(mode="before")
     @classmethod
@@ -73,14 +74,20 @@ def _read_page(call: Call, asked: ReadArguments) -> tuple[Memory, pages.Page]:
     section, number = pages.asked_page(asked.section)
     name = asked.name if asked.version else resolved(call, asked.name)
     try:
-        memory = call.store.read(name, section=section, version=asked.version)
+        memory = _read(call, name, section, asked.version)
     except NotFound as error:
         # A heading may itself end in a number in brackets.
         if section == asked.section:
             raise _with_a_way_out(error) from None
-        memory = call.store.read(name, section=asked.section, version=asked.version)
+        memory = _read(call, name, asked.section, asked.version)
         section, number = asked.section, 1
     return memory, pages.page_of(memory.content, section, number, pages.page_size(memory.content, memory.tokens))
+
+
+def _read(call: Call, name: str, section: str | None, version: str | None) -> Memory:
+    if version and not _AN_ID.fullmatch(version.strip()):
+        return call.store.read(name, section=section, at=version)
+    return call.store.read(name, section=section, version=version)
 
 
 def _with_a_way_out(error: NotFound) -> NotFound:
@@ -268,6 +275,9 @@ def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
         "when": entry.when,
         "who": entry.who,
         "what": _what(entry),
+        "tool": entry.tool,
+        "reason": entry.reason,
+        "previous_sha256": entry.before,
         "sha256": entry.sha256,
     }
     return shown | {"diff": entry.diff or ""} if with_diff else shown
@@ -301,6 +311,9 @@ HISTORY = Tool(
                 when=TEXT,
                 who=TEXT,
                 what=TEXT,
+                tool=TEXT,
+                reason=TEXT,
+                previous_sha256=MAYBE_TEXT,
                 sha256=MAYBE_TEXT,
                 diff=TEXT,
             )

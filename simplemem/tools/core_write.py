@@ -1,5 +1,4 @@
-"""The six writing tools of the core: create_memory, update_memory, change_tag, move_memory, delete_memory,
-undo_change.
+"""The writing tools of the core: create_memory, update_memory, change_tag, move_memory, delete_memory.
 
 Each is one store operation, attributed to whoever asked. What was not asked for stays as it was; what was,
 can be undone.
@@ -15,7 +14,7 @@ from pydantic import AliasChoices, Field
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.names import compare_key
 from simplemem.tools import render
-from simplemem.tools.arguments import Arguments, Edits, Name, NewName, Object, OtherName, Sha, Tags
+from simplemem.tools.arguments import Arguments, Edits, Name, NewName, Object, Sha, Tags
 from simplemem.tools.meant import meant, what_became_of, whole_hash
 from simplemem.tools.schema import COUNT, FLAG, MAP, MAYBE_TEXT, TEXT, TEXTS, record
 from simplemem.tools.tool import Call, Reply, Tool
@@ -44,11 +43,18 @@ class CreateArguments(Arguments):
         default=None, description="title, description, type, tags {key: value or true}, anything else"
     )
     overwrite: bool = False
+    reason: str = ""
 
 
 def create_memory(call: Call, asked: CreateArguments) -> Reply:
     saved = call.store.create(
-        asked.name, asked.content, asked.metadata, overwrite=asked.overwrite, who=call.who, tool=call.tool
+        asked.name,
+        asked.content,
+        asked.metadata,
+        overwrite=asked.overwrite,
+        who=call.who,
+        tool=call.tool,
+        reason=asked.reason,
     )
     warnings = _told(saved.warnings)
     data = {"name": saved.name, "path": saved.path, "sha256": saved.sha256, "warnings": warnings}
@@ -65,6 +71,7 @@ class UpdateArguments(Arguments):
     edits: Edits | None = Field(default=None, description="exact text that occurs once -> new text")
     metadata: Object | None = Field(default=None, description="merged key by key; null removes a key")
     if_sha256: Sha = Field(default=None, description=_SHA)
+    reason: str = Field(default="", description="why, for the history")
 
 
 def update_memory(call: Call, asked: UpdateArguments) -> Reply:
@@ -83,6 +90,7 @@ def update_memory(call: Call, asked: UpdateArguments) -> Reply:
         if_sha256=whole_hash(call, name, asked.if_sha256),
         who=call.who,
         tool=call.tool,
+        reason=asked.reason,
     )
     shown, warnings = render.name_of(saved.name), _told(saved.warnings)
     data = {
@@ -103,6 +111,7 @@ class TagArguments(Arguments):
     name: Name
     tags: Tags = Field(description='{"status": "done", "todo": true, "old": null}; null removes')
     if_sha256: Sha = Field(default=None, description=_SHA)
+    reason: str = ""
 
     shown_types: ClassVar[dict[str, str]] = {"tags": "object"}
 
@@ -117,6 +126,7 @@ def change_tag(call: Call, asked: TagArguments) -> Reply:
         if_sha256=whole_hash(call, name, asked.if_sha256),
         who=call.who,
         tool=call.tool,
+        reason=asked.reason,
     )
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
     data = {
@@ -137,6 +147,7 @@ def change_tag(call: Call, asked: TagArguments) -> Reply:
 class MoveArguments(Arguments):
     name: Name
     new_name: NewName = Field(validation_alias=AliasChoices("new_name", "new_path", "to"))
+    reason: str = ""
 
 
 def move_memory(call: Call, asked: MoveArguments) -> Reply:
@@ -146,7 +157,7 @@ def move_memory(call: Call, asked: MoveArguments) -> Reply:
         if (done := _already_moved(call, asked)) is None:
             raise
         return done
-    moved = call.store.move(name, asked.new_name, who=call.who, tool=call.tool)
+    moved = call.store.move(name, asked.new_name, who=call.who, tool=call.tool, reason=asked.reason)
     rewritten, warnings = list(moved.rewritten), _told(moved.warnings)
     if len(rewritten) > _MOST_TOLD:
         warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST_TOLD} of them are named.")
@@ -178,46 +189,23 @@ def _already_moved(call: Call, asked: MoveArguments) -> Reply | None:
 class DeleteArguments(Arguments):
     name: Name
     if_sha256: Sha = Field(default=None, description=_SHA)
+    reason: str = ""
 
 
 def delete_memory(call: Call, asked: DeleteArguments) -> Reply:
     name = meant(call, asked.name)
-    gone = call.store.delete(name, if_sha256=whole_hash(call, name, asked.if_sha256), who=call.who, tool=call.tool)
+    gone = call.store.delete(
+        name,
+        if_sha256=whole_hash(call, name, asked.if_sha256),
+        who=call.who,
+        tool=call.tool,
+        reason=asked.reason,
+    )
     left = gone.links_left_unresolved
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
     data = {"name": gone.name, "version": gone.version, "links_left_unresolved": left}
     back = f'undo_change(version="{gone.version}") brings it back.'
     return Reply(_said(f"Deleted {render.name_of(gone.name)}.", None, links, back), data)
-
-
-# --- undo_change
-
-
-class UndoArguments(Arguments):
-    version: str | None = Field(default=None, description="from memory_history")
-    name: OtherName = Field(
-        default=None,
-        description="or a memory: its last change",
-        validation_alias=AliasChoices("name", "path", "id"),
-    )
-
-
-def undo_change(call: Call, asked: UndoArguments) -> Reply:
-    if bool(asked.version) == bool(asked.name):
-        raise Invalid("Give either a version or a name.", hint="memory_history lists versions.")
-    undone = call.store.undo(asked.version or _last_of(call, asked.name or ""), who=call.who, tool=call.tool)
-    data = {"name": undone.name, "sha256": undone.sha256, "version": undone.version, "what": undone.what}
-    first = undone.what[:1].upper() + undone.what[1:] + "."
-    back = f'undo_change(version="{undone.version}") does it again.'
-    return Reply(_said(render.line(first, 4096), undone.sha256, back), data)
-
-
-def _last_of(call: Call, name: str) -> str:
-    """The version of the last change of a memory: a memory may be called 2026, and that is no version."""
-    versions = call.store.history(name, limit=1)
-    if not versions:
-        raise NotFound(f"Nothing is known of earlier changes of {name}.", hint="memory_history lists all changes.")
-    return versions[0].version
 
 
 # --- the tools
@@ -279,18 +267,6 @@ DELETE = Tool(
     DeleteArguments,
     delete_memory,
     record(name=TEXT, version=TEXT, links_left_unresolved=COUNT),
-    writes=True,
-    destructive=True,
-    idempotent=False,
-)
-
-UNDO = Tool(
-    "undo_change",
-    "Undo a change",
-    "Take a change back: an edit, a move or a deletion, by its version, or the last one of a memory.",
-    UndoArguments,
-    undo_change,
-    record(name=TEXT, sha256=MAYBE_TEXT, version=TEXT, what=TEXT),
     writes=True,
     destructive=True,
     idempotent=False,

@@ -11,21 +11,23 @@ import errno
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from datetime import datetime, timedelta
 
 from simplemem.errors import NotFound
-from simplemem.vault import atomic, kernel
+from simplemem.vault import atomic, kernel, thinning
 from simplemem.vault.atomic import Backing, sha256
 from simplemem.vault.log import Log, Version
 from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
+from simplemem.vault.thinning import names_in
 
 __all__ = ["DISPLACED", "History", "Version"]
 
-OBJECTS = f"{SIDECAR}/history/objects"
 DISPLACED = f"{SIDECAR}/history/displaced"
+THINNED = f"{SIDECAR}/history/thinned"
 _A_DAY = 86_400.0
+_A_WHILE_NS = 2_000_000_000  # the coarsest clock of a file system
+_GROWN = 16_384  # bytes of the log: some fifty changes
 
 
 class History:
@@ -46,6 +48,7 @@ class History:
         self._backing = backing
         self._keep_days = keep_days
         self._keep_bytes = keep_mb * 1_000_000
+        self._kept = 0  # bytes, since it was thinned last
 
     def versions(self, path: str | None = None, limit: int = 20) -> list[Version]:
         """The latest changes, newest first: of the whole vault, or of one note, followed back through its moves."""
@@ -60,7 +63,7 @@ class History:
         if len(sha) != 64 or not sha.isascii() or not sha.isalnum():
             return None
         with self._beneath() as here:
-            for place in (_object(sha), *self._displaced(here, sha)):
+            for place in self._places(here, sha):
                 try:
                     data, _ = atomic.read_file(here, place)
                 except OSError as error:
@@ -78,26 +81,22 @@ class History:
         if len(beginning) < 12 or not beginning.isascii() or not beginning.isalnum():
             return None
         with self._beneath() as here:
-            names = [name for name in _names(here, f"{OBJECTS}/{beginning[:2]}") if name.startswith(beginning)]
+            drawer = parent(thinning.place_of(beginning))
+            names = [name for name in names_in(here, "/".join(drawer)) if name.startswith(beginning)]
         return self.content(names[0]) if len(names) == 1 else None
 
     # Writing, under the vault's lock
 
     def keep(self, here: Beneath, data: bytes, sha: str) -> None:
         """Keep a text under its hash, in a file of its own. One that is there already and whole is left alone."""
-        path = _object(sha)
+        path = thinning.place_of(sha)
         with suppress(FileNotFoundError):
             if atomic.hash_of(here, path) == sha:
                 return
-        folder = (*OBJECTS.split("/"), sha[:2])
-        here.make(folder)
+        here.make(parent(path))
         # No sync of its own: until the kernel has written it, the displaced file or the trash holds the same text.
-        temp, _ = atomic.stage(here, folder, data, like=None, sync=False, hold=False)
-        try:
-            atomic.rename_over(here, temp, path)
-        except BaseException:
-            atomic.remove(here, temp)
-            raise
+        self._put_down(here, path, data)
+        self._kept += len(data)
 
     def set_aside(self, here: Beneath, temp: str, version: str, sha: str) -> None:
         """Take a file that may be open in some editor out of the vault, watched for a day for a late save."""
@@ -137,33 +136,38 @@ class History:
     def settle(self, seconds: float = _A_DAY) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
         with self._lock(), self._beneath() as here:
-            return self._settle(here, seconds)
+            return self._settle(here, seconds, thorough=False)
 
     def thin(self) -> list[str]:
-        """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went.
-
-        Age is counted back from the newest change, not from the clock: a vault that rested for a year, or a clock
-        that jumped, loses nothing. The log itself stays: what was done remains known.
-        """
+        """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went (`thinning.py`)."""
         with self._lock(), self._beneath() as here:
-            self._settle(here, _A_DAY)
-            newest_use, edge = self._uses()
-            objects = self._object_files(here)
-            objects.sort(key=lambda item: newest_use.get(item[0], ""), reverse=True)
-            total, dropped = 0, list[str]()
-            for sha, size in objects:
-                total += size
-                used = newest_use.get(sha, "")
-                if total > self._keep_bytes or (used or edge) < edge:
-                    atomic.remove(here, _object(sha))
-                    dropped.append(sha)
-            self._thin_trash(here, set(dropped))
+            self._settle(here, _A_DAY, thorough=True)
+            dropped = thinning.thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
+            here.make(parent(THINNED))
+            self._put_down(here, THINNED, str(self.log.size(here)).encode())
+            self._kept = 0
             return dropped
 
-    def _settle(self, here: Beneath, seconds: float) -> list[Version]:
+    def is_full(self) -> bool:
+        """Whether there may be something to thin: the log has grown, or much was kept since it was done last."""
+        if self._kept * 20 > self._keep_bytes:
+            return True
+        with self._beneath() as here:
+            size = self.log.size(here)
+            try:
+                data, found = atomic.read_file(here, THINNED)
+                grown = size - int(data)
+            except (FileNotFoundError, ValueError):
+                return size > 0
+        rested = abs(time.time() - found.st_mtime) > _A_DAY / 4
+        return grown < 0 or grown > _GROWN or (rested and grown > 0)
+
+    def _settle(self, here: Beneath, seconds: float, *, thorough: bool) -> list[Version]:
         saved: list[Version] = []
-        for name in _names(here, DISPLACED):
+        for name in names_in(here, DISPLACED):
             path = f"{DISPLACED}/{name}"
+            if not thorough and self._rests(here, path, seconds):
+                continue
             version, _, sha = name.partition("-")[0], "", name.rpartition("-")[2]
             try:
                 data, found = atomic.read_file(here, path)
@@ -174,8 +178,20 @@ class History:
             elif sha256(data) != sha:
                 saved += self._late_save(here, path, version, data)
             elif abs(time.time() - found.st_ctime) > seconds:
+                self.keep(here, data, sha)  # a power cut may have cost the text that was kept then: this is the same
                 atomic.remove(here, path)
         return saved
+
+    def _rests(self, here: Beneath, path: str, seconds: float) -> bool:
+        """Whether a displaced file shows no sign of a late save, by its times: it was put here after it was last written.
+        What set its time back is found when the history is thinned, which reads them all."""
+        try:
+            found = atomic.look(here, path)
+        except FileNotFoundError:
+            return True
+        if found is None or found.st_nlink > 1 or abs(time.time() - found.st_ctime) > seconds:
+            return False
+        return found.st_ctime_ns - found.st_mtime_ns > _A_WHILE_NS
 
     def _late_save(self, here: Beneath, path: str, version: str, data: bytes) -> list[Version]:
         sha = sha256(data)
@@ -197,58 +213,22 @@ class History:
         self.log.append(here, kept)
         return kept[0]
 
-    def _uses(self) -> tuple[dict[str, str], str]:
-        """When each text was last part of a change, and the moment before which texts are dropped."""
-        newest_use: dict[str, str] = {}
-        newest = ""
-        for version in self.log.backwards():
-            newest = newest or version.when
-            for sha in (version.before, version.after):
-                if sha:
-                    newest_use.setdefault(sha, version.when)
+    def _put_down(self, here: Beneath, path: str, data: bytes) -> None:
+        """Give a file of ours its bytes, in one step."""
+        temp, _ = atomic.stage(here, parent(path), data, like=None, sync=False, hold=False)
         try:
-            edge = datetime.fromisoformat(newest) - timedelta(days=self._keep_days)
-        except (ValueError, OverflowError):
-            return newest_use, ""
-        return newest_use, edge.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            atomic.rename_over(here, temp, path)
+        except BaseException:
+            atomic.remove(here, temp)
+            raise
 
-    def _thin_trash(self, here: Beneath, dropped: set[str]) -> None:
-        for version in self.log.backwards():
-            trash = version.trash or ""
-            if version.before in dropped and trash.startswith(f"{SIDECAR}/trash/"):
-                with suppress(FileNotFoundError):
-                    if atomic.hash_of(here, trash) == version.before:
-                        atomic.remove(here, trash)
-                        here.prune(parent(trash), keep=2)
-
-    def _object_files(self, here: Beneath) -> list[tuple[str, int]]:
-        found = []
-        for drawer in _names(here, OBJECTS):
-            folder = here.folder((*OBJECTS.split("/"), drawer))
-            for name in folder.names():
-                size = os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False).st_size
-                if atomic.TEMP.fullmatch(name):
-                    atomic.remove(here, f"{OBJECTS}/{drawer}/{name}")
-                elif len(name) == 64:
-                    found.append((name, size))
-        return found
-
-    def _displaced(self, here: Beneath, sha: str) -> list[str]:
-        return [f"{DISPLACED}/{name}" for name in _names(here, DISPLACED) if name.endswith(sha)]
+    def _places(self, here: Beneath, sha: str) -> Iterator[str]:
+        """Where a text may lie. The displaced files are listed only when it is not where it should be."""
+        yield thinning.place_of(sha)
+        yield from (f"{DISPLACED}/{name}" for name in names_in(here, DISPLACED) if name.endswith(sha))
 
     def _beneath(self) -> Beneath:
         return Beneath(self._root, by_path=self._backing.by_path)
-
-
-def _object(sha: str) -> str:
-    return f"{OBJECTS}/{sha[:2]}/{sha}"
-
-
-def _names(here: Beneath, folder: str) -> list[str]:
-    try:
-        return sorted(here.folder(tuple(folder.split("/"))).names())
-    except FileNotFoundError:
-        return []
 
 
 def _in_use(here: Beneath, path: str) -> bool:

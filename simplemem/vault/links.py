@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from simplemem.note.names import compare_key
 
@@ -19,8 +18,7 @@ Named = Callable[[str], Sequence[str]]
 Via = Literal["self", "relative", "root", "name", "path", "suffix", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(NamedTuple):
     """What a link leads to: a vault path or nothing, by which rule, and the other files it might have meant."""
 
     path: str | None

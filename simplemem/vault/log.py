@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -20,12 +21,18 @@ from simplemem.vault import atomic
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
 from simplemem.vault.trouble import telling
 
-Op = Literal["create", "update", "move", "delete", "undo", "recovered"]
+Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
 
 LOG = f"{SIDECAR}/history/log.jsonl"
 _APPEND = OVERWRITE | os.O_APPEND
 _BLOCK = 1 << 16
 _LONGEST = 1 << 20  # bytes of a line
+_TIME = re.compile(
+    rb'\{"id":"v(\d{1,15})","group":"v\d+","path":"(?:[^"\\]|\\.)*","new_path":(?:null|"(?:[^"\\]|\\.)*"),'
+    rb'"when":"([0-9T:.Z-]{20,30})"'
+)
+_HASH = re.compile(rb'"([0-9a-f]{64})"')
+_TRASHED = f'"trash":"{SIDECAR}/'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,15 @@ class Version:
     def number(self) -> int:
         """Its place in the order of all changes."""
         return int(self.id.removeprefix("v"))
+
+    @property
+    def effects(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        """What it did to each path it names: the path, the hash there before, the hash there after."""
+        if self.op == "recovered":
+            return ()  # a text that was found: it stood nowhere
+        if self.new_path is None:
+            return ((self.path, self.before, self.after),)
+        return ((self.path, self.before, None), (self.new_path, None, self.after))
 
 
 _FIELDS = {field.name for field in fields(Version)}
@@ -80,20 +96,46 @@ class Log:
     def group(self, group: str) -> list[Version]:
         """All changes of one operation, in the order they were made."""
         found: list[Version] = []
-        for known in self.backwards():
+        mark = b'"' + group.encode() + b'"'
+        for line in self._lines():
+            if mark not in line or (known := _read(line)) is None:
+                continue
             if known.group == group:
                 found.append(known)
-            if found and known.id == group:
-                break  # the first of them bears the group's name
+                if known.id == group:
+                    break  # the first of them bears the group's name
         return found[::-1]
 
-    def backwards(self, path: str | None = None) -> Iterator[Version]:
-        """All changes from the newest on, of the whole vault or of one note."""
+    def uses_until(self, number: int) -> tuple[set[str], list[Version]]:
+        """The hashes that changes up to this one speak of, and those of them that put a file into our trash."""
+        hashes: set[str] = set()
+        deleted: list[Version] = []
+        for line in self._lines():
+            found = _TIME.match(line)
+            if found is not None and int(found[1]) > number:
+                continue
+            hashes.update(sha.decode() for sha in _HASH.findall(line))
+            if _TRASHED in line and (version := _read(line)) is not None and version.number <= number:
+                deleted.append(version)
+        return hashes, deleted
+
+    def size(self, here: Beneath) -> int:
+        """Its bytes, 0 when there is none."""
+        try:
+            folder, name = here.spot(LOG)
+            return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+
+    def backwards(self, path: str | None = None, *, upto: int | None = None) -> Iterator[Version]:
+        """All changes from the newest on, or from the one of number `upto`, of the whole vault or of one note."""
         name = path
         mark = b"" if name is None else json.dumps(name).encode()
         for line in self._lines():
             if mark and mark not in line:
                 continue
+            if name is None and upto is not None and (at := _TIME.match(line)) and int(at[1]) > upto:
+                continue  # of one note all must be read: a later move tells the name it had before
             version = _read(line)
             if version is None:
                 continue
@@ -129,6 +171,30 @@ class Log:
                 yield rest
         finally:
             os.close(fd)
+
+    def last_before(self, when: str) -> int:
+        """The number of the last change before a moment (UTC, spelled as in the log); 0 when none is.
+
+        The order is the log's, and a clock may have been wrong for a while. So the log is cut where the fewest changes
+        stand on the wrong side by their time; where that is undecided, as late as it can be.
+        """
+        cut, score, best = 0, 0, 0
+        for number, (version, at) in enumerate(self.times()):
+            if not number:
+                cut = version
+            score += 1 if at < when else -1
+            if score < best:
+                best, cut = score, version - 1
+        return cut
+
+    def times(self) -> Iterator[tuple[int, str]]:
+        """Number and time of each change, newest first."""
+        for line in self._lines():
+            found = _TIME.match(line)
+            if found is not None:  # as we write them: no need to read the rest
+                yield int(found[1]), found[2].decode()
+            elif (version := _read(line)) is not None:
+                yield version.number, version.when
 
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""

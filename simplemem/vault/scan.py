@@ -10,14 +10,14 @@ import os
 import stat
 import sys
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from simplemem.vault.atomic import TEMP, look
 from simplemem.vault.paths import MOST_PARTS, Beneath, Parts, is_path
 from simplemem.vault.trouble import explain
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One regular file as the disk shows it. `path` is spelled as the disk spells it, with `/`."""
 
     path: str

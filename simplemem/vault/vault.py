@@ -7,11 +7,11 @@ how links are rewritten is decided above: here are bytes and paths. How a write 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
@@ -25,11 +25,10 @@ from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, wa
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
 
-__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Written"]
+__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Version", "Wish", "Written"]
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A note or attachment as it was read."""
 
     path: str
@@ -65,6 +64,9 @@ class Vault:
         self.root = Path(os.path.abspath(root))
         self.durable = durable
         self.problems: list[Problem] = []
+        self.on_written: Callable[[Sequence[Written]], None] | None = (
+            None  # told of every change, before it is answered
+        )
         self._max_bytes = min(max_bytes, MOST_BYTES)
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
@@ -117,10 +119,31 @@ class Vault:
         with self._beneath() as here, telling("look at", path):
             return entry_at(here, path)
 
+    def is_taken(self, path: str) -> bool:
+        """Whether anything lies at a path of the vault, hidden or not. No link on the way is followed, and no way out."""
+        with self._beneath() as here:
+            try:
+                folder, name = here.spot(path)
+                os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+            except (OSError, ValueError, SimplememError):
+                return False
+        return True
+
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
+        with self.reading() as read:
+            return read(path)
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[str], File]]:
+        """What reads many files as `read` does one: folders stay open from one file to the next. For a short while only,
+        since a folder that is moved away meanwhile is still read."""
+        with self._beneath() as here:
+            yield lambda path: self._read(here, path)
+
+    def _read(self, here: Beneath, path: str) -> File:
         check_path(path)
-        with self._beneath() as here, telling("read", path):
+        with telling("read", path):
             try:
                 data, found = atomic.read_file(here, path, self._max_bytes)
             except PermissionError:
@@ -201,6 +224,10 @@ class Vault:
             expected = expected_sha256 or self.read(path).sha256
             return self._carry_out([Wish("delete", path, before=expected, gone=True)], change)[0]
 
+    def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+        """Change several files as one operation, all of it or nothing; it can be undone as one."""
+        return self._carry_out(wishes, change)
+
     def undo(self, version: str, change: Change) -> list[Written]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
         self._check_writable()
@@ -241,12 +268,21 @@ class Vault:
                 said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
             return said, listing
 
+    def thin_history(self) -> list[str]:
+        """Drop what of the past need not be kept any longer; the hashes that went."""
+        with self.lock(), self._beneath() as here, telling("thin", SIDECAR, writing=True):
+            self._journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
+            return self.history.thin()
+
     def close(self) -> None:
         """Nothing is held between calls; it is here for those who close what they open."""
 
     def _carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         self._check_writable()
-        return self._writer.carry_out(wishes, change)
+        written = self._writer.carry_out(wishes, change)
+        if self.on_written is not None and any(each.changed for each in written):
+            self.on_written(written)
+        return written
 
     def _check_writable(self) -> None:
         if self.read_only:

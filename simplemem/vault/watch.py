@@ -22,11 +22,14 @@ from simplemem.vault.obsidian import CONVENTION_FILES
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
+    from simplemem.vault.inotify import Inotify
+
 EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
 
 STEP_MS = 20  # quiet time that ends a batch: this, not the debounce, is the latency (limits.md F)
 DEBOUNCE_MS = 100  # longest time a batch is held back while changes keep coming
 PULSE_MS = 250  # how often the watcher looks up to see whether the root is still the same folder
+QUIET_PULSE_MS = 1_000  # the same where the kernel itself tells when the root goes
 MANY = 1_000  # a batch this large may be the rest of a queue that overflowed, and nobody tells us of that
 FAILURES, FAILURES_SECONDS = 5, 60.0  # watching that breaks this often is given up
 
@@ -66,6 +69,7 @@ class Watcher:
         poll: bool = False,
         poll_seconds: float = 2.0,
         warn: Callable[[str], None],
+        own: bool = sys.platform.startswith("linux"),
     ) -> None:
         self.root = root
         self._on_change = on_change
@@ -76,7 +80,8 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._identity: tuple[int, int] | None = None  # of the root folder; None while it isn't there
         self._base = ""  # the root as events name it: absolute, without links
-        self._native: RustNotify | None = None
+        self._native: Inotify | _Watchfiles | None = None
+        self._own = own  # on Linux the kernel is asked by ourselves, elsewhere through watchfiles
         self._seen: dict[str, Stamp] = {}  # what the last look found, when polling
         self._look_took = 0.0
         self._lost = False  # the watching has to begin anew
@@ -101,6 +106,9 @@ class Watcher:
     def stop(self) -> None:
         """End. No call of `on_change` begins after this; one under way is waited for, within reason."""
         self._stop.set()
+        native = self._native
+        if native is not None:
+            native.wake()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=5.0)
 
@@ -165,7 +173,7 @@ class Watcher:
 
     def _open_native(self) -> None:
         try:
-            self._native = _notifier(self._base, recursive=True)
+            self._native = _own_notifier(self._base) if self._own else _Watchfiles(self._base, self._stop)
         except FileNotFoundError:
             self._identity = None  # it went away just now; the thread waits for it
         except (ImportError, OSError, RuntimeError) as failure:
@@ -187,22 +195,21 @@ class Watcher:
 
     # --- told by the operating system -----------------------------------------------------------------
 
-    def _listen(self, native: RustNotify) -> set[str]:
+    def _listen(self, native: Inotify | _Watchfiles) -> set[str]:
         """The next batch of hints; nothing when a pulse has passed quietly."""
         try:
-            answer = native.watch(DEBOUNCE_MS, STEP_MS, PULSE_MS, self._stop)
+            events = native.watch(DEBOUNCE_MS, STEP_MS, QUIET_PULSE_MS if self._own else PULSE_MS)
         except (OSError, RuntimeError) as failure:
             # A name that isn't Unicode, for one. The notifier repeats the error for ever: it needs replacing.
             self._note_failure(failure)
             return {EVERYTHING}
-        events = answer if isinstance(answer, set) else set()
-        changed = {EVERYTHING} if len(events) >= MANY else set()
+        changed = {EVERYTHING} if len(events) >= MANY and not self._own else set()
         for kind, named in events:
             path = _vault_path(self._base, named)
             changed |= _concerned(path)
             if path == EVERYTHING and kind == _DELETED:
                 self._lost = True  # a folder made in its place can have the same inode number
-            elif kind == _ADDED and os.path.isdir(named):
+            elif kind == _ADDED and not self._own and os.path.isdir(named):
                 self._new_folders[path] = time.monotonic() + PULSE_MS / 1000
         return changed | self._settled_folders()
 
@@ -278,6 +285,31 @@ def _notifier(folder: str, *, recursive: bool) -> RustNotify:
     return RustNotify([folder], False, False, 0, recursive, False)
 
 
+class _Watchfiles:
+    """The notifier of watchfiles, asked as our own is."""
+
+    def __init__(self, base: str, stop: threading.Event) -> None:
+        self._native = _notifier(base, recursive=True)
+        self._stop = stop
+
+    def watch(self, most_ms: int, step_ms: int, timeout_ms: int) -> set[tuple[int, str]]:
+        answer = self._native.watch(most_ms, step_ms, timeout_ms, self._stop)
+        return answer if isinstance(answer, set) else set()
+
+    def wake(self) -> None:
+        """It looks for the end by itself."""
+
+    def close(self) -> None:
+        self._native.close()
+
+
+def _own_notifier(folder: str) -> Inotify:
+    """A listener of our own; raises OSError when the system refuses."""
+    from simplemem.vault.inotify import Inotify
+
+    return Inotify(folder)
+
+
 def _identity(root: Path) -> tuple[int, int] | None:
     """Which folder is at the root: another after it was replaced or (un)mounted, None when there is none."""
     try:
@@ -289,7 +321,7 @@ def _identity(root: Path) -> tuple[int, int] | None:
 
 def _stamp(file: str) -> Stamp:
     try:
-        facts = os.stat(file)
+        facts = os.stat(file, follow_symlinks=False)
     except OSError:
         return _UNREADABLE
     return (facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino)
@@ -298,7 +330,18 @@ def _stamp(file: str) -> Stamp:
 def _vault_path(base: str, named: str) -> str:
     """An event's path as a vault path; everything when it isn't below the root as we know it."""
     inside = base.rstrip(os.sep) + os.sep
-    return named[len(inside) :].replace(os.sep, "/") if named.startswith(inside) else EVERYTHING
+    path = named[len(inside) :].replace(os.sep, "/") if named.startswith(inside) else EVERYTHING
+    while not path.isascii() and not _is_unicode(path):  # no note has such a name: its folder is looked at
+        path = path.rpartition("/")[0]
+    return path
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _concerned(path: str) -> set[str]:

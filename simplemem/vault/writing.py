@@ -120,7 +120,7 @@ class Writer:
             return self._repeated(here, wishes)
         for wish in wishes:
             data = self._current(here, wish)
-            if data is not None and (wish.data is not None or wish.gone):
+            if data is not None:  # of a move too: where it goes, another program may change it unseen
                 self._history.keep(here, data, sha256(data))
         for wish in wishes:
             self._check_free(here, wish)

@@ -96,6 +96,17 @@ def test_what_is_read_in_one_snapshot_is_of_one_moment(database: Database) -> No
     assert database.meta("x") == "new"
 
 
+def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "index.db", nullcontext)
+    database.set_meta("x", "old")
+    with database.reading() as db:
+        deleted_with_its_log(database.path, random.Random())
+        in_a_new_thread(lambda: database.set_meta("x", "new"))
+        assert database.meta("x") == db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
+    assert database.meta("x") == "new"
+    database.close()
+
+
 def test_every_thread_has_a_connection_and_dead_threads_leave_none(database: Database) -> None:
     mine = database.connection()
     assert database.connection() is mine
@@ -166,6 +177,43 @@ def test_the_log_is_folded_in_under_the_lock_once_it_has_grown(tmp_path: Path) -
     assert held == ["lock"]
     assert (tmp_path / "index.db-wal").stat().st_size == 0
     database.close()
+
+
+def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who waited here would keep every writer of the vault waiting with it."""
+    monkeypatch.setattr("simplemem.index.database._BUSY_MS", 3_600_000)
+    monkeypatch.setattr("simplemem.index.database._WAL_ALARM", 1)
+    database = open_database(tmp_path / "index.db", nullcontext)
+    log = tmp_path / "index.db-wal"
+    with raw(tmp_path / "index.db") as reader:
+        reader.execute("BEGIN; SELECT * FROM meta").fetchall()
+        database.set_meta("x", "y" * 100_000)
+        folding = threading.Thread(target=lambda: database.checkpoint(force=True), daemon=True)
+        folding.start()
+        folding.join(60)
+        assert not folding.is_alive()
+        assert log.stat().st_size > 0 and "reads it for long" in caplog.text
+        assert reader.execute("SELECT count(*) FROM meta WHERE key = 'x'").get == 0, "it still reads its own moment"
+        database.set_meta("x", "z")
+    database.checkpoint(force=True)
+    assert log.stat().st_size == 0 and database.meta("x") == "z"
+    assert database.value("PRAGMA busy_timeout") == 3_600_000
+    database.close()
+
+
+def test_the_log_stays_small_though_a_program_only_writes(
+    plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simplemem.index.database._WAL_LIMIT", 200_000)
+    plain_store.create("a", "start")
+    log = Path(f"{plain_store.step.index.path}-wal")
+    sizes = []
+    for k in range(30):
+        plain_store.update("a", content=f"other words {k}\n" * 50)
+        sizes.append(log.stat().st_size)
+    assert max(sizes) < 600_000 and sizes.count(0) > 1
 
 
 # -- whose file it is
@@ -326,6 +374,12 @@ def replaced_by_one_of_another_shape(path: Path, chance: random.Random) -> None:
     os.replace(other, path)
 
 
+def with_the_mark_of_another_program(path: Path, chance: random.Random) -> None:
+    with path.open("r+b") as file:
+        file.seek(68)
+        file.write(chance.randbytes(4))
+
+
 def its_log_overwritten(path: Path, chance: random.Random) -> None:
     log = Path(f"{path}-wal")
     if log.exists():
@@ -340,7 +394,12 @@ GROSS = [
     truncated_to_nothing, overwritten, deleted, deleted_with_its_log, replaced_by_noise, replaced_by_an_empty_index,
     replaced_by_one_of_another_shape, its_log_overwritten, its_folder_removed,
 ]  # fmt: skip
-SUBTLE = [cut_short, flipped, without_a_page]  # what is in SQLite's cache may hide them for a while
+SUBTLE = [
+    cut_short,
+    flipped,
+    without_a_page,
+    with_the_mark_of_another_program,
+]  # what is in SQLite's cache may hide them for a while
 
 ASKED: dict[str, Callable[[EnhancedStore], object]] = {
     "search": lambda s: s.search("plum", mode="text"),

@@ -273,3 +273,29 @@ def test_what_obsidian_excludes_is_in_no_list_and_no_search(plain_store: Enhance
         assert passing(store) == {"new"}
         assert store.names("o") == []
         assert store.read("archive/old").content == "quince"  # who asks for it by name still gets it
+
+
+def test_what_passed_a_filter_is_asked_again_once_anybody_wrote(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    file = write("a.md", "---\ntags: [todo]\n---\npear")
+    write("b.md", "pear")
+    old = (1_700_000_000, 1_700_000_000)
+    os.utime(file, old)
+    plain_store.sync()
+
+    def found(**filters: Any) -> list[str]:
+        return [hit.name for hit in plain_store.search("pear", filter=Filter.of(**filters)).hits]
+
+    assert (found(tags="todo"), found(tags="todo")) == (["a"], ["a"])
+    plain_store.change_tags("b", {"todo": True})  # by ourselves
+    assert sorted(found(tags="todo")) == ["a", "b"]
+    with EnhancedStore(vault) as other:  # through another connection
+        other.change_tags("a", {"todo": None})
+    assert found(tags="todo") == ["b"]
+    os.utime(write("c.md", "pear"), old)
+    plain_store.sync()
+    assert sorted(found(until="2024-01-01")) == ["c"]
+    os.utime(vault / "c.md")  # nothing of it changed but its time
+    plain_store.sync()
+    assert found(until="2024-01-01") == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
+from simplemem.index import sync
 from simplemem.index.counts import dump
 from simplemem.store import EnhancedStore
 
@@ -158,18 +159,21 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
     write("b.md", "plum")
+    write("rested.md", "medlar")
     plain_store.sync()
+    with plain_store.step.index.database.writing() as db:  # as if it had been looked at a while after it was written
+        db.execute("UPDATE notes SET checked_ns = checked_ns + 10_000_000_000").fetchall()
     write("a.md", "cherry")
     write("b.md", "plum and quince")
     hidden_reason = plain_store.step.rows.hidden_reason
 
-    def a_pipe_takes_the_place_of_the_next(path: str) -> str | None:
-        if path == "a.md" and (vault / "b.md").is_file():
+    def a_pipe_takes_its_place_before_it_is_read(path: str) -> str | None:
+        if path == "rested.md" and (vault / "b.md").is_file():
             (vault / "b.md").unlink()
             os.mkfifo(vault / "b.md")
         return hidden_reason(path)
 
-    plain_store.step.rows.hidden_reason = a_pipe_takes_the_place_of_the_next
+    plain_store.step.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
     assert (report.added, report.removed) == (["a.md"], [])
@@ -237,3 +241,33 @@ def test_the_log_does_not_grow_with_the_vault(
     for seen in sizes.values():
         assert len(seen) == 12
         assert max(seen) < 50_000
+
+
+def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_the_old_one(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server makes it anew, and gives the ids to other notes."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 2)
+    for k in range(6):
+        write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 6}]]")
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        for k in range(5):
+            write(f"n{k}.md", f"pear {k} [[n{(k + 2) % 6}]]")
+        (vault / "n5.md").unlink()
+        write("a-first.md", "plum of another")
+        replaced = []
+
+        def replace_it(what: str, done: int, of: int) -> None:
+            if not replaced:
+                replaced.append(done)
+                for file in (vault / ".simplemem").glob("index.db*"):
+                    file.unlink()
+                with EnhancedStore(vault, settings) as other:
+                    other.sync()
+
+        store.sync(progress=replace_it)
+        assert replaced
+        assert set(store.names()) == {"a-first", *(f"n{k}" for k in range(5))}
+        assert [finding for finding in store.doctor() if finding.level == "error"] == []

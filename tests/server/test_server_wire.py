@@ -36,6 +36,8 @@ HOSTILE = [
     b'{"jsonrpc":"2.0","id":"\xff","method":"ping"}',
     b"\xef\xbb\xbf{}",
     b'{"jsonrpc":"2.0","id":"s","method":"ping","params":{"a":"\\ud800"}}',
+    b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}',
+    b'{"jsonrpc":"2.0","id":"\\ud800","method":"no/such"}',
     b"[" * 100_000,
     b'{"a":' * 100_000,
     b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"ping"}',

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
+
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
@@ -170,6 +172,8 @@ def test_a_store_for_reading_only_follows_the_vault_as_well(vault: Path, write: 
 LEADER = """
 import sys, time
 from pathlib import Path
+import apsw
+
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
@@ -221,3 +225,40 @@ def test_a_follower_hears_of_whatever_others_change(vault: Path) -> None:
         leading.create("next", "pear")
         assert eventually(lambda: "next" in heard)
         assert eventually(lambda: "last" in heard)  # what is gone is a change as well
+
+
+def test_damage_that_only_hides_notes_is_found_when_a_server_starts(vault: Path, write: Write) -> None:
+    """Two indexes of a table that stand in each other's place: no question fails, and backlinks are missing."""
+    for k in range(5):
+        write(f"n{k}.md", f"plum [[n{(k + 1) % 5}]]")
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        store.step.index.database.checkpoint(force=True)
+        path = store.step.index.path
+    connection = apsw.Connection(str(path))
+    names = ("links_by_key", "links_by_path")
+    roots = [connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).get for name in names]
+    connection.execute("PRAGMA writable_schema = 1").fetchall()
+    for name, root in zip(names, reversed(roots), strict=True):
+        connection.execute("UPDATE sqlite_schema SET rootpage = ? WHERE name = ?", (root, name)).fetchall()
+    connection.close()
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        assert store.backlinks("n1", kinds=("link",)) == ()
+    with served(vault) as store:
+        assert eventually(lambda: {link.name for link in store.backlinks("n1", kinds=("link",))} == {"n0"})
+        assert store.doctor() == ()
+
+
+def test_an_index_that_was_looked_over_today_is_not_looked_over_again(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        store.step.check_index()
+        seen = store.step.index.database.meta("checked")
+        store.step.index.database.set_meta("checked", str(float(seen or 0) - 60))
+        store.step.check_index()
+        assert float(store.step.index.database.meta("checked") or 0) == float(seen or 0) - 60
+        store.step.index.database.set_meta("checked", str(float(seen or 0) + 7 * 24 * 3600))  # a clock that was wrong
+        store.step.check_index()
+        assert abs(float(store.step.index.database.meta("checked") or 0) - float(seen or 0)) < 3600

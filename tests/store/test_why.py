@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import Ambiguous, NotFound
+from simplemem.errors import Ambiguous, Invalid, NotFound
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
 
@@ -141,6 +141,25 @@ def test_a_file_that_is_no_note_says_so(harbour: EnhancedStore, write: Write) ->
     told = why(harbour, "crane", ".drafts/crane")
     assert told["verdict"] == "not_a_note"
     assert "begin with a dot" in told["because"]
+
+
+def test_whether_something_lies_outside_the_vault_is_not_told(harbour: EnhancedStore, vault: Path) -> None:
+    outside = vault.parent / ".keys"
+    outside.mkdir()
+    (outside / "id").write_text("x")
+    (vault / "way").symlink_to("../.keys")
+    (vault / ".way").symlink_to("../.keys")
+    for name in (
+        f"{outside}/id",
+        f"/{outside}/id",
+        "way/.hidden/../id",
+        ".way/id",
+        ".way/none",
+        "." * 300,
+        ".x/" * 500,
+    ):
+        with pytest.raises((NotFound, Invalid)):
+            harbour.search("crane", why=name)
 
 
 def test_a_name_that_nothing_has_is_an_error_with_those_that_are_near(harbour: EnhancedStore, write: Write) -> None:

@@ -393,3 +393,31 @@ def test_a_lost_race_is_settled_by_the_same_call_with_what_the_answer_says(ask, 
         assert ask("read_memory", name="kite", version=error[known]).data["content"].startswith(("line 0", "LINE 0"))
     assert ask("update_memory", **change, if_sha256=f"sha256:{error['accept'].upper()}").data["changed"]
     assert file.read_text().endswith(text.replace("line 0", "LINE 0").replace("line 8", "LINE 8"))
+
+
+# --- who wrote it, and as it was
+
+
+def test_an_agent_asks_for_what_people_wrote_and_is_told_who_did(ask: Any, write: Any) -> None:
+    write("hand.md", "The crane needs grease.\n")
+    ask.in_step()
+    ask("create_memory", name="machine", content="The crane was inspected.")
+    found = ask("search_memories", query="crane author:human")
+    assert [(hit["name"], hit["authors"]) for hit in found.data["hits"]] == [("hand", ["human"])]
+    assert "by human" in found.text
+    found = ask("search_memories", query="crane author:agent")
+    assert [(hit["name"], hit["authors"]) for hit in found.data["hits"]] == [("machine", ["test 1"])]
+    assert found.data["hits"][0]["written"] and "by test 1 20" in found.text
+    assert "authors" not in ask("search_memories", query="crane").data["hits"][0]
+
+
+def test_an_agent_asks_for_what_was_known_then_and_reads_it(ask: Any) -> None:
+    ask("create_memory", name="tea", content="Oolong from the mountain.")
+    ask("update_memory", name="tea", content="Sencha from the valley.")
+    found = ask("search_memories", query="oolong as_of:v1")
+    (hit,) = found.data["hits"]
+    assert found.data["as_of"]["version"] == hit["version"] == "v000001"
+    assert "after v000001" in found.text and "version v000001" in found.text
+    assert "Oolong" in ask("read_memory", name="tea", version=hit["version"]).data["content"]
+    assert "mountain" in ask("build_context", query="oolong as_of:v1").text
+    assert ask("search_memories", query="tea as_of:v99").code == "not_found"

@@ -16,6 +16,7 @@ import pytest
 
 from simplemem.vault.watch import EVERYTHING, REMOTE_FILE_SYSTEMS, Watcher, mounted_kind
 
+LINUX = sys.platform.startswith("linux")
 DEADLINE = 30.0  # generous: a busy machine is not a failure
 
 
@@ -79,12 +80,12 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=["watching", "polling"])
+@pytest.fixture(params=["watching", "watching with watchfiles", "polling"])
 def watcher(request: pytest.FixtureRequest, vault: Path, heard: Heard) -> Iterator[Watcher]:
-    """Both ways of finding changes must report the same paths."""
-    poll = request.param == "polling"
-    with Watcher(vault, heard, poll=poll, poll_seconds=0.05, warn=heard.warnings.append) as running:
-        assert running.mode == request.param
+    """All ways of finding changes must report the same paths: the kernel's of Linux, the library's, and looking."""
+    poll, own = request.param == "polling", request.param == "watching" and LINUX
+    with Watcher(vault, heard, poll=poll, poll_seconds=0.05, warn=heard.warnings.append, own=own) as running:
+        assert running.mode == request.param.split()[0]
         yield running
     assert heard.warnings == []
 
@@ -275,7 +276,8 @@ _UNDER_A_LIMIT = """
 
     Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
     root, reported, warnings = Path(sys.argv[1]), set(), []
-    with Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append) as watcher:
+    own = sys.argv[3] == "own"
+    with Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append, own=own) as watcher:
         began = watcher.mode
         for number in range(8):
             (root / f"folder {number}").mkdir()
@@ -294,11 +296,19 @@ _UNDER_A_LIMIT = """
     or subprocess.run(["unshare", "-Ur", "true"], capture_output=True, check=False).returncode != 0,
     reason="needs a user namespace of its own, where the limit may be lowered",
 )
-@pytest.mark.parametrize(("limit", "began"), [("3", "polling"), ("9", "watching")])
-def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, limit: str, began: str) -> None:
+@pytest.mark.parametrize(
+    ("by", "limit", "began"),
+    [
+        ("own", "2", "polling"),
+        ("own", "9", "watching"),
+        ("watchfiles", "3", "polling"),
+        ("watchfiles", "9", "watching"),
+    ],
+)
+def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, by: str, limit: str, began: str) -> None:
     """Reached at the start it is an error; reached later, new folders are silently not watched."""
     run = subprocess.run(
-        ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit],
+        ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit, by],
         capture_output=True,
         text=True,
         check=False,
@@ -308,8 +318,9 @@ def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, l
     assert run.stdout.split() == [began, "off", "1", "True", "True"], run.stderr
 
 
-def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard: Heard) -> None:
-    with Watcher(vault, heard, warn=heard.warnings.append):
+@pytest.mark.parametrize("own", [LINUX, False])
+def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard: Heard, own: bool) -> None:
+    with Watcher(vault, heard, warn=heard.warnings.append, own=own):
         try:
             (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("x")
         except OSError:
@@ -319,7 +330,7 @@ def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard
 
 
 def test_a_watcher_that_keeps_breaking_looks_instead(vault: Path, heard: Heard) -> None:
-    with Watcher(vault, heard, poll_seconds=0.05, warn=heard.warnings.append) as watcher:
+    with Watcher(vault, heard, poll_seconds=0.05, warn=heard.warnings.append, own=False) as watcher:
         for number in range(1_000):
             try:
                 Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9%d.md" % number)).write_text("x")
@@ -363,6 +374,80 @@ def test_a_shared_disk_is_recognised_among_the_mounts(kind: str) -> None:
     assert kind in REMOTE_FILE_SYSTEMS
 
 
+# --- what only the kernel of Linux tells --------------------------------------------------------------
+
+
+@pytest.mark.skipif(not LINUX, reason="asks the kernel of Linux")
+def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path, heard: Heard) -> None:
+    """F36. A link to `/` in a vault would otherwise have us listen to the whole disk."""
+    outside = vault.parent / "outside"
+    (outside / "deep").mkdir(parents=True)
+    (vault / "way").symlink_to(outside)
+    with Watcher(vault, heard, warn=heard.warnings.append):
+        (vault / "later").symlink_to(outside)
+        (vault / "everything").symlink_to("/")
+        heard.wait_for("everything")
+        (outside / "deep" / "a.md").write_text("x")
+        (outside / "b.md").write_text("x")
+        (vault / "last.md").write_text("x")
+        heard.wait_for("last.md")
+        assert watched_folders() == 3  # the vault, logs and .obsidian
+    assert heard.paths == {"later", "everything", "last.md"}
+    assert heard.warnings == []
+
+
+def watched_folders() -> int:
+    """How many folders this process listens to, by its own account to the kernel."""
+    accounts = Path("/proc/self/fdinfo").iterdir()
+    return sum(account.read_text().count("inotify wd:") for account in accounts if account.exists())
+
+
+@pytest.mark.skipif(not LINUX, reason="asks the kernel of Linux")
+def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: Path, heard: Heard) -> None:
+    """F72. Whoever takes changes in was busy too long; a folder that came meanwhile is listened to all the same."""
+    room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if room > 200_000:
+        pytest.skip("the queue is too long to fill it")
+    busy = threading.Event()
+
+    def slow(paths: set[str]) -> None:
+        busy.wait(DEADLINE)
+        heard(paths)
+
+    with Watcher(vault, slow, warn=heard.warnings.append):
+        (vault / "first.md").write_text("x")
+        wait_until(lambda: len(os.listdir(vault)) > 0)
+        time.sleep(0.5)  # the first change is being taken in now
+        for _ in range(room // 3):  # each is three or four events
+            (vault / "flood.md").write_text("x")
+            (vault / "flood.md").unlink()
+        (vault / "unheard").mkdir()
+        (vault / "unheard" / "a.md").write_text("x")
+        busy.set()
+        heard.wait_for(EVERYTHING)
+        wait_until(lambda: _reported_alone(vault, heard, "unheard/b.md"))
+    assert heard.warnings == []
+
+
+@pytest.mark.skipif(not LINUX, reason="asks the kernel of Linux")
+def test_a_quiet_vault_wakes_nobody(vault: Path, heard: Heard) -> None:
+    """One look a second whether the root is still there; watchfiles takes fifty."""
+    with Watcher(vault, heard, warn=heard.warnings.append):
+        time.sleep(0.2)
+        task = Path(f"/proc/self/task/{thread_called('simplemem-watch')}/status")
+        before = wakes(task)
+        time.sleep(3)
+        assert wakes(task) - before <= 6
+
+
+def thread_called(name: str) -> int:
+    return next(thread.native_id or 0 for thread in threading.enumerate() if thread.name == name)
+
+
+def wakes(task: Path) -> int:
+    return next(int(line.split()[1]) for line in task.read_text().split("\n") if line.startswith("voluntary_ctxt"))
+
+
 # --- the end --------------------------------------------------------------------------------------
 
 
@@ -393,7 +478,7 @@ def test_watchfiles_is_imported_only_to_watch(vault: Path) -> None:
     """Its import costs more than the rest of a command that never watches (limits.md D)."""
     script = (
         "import sys; from pathlib import Path; from simplemem.vault.watch import Watcher; "
-        "w = Watcher(Path(sys.argv[1]), print, warn=print); print('watchfiles' in sys.modules); "
+        "w = Watcher(Path(sys.argv[1]), print, warn=print, own=False); print('watchfiles' in sys.modules); "
         "w.start(); print('watchfiles' in sys.modules); w.stop()"
     )
     run = subprocess.run(

@@ -1,0 +1,160 @@
+"""The power is cut at random moments: a file system on an image loses what was not synced, and what was answered must stay.
+
+    python bench/power_cuts.py [--cuts 25] [--seed 1] [--careless]
+
+Needs Linux, root, mkfs.ext4 and a free loop device; it says so and ends with 0 where one is missing. The vault lies on an
+ext4 image that writes nothing by itself for minutes. A child changes it as that of crash.py does; at some moment it is
+stopped and the image is copied, which is what a power cut would leave. The copy is mounted as after a restart (the file
+system replays its journal), looked at by the same rules, and the work goes on there. `--careless` writes without syncing,
+to show that this would be seen. Exits with 1 when a cut did harm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench import crash
+from bench.crash import Act, State, after, choose, state_on_disk, what_is_wrong
+from simplemem.config import load_settings
+from simplemem.store import EnhancedStore
+
+CARELESS = load_settings({"embed.provider": "none", "write.durability": "fast"})
+MEGABYTES = 24
+NEW_MOUNTS, PRIVATE = 0x20000, 0x4000 | 0x40000
+
+
+def what_is_missing() -> str:
+    """Why this cannot be done here, or nothing."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "Linux and root are needed"
+    if shutil.which("mkfs.ext4") is None or shutil.which("mount") is None:
+        return "mkfs.ext4 and mount are needed"
+    if subprocess.run(["losetup", "-f"], capture_output=True, check=False).returncode:
+        return "there is no loop device"
+    libc = ctypes.CDLL(None)
+    if libc.unshare(NEW_MOUNTS) or libc.mount(None, b"/", None, ctypes.c_ulong(PRIVATE), None):
+        return "mounts of its own are not allowed here"
+    return ""
+
+
+def shell(*words: object) -> None:
+    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL)
+
+
+def change_until_stopped(root: Path, state: State, seed: int, made: int, telling: int, careless: bool) -> None:
+    """The child: change after change, each told before and after."""
+    chance = random.Random(seed)
+    before, last = state, None
+    with EnhancedStore(root, CARELESS if careless else crash.SETTINGS) as store:
+        while True:
+            made += 1
+            act = choose(state, chance, made, last, 25)
+            os.write(telling, (json.dumps(["try", act.__dict__]) + "\n").encode())
+            crash.carry_out(store, state, act)
+            os.write(telling, b'["ack"]\n')
+            if act.kind != "index":
+                before, state, last = state, after(state, act, before), act
+
+
+def run_and_cut(
+    root: Path, image: Path, state: State, seed: int, made: int, seconds: float, careless: bool
+) -> list[tuple[Act, bool]]:
+    """The changes a child tried until the power went, each with whether it was answered. The cut image lies beside."""
+    hearing, telling = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(hearing)
+        try:
+            change_until_stopped(root, state, seed, made, telling, careless)
+        finally:  # only an error leads here
+            traceback.print_exc()
+            os._exit(3)
+    os.close(telling)
+    with os.fdopen(hearing, "rb", buffering=0) as pipe:
+        told = pipe.read(1)
+        time.sleep(seconds)
+        os.kill(pid, signal.SIGSTOP)
+        os.waitpid(pid, os.WUNTRACED)
+        shutil.copyfile(image, image.with_suffix(".cut"))
+        os.kill(pid, signal.SIGKILL)
+        while chunk := pipe.read(1 << 16):
+            told += chunk
+    if not os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
+        raise SystemExit(f"the writer ended by itself, seed {seed}")
+    tried: list[tuple[Act, bool]] = []
+    for line in told.decode().split("\n")[:-1]:
+        word, *rest = json.loads(line)
+        tried = [*tried, (Act(**rest[0]), False)] if word == "try" else [*tried[:-1], (tried[-1][0], True)]
+    return tried
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--cuts", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--careless", action="store_true", help="do not sync, to see that it would be seen")
+    given = parser.parse_args()
+    if missing := what_is_missing():
+        print(f"No power can be cut here: {missing}.")
+        return 0
+    chance = random.Random(given.seed)
+    counted: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="simplemem-power-", ignore_cleanup_errors=True) as folder:
+        room = Path(folder)
+        shell("mount", "-t", "tmpfs", "-o", f"size={3 * MEGABYTES}m", "tmpfs", room)
+        image, root = room / "disk.img", room / "disk"
+        root.mkdir()
+        with image.open("wb") as file:
+            file.truncate(MEGABYTES << 20)
+        shell("mkfs.ext4", "-q", "-F", image)
+        shell("mount", "-o", "loop,commit=300", image, root)
+        vault = root / "vault"
+        vault.mkdir()
+        with EnhancedStore(vault, crash.SETTINGS) as store:
+            store.sync(embed=False)
+        os.sync()
+        state: State = {}
+        made = cut = 0
+        for cut in range(1, given.cuts + 1):
+            seed = given.seed * 100_000 + cut
+            tried = run_and_cut(vault, image, state, seed, made, chance.random() * 0.4, given.careless)
+            made += len(tried) + 1
+            before = state
+            for act, answered in tried:
+                counted["answered"] += answered
+                if answered and act.kind != "index":
+                    before, state = state, after(state, act, before)
+            flying = [act for act, answered in tried if not answered]
+            shell("umount", root)
+            image.with_suffix(".cut").replace(image)
+            shell("mount", "-o", "loop,commit=300", image, root)
+            wrong = what_is_wrong(vault, [state, *(after(state, act, before) for act in flying)])
+            if wrong:
+                counted["wrong"] += 1
+                print(f"cut {cut}, seed {given.seed}, during {flying}:", *wrong, sep="\n  ", flush=True)
+                break  # what the notes should be is no longer known
+            state = state_on_disk(vault)
+        shell("umount", root)
+        shell("umount", room)
+    print(f"{cut} power cuts with seed {given.seed}, {counted['answered']} answered changes")
+    print("a cut did harm" if counted["wrong"] else "nothing was lost or torn")
+    return 1 if counted["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

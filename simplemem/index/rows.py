@@ -1,0 +1,32 @@
+"""Rows on their way into the tables, kept by statement.
+
+SQLite takes a thousand rows of one kind in less time than a few of each kind in turn: what one statement needs is then
+still at hand. While many notes are put, their rows are written together at the end of the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+
+
+class Rows:
+    """What is still to be written, in the order in which its statements first came."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+
+    def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Keep rows for a statement."""
+        waiting = self._waiting.get(sql)
+        if waiting is None:
+            waiting = self._waiting[sql] = []
+        waiting.extend(rows)
+
+    def write(self, db: apsw.Connection) -> None:
+        """Write all that is kept."""
+        for sql, rows in self._waiting.items():
+            db.executemany(sql, rows)
+        self._waiting.clear()

@@ -1,0 +1,204 @@
+"""Who wrote what in a vault: told from the log of our changes, and for whatever it does not explain, a person.
+
+A note that no change of ours names is a person's without being read, and one that a single client made and changed is that
+client's. Only where several wrote are earlier texts compared line by line (note/authors.py).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from simplemem.errors import SimplememError
+from simplemem.index.filters import Narrow, exactly
+from simplemem.index.notes import Known
+from simplemem.index.theirs import Own, Theirs
+from simplemem.note.authors import HUMAN, Authorship, Origin, State, is_by, one_of, origin_of, origins
+from simplemem.search.own import own_matches
+from simplemem.store.authors_in_git import with_git
+from simplemem.store.in_step import InStep
+from simplemem.store.shares import Share, shares_of
+from simplemem.vault.log import Version
+from simplemem.vault.vault import File
+
+_FEW = 500  # notes: so many are looked up one by one
+_MOST_KEPT = 5_000  # notes whose lines are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one change of ours found and left of a note."""
+
+    number: int
+    before: str | None
+    after: str | None
+    by: Origin
+
+
+class Authors:
+    """The authors of one vault, as far as the log goes or up to the change with the number `until`."""
+
+    def __init__(self, step: InStep, until: int | None = None) -> None:
+        self._step = step
+        self._until = until
+        self._seen = 0  # the last change that was taken in
+        self._steps: dict[str, list[_Step]] = {}  # by where each note is now
+        self._lines: dict[str, tuple[str, int, list[Origin]]] = {}
+        self._shares: dict[tuple[str, str], tuple[object, Share | None]] = {}  # by path and author
+        self._asked: tuple[object, Theirs] | None = None
+        self._guard = threading.RLock()
+
+    def of(self, path: str, *, git: bool = False) -> Authorship | None:
+        """Who wrote which line of a note as it is now; None when it cannot be read. With `git` its commits are asked as
+        well."""
+        with self._guard:
+            self._follow()
+            file = self._read(path)
+            if file is None:
+                return None
+            written = self._of(file)
+        if not git or self._until is not None:
+            return written
+        return Authorship(written.text, with_git(self._step, file, written.origins))
+
+    def narrowed(self, narrow: Narrow) -> Narrow:
+        """The filter with the notes and lines that its author wrote."""
+        if not narrow.author:
+            return narrow
+        with self._guard, self._step.index.snapshot():
+            self._follow()
+            index = self._step.index
+            state = (narrow.author.casefold(), self._seen, index.generation, index.changed_since(1 << 60)[0])
+            if self._asked is None or self._asked[0] != state:
+                self._asked = state, self._written_by(narrow.author)
+            return replace(narrow, theirs=self._with_phrases(self._asked[1], narrow.phrases))
+
+    def _written_by(self, wanted: str) -> Theirs:
+        """What an author wrote: of the notes that the log names, those with a line of theirs and the others."""
+        by, not_by, shares = list[str](), list[str](), dict[int, Own]()
+        lines: list[tuple[int, str, str]] = []
+        index = self._step.index
+        every = index.all_known() if len(self._steps) > _FEW else None
+        for path, steps in self._steps.items():
+            known = every.get(path) if every is not None else index.known(path)
+            if known is None:
+                continue
+            passing = {is_by(origin, wanted) for origin in _possible(steps, known.sha256)}
+            if passing == {True, False}:
+                share = self._share(path, known, wanted)
+                passing = {True} if share is None else {bool(share.own.passages)}
+                if share is not None and share.own.passages:
+                    shares[known.id] = share.own
+                    lines += share.lines
+            (by if True in passing else not_by).append(path)
+        blocks = self._step.index.shared_blocks(lines) if lines else None
+        return Theirs(tuple(by), tuple(not_by), shares, blocks)
+
+    def _share(self, path: str, known: Known, wanted: str) -> Share | None:
+        """What of a note is theirs, None for all; remembered until its text or what is known of it changes."""
+        asked, state = (path, wanted.casefold()), (known.id, known.sha256, self._steps[path][-1].number)
+        kept = self._shares.get(asked)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        file = self._read(path)
+        if file is None or file.sha256 != known.sha256:
+            return Share(Own(known.sha256), ())  # it changed in this moment, and is looked at again once it is indexed
+        share = shares_of(file, self._of(file), known.id, wanted)
+        if len(self._shares) >= _MOST_KEPT:
+            self._shares.clear()
+        self._shares[asked] = state, share
+        return share
+
+    def _read(self, path: str) -> File | None:
+        try:
+            return self._step.vault.read(path)
+        except SimplememError:
+            return None
+
+    def _with_phrases(self, theirs: Theirs, phrases: Sequence[str]) -> Theirs:
+        """Where lines are theirs, every phrase has to stand in one: what another wrote into a note is not the author's."""
+        notes = dict(theirs.notes)
+        for phrase in phrases:
+            found = own_matches(self._step.index, theirs, exactly(phrase), sorted(notes))
+            holding = {match.note for match in found}
+            notes = {note: own if note in holding else Own(own.sha256) for note, own in notes.items()}
+        return replace(theirs, notes=notes)
+
+    def _of(self, file: File) -> Authorship:
+        path, sha256, text = file.path, file.sha256, file.data.decode("utf-8", "replace")
+        steps = self._steps.get(path, [])
+        last = steps[-1].number if steps else 0
+        kept = self._lines.get(path)
+        if kept is None or kept[:2] != (sha256, last):
+            kept = sha256, last, origins(text, self._states(path, steps, sha256), self._text)
+            if len(self._lines) >= _MOST_KEPT:
+                self._lines.clear()
+            self._lines[path] = kept
+        return Authorship(text, kept[2])
+
+    def _states(self, path: str, steps: Sequence[_Step], sha256: str) -> list[State]:
+        """Every state a note is known to have had, newest first. Between two changes of ours that do not meet, somebody
+        changed it from outside."""
+        states: list[State] = []
+        after: str | None = sha256
+        when = self._touched(path)
+        for step in reversed(steps):
+            if step.after != after:
+                states.append(State(after, replace(HUMAN, when=when)))
+            if step.before != step.after:  # else it was moved, which writes nothing
+                states.append(State(step.after, step.by))
+            after, when = step.before, step.by.when
+        if after is not None:
+            states.append(State(after, HUMAN))
+        return states
+
+    def _touched(self, path: str) -> str:
+        entry = self._step.entry(path)
+        return "" if entry is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
+
+    def _text(self, sha256: str) -> str | None:
+        data = self._step.vault.history.content(sha256)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def _follow(self) -> None:
+        """Take in what the log has that was not seen yet."""
+        fresh: list[Version] = []
+        for version in self._step.vault.history.log.backwards():
+            if version.number <= self._seen:
+                break
+            if self._until is None or version.number <= self._until:
+                fresh.append(version)
+        self._take_in(reversed(fresh))
+
+    def _take_in(self, versions: Iterable[Version]) -> None:
+        for version in versions:
+            self._seen = version.number
+            if version.op == "recovered":
+                continue  # a text that was found: it stood nowhere
+            steps = self._steps.pop(version.path, [])
+            by = origin_of(version.who, version.tool, version.when)
+            steps.append(_Step(version.number, version.before, version.after, by))
+            self._steps[version.new_path or version.path] = steps
+
+
+def _possible(steps: Sequence[_Step], sha256: str) -> set[Origin]:
+    """Everybody who may have written a line of a note, without a look at its texts."""
+    possible = {replace(step.by, when="") for step in steps if step.before != step.after}
+    before: str | None = None
+    for step in steps:
+        if step.before != before:
+            possible.add(HUMAN)
+        before = step.after
+    possible |= {HUMAN} if before != sha256 else set()
+    return possible | {one_of(list(possible))}  # as far as it can be told where texts are lost
+
+
+def local(when: str) -> str | None:
+    """A time of the log as notes say theirs."""
+    try:
+        moment = datetime.fromisoformat(when).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds")

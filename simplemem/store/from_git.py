@@ -1,0 +1,135 @@
+"""What git knows of a memory, told beside our own history: its commits, and its text at one of them. Changes nothing.
+
+git is started only when the past of one memory is asked for. When it cannot answer, our own history is told alone, and
+that is said.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simplemem.errors import NotFound, SimplememError
+from simplemem.memory import HistoryEntry
+from simplemem.note.names import name_of
+from simplemem.store.in_step import InStep
+from simplemem.store.then import NoteThen
+from simplemem.vault.difference import difference
+from simplemem.vault.log import Version
+
+if TYPE_CHECKING:
+    from simplemem.vault.git import Commit
+
+_LOG = logging.getLogger(__name__)
+_MOST_NAMES = 5
+_LONGEST_DIFF = 40_000
+
+
+def is_in_git(step: InStep) -> bool:
+    """Whether there may be something to ask: cheap, and no git is started for it."""
+    if not step.settings.git.history:
+        return False
+    real = Path(os.path.realpath(step.root))
+    return any(os.path.lexists(folder / ".git") for folder in (real, *real.parents))
+
+
+def means_commit(step: InStep, text: str) -> bool:
+    """Whether a version that somebody names is one of git: no version of ours and no date looks like its ids."""
+    if not is_in_git(step):
+        return False
+    from simplemem.vault.git import is_commit
+
+    return is_commit(text)
+
+
+def commits_of(step: InStep, path: str, limit: int) -> list[Commit]:
+    """The commits of a memory, newest first; none when git cannot say, which is logged."""
+    if not is_in_git(step):
+        return []
+    from simplemem.vault.git import commits
+
+    names = dict.fromkeys((path, *(version.path for version in step.vault.history.versions(path, 1000))))
+    try:
+        for name in list(names)[:_MOST_NAMES]:  # a move that nobody has committed yet is known to our history alone
+            if found := commits(step.root, name, limit):
+                return found
+    except SimplememError as error:
+        _LOG.warning("the history of git is not told: %s", error)
+    return []
+
+
+def entries_of(
+    step: InStep, commits: Sequence[Commit], ours: Iterable[Version], *, diff: bool
+) -> tuple[list[HistoryEntry], dict[str, str]]:
+    """Commits as entries of a history, and for those that we made of changes our history has, their ids by change."""
+    from simplemem.vault.git import texts
+
+    known = {version.group for version in ours}
+    folded = {group: each.commit for each in commits for group in each.versions if group in known}
+    told = [each for each in commits if not each.versions or not known.issuperset(each.versions)]
+    wanted = [oid for each in told for oid in (each.before, each.after) if oid is not None]
+    try:
+        texts_of = texts(step.root, wanted)
+    except SimplememError as error:
+        _LOG.warning("texts of git are not told: %s", error)
+        texts_of = {}
+    return [_entry_of(each, texts_of, diff=diff) for each in told], folded
+
+
+def changes_in(step: InStep, commit: str) -> tuple[str, ...]:
+    """The changes of ours that a commit of ours holds; none for a person's commit."""
+    from simplemem.vault.git import changes_in
+
+    return changes_in(step.root, commit)
+
+
+def note_at(step: InStep, path: str, commit: str) -> NoteThen | None:
+    """A memory at a commit, under the name it had then; None when the text given cannot be a commit's id."""
+    if not means_commit(step, commit):
+        return None
+    from simplemem.vault.git import text_at
+
+    names = dict.fromkeys((path, *(version.path for version in step.vault.history.versions(path, 1000))))
+    missing: NotFound | None = None
+    for name in list(names)[:_MOST_NAMES]:
+        try:
+            then, data = text_at(step.root, name, commit.strip())
+        except NotFound as error:
+            missing = missing or error
+        else:
+            return NoteThen(then, sha256(data).hexdigest(), data)
+    assert missing is not None
+    raise missing
+
+
+def _entry_of(commit: Commit, texts: dict[str, bytes], *, diff: bool) -> HistoryEntry:
+    from simplemem.vault.git import short
+
+    before = b"" if commit.before is None else texts.get(commit.before)
+    after = b"" if commit.after is None else texts.get(commit.after)
+    shown = None
+    if diff and before is not None and after is not None:
+        shown = difference(before, after, ("before", "after"), _LONGEST_DIFF)
+    return HistoryEntry(
+        version=short(commit.commit),
+        name=name_of(commit.old_path or commit.path),
+        new_name=name_of(commit.path) if commit.old_path else None,
+        when=commit.when,
+        op=commit.op,
+        who=commit.actor or commit.who,
+        tool=commit.tool or "git",
+        reason=commit.reason if commit.actor else commit.subject,
+        before=_hash(before) if commit.before else None,
+        sha256=_hash(after) if commit.after else None,
+        diff=shown,
+        source="git",
+        commit=commit.commit,
+    )
+
+
+def _hash(data: bytes | None) -> str | None:
+    return None if data is None else sha256(data).hexdigest()

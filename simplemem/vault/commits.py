@@ -1,0 +1,455 @@
+"""Changes of ours as commits in the person's repository: what our tools changed, and nothing else.
+
+A commit is put together from objects, in an index of its own: nothing that is staged, no hook, no signature and no file
+of the working tree has a part in it. A note that a person edited without committing it gives the commit only our change
+of it. What cannot be done now is said as Waiting and tried again; nothing here may fail a write. Nothing is ever pushed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.note.names import name_of
+from simplemem.vault.atomic import sha256
+from simplemem.vault.log import Version
+from simplemem.vault.repository import Git, GitFailed
+from simplemem.vault.staging import Busy, Entry, check_lock, in_commit, in_index, set_entries, spell
+from simplemem.vault.uncommitted import Uncommitted
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase or a patch",
+    "sequencer": "a sequence of commits",
+    "BISECT_LOG": "a bisection",
+}
+_WRITING_A_MESSAGE = 600.0  # seconds for which a message that was begun is taken to be still written
+_MOST_MESSAGE = 100_000
+_REMARKS = frozenset(bytes([character]) for character in b"#;@!$%^&|:")  # what core.commentChar may choose by itself
+_TRIES = 5
+_PLAIN = "simplemem <simplemem@localhost>"
+_PLAIN_FILES = ("100644", "100755")
+_MOST_LISTED = 30
+_LONGEST_LINE = 300
+_MOST_ATTRIBUTES = 1_000_000
+
+Texts = Callable[[Version, str], bytes | None]
+"""The text with a hash that a version speaks of, if it is still kept."""
+
+
+class Waiting(Unavailable):
+    """The repository is not as it must be for a commit; it will be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of some changes: the commit, None if there was nothing to commit; what is left to the person, in
+    sentences; and which changes wait, by their groups, with the reason."""
+
+    commit: str | None = None
+    left: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one change did to one note, or several changes one after the other. Paths are the repository's."""
+
+    path: str
+    target: str
+    before: str | None
+    afters: tuple[str | None, ...]
+    versions: tuple[Version, ...]
+
+    @property
+    def version(self) -> Version:
+        return self.versions[-1]
+
+    def touches(self, paths: Collection[str]) -> bool:
+        return self.path in paths or self.target in paths
+
+    def is_of(self, groups: Collection[str]) -> bool:
+        return any(version.group in groups for version in self.versions)
+
+
+class _Left(Exception):
+    """A change that is not ours to commit, with the reason."""
+
+
+class Committer:
+    """Makes commits in one repository, one after the other. What cannot change in between is asked for once."""
+
+    def __init__(self, texts: Texts, uncommitted: Uncommitted) -> None:
+        self._texts = texts
+        self._uncommitted = uncommitted
+        self._facts: _Facts | None = None
+
+    def commit(self, git: Git, versions: Sequence[Version]) -> Done:
+        """Make one commit of these changes, in their order. Waiting when none can be made now."""
+        for tries_left in range(_TRIES - 1, -1, -1):
+            try:
+                self._facts = self._facts or _facts(git)
+                return _Commit(git, self._facts, self._texts, self._uncommitted).make(versions)
+            except Busy as error:
+                if not tries_left:
+                    raise Waiting(error.message, hint=error.hint) from error
+                time.sleep(0.05)
+            except GitFailed as error:
+                raise Waiting(error.message) from error
+            except OSError as error:
+                raise Waiting(f"The repository could not be written: {error.strerror}.") from error
+        raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Whose commits they are, and the few settings that say how a text is stored: words and a path, nothing that runs."""
+
+    person: dict[str, str]
+    settings: tuple[str, ...]
+
+
+def _facts(git: Git) -> _Facts:
+    git.as_the_person_would("rev-parse", "--git-dir")  # git's own word on whose repository this is
+    person: dict[str, str] = {}
+    for role in ("AUTHOR", "COMMITTER"):
+        said = git.inside("-c", "user.useConfigOnly=true", "var", f"GIT_{role}_IDENT", ok=(0, 1, 128))
+        name, _, rest = (said.decode("utf-8", "replace").strip() or _PLAIN).partition(" <")
+        person |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": rest.partition(">")[0]}
+    asked = r"^core\.(autocrlf|eol|sharedrepository|attributesfile)$"
+    answer = git.inside("config", "-z", "--get-regexp", asked, ok=(0, 1))
+    rows = [row.partition("\n") for row in answer.decode("utf-8", "replace").split("\0") if row]
+    return _Facts(person, tuple(part for key, _, value in rows for part in ("-c", f"{key}={value}")))
+
+
+class _Commit:
+    """One try."""
+
+    def __init__(self, git: Git, facts: _Facts, texts: Texts, uncommitted: Uncommitted) -> None:
+        self._git = git
+        self._repository = git.repository
+        self._texts = texts
+        self._uncommitted = uncommitted
+        self._own_index = {"GIT_INDEX_FILE": str(git.own / "index")}
+        self._person = facts.person
+        self._settings = facts.settings
+        self._oids: dict[tuple[str, str], str] = {}
+        self._width = 40
+        self._head: str | None = None
+
+    def make(self, versions: Sequence[Version]) -> Done:
+        head = self._looked_at()
+        steps, left = self._steps(versions)
+        ours = self._uncommitted.remembered()
+        paths = list(dict.fromkeys([*(path for step in steps for path in (step.path, step.target)), *ours]))
+        trees, index = in_commit(self._git, head, paths), in_index(self._git, paths)
+        staged = {path for path in paths if not _is_free(path, trees, index, ours)}
+        held, free = _hold_back(steps, staged)
+        now, more = self._after(free, trees)
+        entries = {path: entry for path, entry in now.items() if entry != trees.get(path)}
+        stale = {path: trees.get(path) for path in ours if path not in entries and path not in staged}
+        self._take_back({p: entry for p, entry in stale.items() if entry != index.get(p)}, index)
+        why = f"{min(p for s in steps for p in (s.path, s.target) if p in staged)!r} is staged by you." if held else ""
+        if not entries:
+            return Done(None, (*left, *more), held, why)
+        told = [step for step in free if step.touches(entries)]
+        made = self._made(head, self._tree(head, entries), told)
+        self._uncommitted.remember(entries)
+        set_entries(self._git, entries, index, self._width)
+        words = f"commit (simplemem): {_subject([version for step in told for version in step.versions])}"
+        try:
+            self._git.inside("update-ref", "-m", words, "HEAD", made, head or "0" * self._width)
+        except SimplememError as error:
+            there = {path: entry for path, entry in entries.items() if entry is not None}
+            self._take_back({path: trees.get(path) for path in entries}, there)
+            raise Busy(error.message) from error
+        self._uncommitted.remember({})
+        return Done(made, (*left, *more), held, why)
+
+    def _looked_at(self) -> str | None:
+        """The commit to build on, once the repository turns out to be one where a commit can be made."""
+        git, git_dir = self._git, Path(self._repository.git_dir)
+        _check_state(git_dir)
+        check_lock(git_dir)
+        branch = git.inside("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).decode("utf-8", "replace").strip()
+        if not branch:
+            raise Waiting("No branch is checked out (HEAD is detached), so a commit would belong to none.")
+        _check_links(git_dir, Path(self._repository.common), branch)
+        self._head = head = git.head()
+        if head is None:
+            self._width = 64 if git.inside("rev-parse", "--show-object-format").strip() == b"sha256" else 40
+            git.borrow("0" * self._width)
+        else:
+            self._width = len(head)
+        attributes = Path(self._repository.common) / "info" / "attributes"
+        if attributes.is_file() and attributes.stat().st_size < _MOST_ATTRIBUTES:
+            (git.own / "info" / "attributes").write_bytes(attributes.read_bytes())
+        return head
+
+    # Which notes, and what of them
+
+    def _steps(self, versions: Sequence[Version]) -> tuple[list[_Step], list[str]]:
+        """What was done to the notes that git is to have. Changes of a note that follow each other are one step."""
+        steps: list[_Step] = []
+        latest: dict[str, int] = {}
+        for version in versions:
+            if version.op == "recovered":
+                continue
+            path = self._repository.path(version.path)
+            target = self._repository.path(version.new_path or version.path)
+            before = latest.get(path)
+            known = steps[before] if before is not None else None
+            if before is not None and known and path == target == known.target and known.afters[-1] == version.before:
+                steps[before] = replace(
+                    known, afters=(*known.afters, version.after), versions=(*known.versions, version)
+                )
+                continue
+            latest[path] = latest[target] = len(steps)
+            steps.append(_Step(path, target, version.before, (version.after,), (version,)))
+        names = {path for step in steps for path in (step.path, step.target)}
+        unwanted = self._ignored(names)  # the person does not want it in git, and knows
+        listed = b"".join(os.fsencode(path) + b"\0" for path in names)
+        left: list[str] = []
+        rows = self._git.inside("check-attr", "-z", "--stdin", "filter", stdin=listed).split(b"\0")
+        for name, value in zip(map(os.fsdecode, rows[0::3]), rows[2::3], strict=False):
+            if value not in (b"unspecified", b"unset"):
+                unwanted.add(name)  # encrypted, or kept elsewhere: the plain text must not go in
+                left.append(f"{name!r} goes through a filter, and simplemem runs none.")
+        return [part for step in steps for part in _without(step, unwanted)], left
+
+    def _ignored(self, paths: Iterable[str]) -> set[str]:
+        """Those that git ignores. It takes its arguments for patterns, but for none that begins with a dot."""
+        listed = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
+        plain = {"GIT_LITERAL_PATHSPECS": "0"}
+        answer = self._git.inside("check-ignore", "-z", "--stdin", stdin=listed, ok=(0, 1), env=plain)
+        return {os.fsdecode(path[2:]) for path in answer.split(b"\0")[:-1]}
+
+    def _after(self, steps: Sequence[_Step], trees: dict[str, Entry]) -> tuple[dict[str, Entry | None], list[str]]:
+        """What these changes make of what the last commit has."""
+        now: dict[str, Entry | None] = {path: trees.get(path) for step in steps for path in (step.path, step.target)}
+        left = []
+        for step in steps:
+            there = now[step.path]
+            try:
+                oid = self._applied(step, there)
+            except _Left as reason:
+                left.append(str(reason))
+                continue
+            if step.path != step.target:
+                now[step.path] = None
+            now[step.target] = None if oid is None else Entry(there.mode if there else "100644", oid)
+        return now, left
+
+    def _applied(self, step: _Step, there: Entry | None) -> str | None:
+        """The text a note has once a step is made to what is there."""
+        final = step.afters[-1]
+        if there is None and step.before is not None:
+            if final is None:
+                return None
+            gone = self._half_committed(step) if step.path != step.target else None
+            if gone is not None:
+                return gone if final == step.before else self._oid(step.target, final, step.version)
+            raise _Left(f"{step.path!r} was written by a person and is not in git yet.")
+        if there is not None and there.mode not in _PLAIN_FILES:
+            raise _Left(f"{step.path!r} is no plain file in git.")
+        now = None if there is None else there.oid
+        if now is not None and final == step.before and len(step.afters) == 1:
+            return now  # it only moved, with whatever a person has or has not committed of it
+        before = self._oid(step.path, step.before, step.version)
+        if now == before or now is None or before is None or final is None:
+            return self._oid(step.target, final, step.version)
+        # What is there already may be ours: a crash kept us from forgetting what was committed.
+        if any(now == self._oid(step.path, after, step.version) for after in reversed(step.afters)):
+            return self._oid(step.target, final, step.version)
+        return self._merged(step.path, now, before, self._oid(step.target, final, step.version) or "")
+
+    def _half_committed(self, step: _Step) -> str | None:
+        """git's id of a text whose old name a person has taken out of git, as `git commit --all` does with a move of ours
+        that is not committed yet. None when they did nothing of the kind."""
+        if self._head is None:
+            return None
+        how = ("--raw", "--no-abbrev", "--no-renames", "--diff-merges=first-parent", "--no-show-signature", "--format=")
+        said = self._git.apart("log", "--max-count=1", "-z", *how, self._head, "--", step.path)
+        about = said.partition(b"\0")[0].split()
+        if len(about) != 5 or about[4] != b"D":
+            return None
+        oid = about[2].decode("ascii")
+        return oid if sha256(self._git.apart("cat-file", "blob", oid)) == step.before else None
+
+    def _oid(self, path: str, sha: str | None, version: Version) -> str | None:
+        """git's id of a text that our history keeps, which git has from now on, as its attributes would store it."""
+        if sha is None:
+            return None
+        key = (path, sha)
+        if key not in self._oids:
+            data = self._texts(version, sha)
+            if data is None:
+                raise _Left(f"{path!r}: the text of {version.id} is no longer kept.")
+            self._oids[key] = self._stored(data, "--path", path)
+        return self._oids[key]
+
+    def _stored(self, data: bytes, *how: str) -> str:
+        args = (*self._settings, "-c", "core.safecrlf=false", "hash-object", "-w", "--stdin", *how)
+        return self._git.apart(*args, stdin=data, attributes=True).decode("ascii").strip()
+
+    def _merged(self, path: str, now: str, before: str, after: str) -> str:
+        """Our change of a text, made to another: a person's edits lie between, which are theirs to commit."""
+        files = []
+        for name, oid in (("now", now), ("before", before), ("after", after)):
+            file = self._git.own / name
+            file.write_bytes(self._git.apart("cat-file", "blob", oid))
+            files.append(str(file))
+        try:
+            clean = self._git.apart("merge-file", "-p", "--quiet", *files)
+        except GitFailed:  # it ends with the number of conflicts
+            raise _Left(f"{path!r} has edits of a person's in the lines that were changed.") from None
+        return self._stored(clean, "--no-filters")
+
+    # The commit
+
+    def _tree(self, head: str | None, entries: dict[str, Entry | None]) -> str:
+        if head is not None:
+            self._git.apart("read-tree", head, env=self._own_index)
+        rows = spell(entries, self._width)
+        self._git.apart("update-index", "--replace", "-z", "--index-info", stdin=rows, env=self._own_index)
+        return self._git.apart(*self._settings, "write-tree", env=self._own_index).decode("ascii").strip()
+
+    def _made(self, head: str | None, tree: str, steps: Sequence[_Step]) -> str:
+        told = sorted((version for step in steps for version in step.versions), key=lambda version: version.number)
+        when = {"GIT_AUTHOR_DATE": _date(told[-1].when), "GIT_COMMITTER_DATE": f"@{int(time.time())} +0000"}
+        args = (*self._settings, "commit-tree", tree, *(("-p", head) if head else ()), "-F", "-")
+        said = message(told).encode("utf-8", "replace")
+        return self._git.apart(*args, stdin=said, env=self._person | when).decode("ascii").strip()
+
+    def _take_back(self, entries: Mapping[str, Entry | None], expected: Mapping[str, Entry | None]) -> None:
+        """Set entries of the index that were ours for a commit that is not made."""
+        if entries:
+            set_entries(self._git, entries, expected, self._width)
+            self._uncommitted.remember({})
+
+
+# What a commit says
+
+
+def message(versions: Sequence[Version]) -> str:
+    """What was done, and as trailers who asked, by which tool, and why."""
+    did = list(dict.fromkeys(_did(version) for version in versions))
+    paragraphs = [_subject(versions)]
+    if len(did) > 1:
+        more = [f"- and {len(did) - _MOST_LISTED} more"] if len(did) > _MOST_LISTED else []
+        paragraphs.append("\n".join([*(f"- {_line(each)}" for each in did[:_MOST_LISTED]), *more]))
+    trailers = [
+        *_trailers("Actor", (v.who for v in versions)),
+        *_trailers("Tool", (v.tool for v in versions)),
+        *_trailers("Reason", (v.reason for v in versions)),
+        *_trailers("Version", (v.group for v in versions)),
+    ]
+    return "\n\n".join([*paragraphs, "\n".join(trailers)]) + "\n"
+
+
+def _subject(versions: Sequence[Version]) -> str:
+    did = {_did(version) for version in versions}
+    notes = {version.new_path or version.path for version in versions}
+    return f"simplemem: {_line(did.pop(), 100) if len(did) == 1 else f'{len(notes)} notes changed'}"
+
+
+def _did(version: Version) -> str:
+    if version.new_path and version.new_path != version.path:
+        return f"{version.op} {name_of(version.path)} to {name_of(version.new_path)}"
+    return f"{version.op} {name_of(version.path)}"
+
+
+def _trailers(key: str, values: Iterable[str]) -> list[str]:
+    shown = [line for line in dict.fromkeys(_line(value) for value in values) if line]
+    return [f"Simplemem-{key}: {line}" for line in shown[:_MOST_LISTED]]
+
+
+def _line(text: str, most: int = _LONGEST_LINE) -> str:
+    """One line of printable text: what could hold two lines could hold a trailer of somebody else's."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def _date(when: str) -> str:
+    try:
+        return f"@{int(datetime.fromisoformat(when).timestamp())} +0000"
+    except (ValueError, OverflowError):
+        return f"@{int(time.time())} +0000"
+
+
+# The repository as it is
+
+
+def _check_state(git_dir: Path) -> None:
+    for name, what in _UNDER_WAY.items():
+        if (git_dir / name).exists():
+            raise Waiting(f"{what[0].upper()}{what[1:]} is under way in the repository.")
+    if _is_message_being_written(git_dir):
+        raise Waiting("The message of a commit seems to be being written.")
+
+
+def _is_message_being_written(git_dir: Path) -> bool:
+    """Whether an editor seems to be open on a commit's message: moving the branch now would make that commit fail.
+
+    The file stays when it is done, so it must be newer than the last commit, and have git's remarks in it still, which a
+    message that was given on the command line never has.
+    """
+    file = git_dir / "COMMIT_EDITMSG"
+    try:
+        begun, last = file.stat().st_mtime, (git_dir / "logs" / "HEAD").stat().st_mtime
+        if last >= begun or not 0 <= time.time() - begun < _WRITING_A_MESSAGE or not file.is_file():
+            return False
+        with file.open("rb") as opened:
+            text = opened.read(_MOST_MESSAGE)
+    except OSError:
+        return False
+    return any(line[:1] in _REMARKS for line in text.split(b"\n") if line)
+
+
+def _check_links(git_dir: Path, common: Path, branch: str) -> None:
+    """Nothing is written through a link: a repository that somebody handed on could lead it anywhere."""
+    for place in (
+        git_dir / "index", git_dir / "logs" / "HEAD", common / branch, common / "logs" / branch, common / "objects"
+    ):  # fmt: skip
+        if os.path.realpath(place) != str(place):
+            raise Waiting(f"{place} is or lies behind a link, and simplemem writes through none.")
+    with os.scandir(common / "objects") as listed:
+        if any(each.is_symlink() for each in listed):
+            raise Waiting(f"A link lies in {common / 'objects'}, and simplemem writes through none.")
+
+
+def _is_free(path: str, trees: dict[str, Entry], index: dict[str, Entry | None], ours: dict[str, Entry | None]) -> bool:
+    """Whether nothing is staged for a path: the index has what the commit has, or what we had set before a crash."""
+    there = index.get(path, "nothing")
+    return there == trees.get(path, "nothing") or (path in ours and there == (ours[path] or "nothing"))
+
+
+def _hold_back(steps: Sequence[_Step], staged: set[str]) -> tuple[tuple[str, ...], list[_Step]]:
+    """The groups that must wait because of what is staged, all of each, and the steps that need not."""
+    blocked, held = set(staged), set[str]()
+    while True:
+        more = {v.group for s in steps if s.touches(blocked) or s.is_of(held) for v in s.versions} - held
+        if not more:
+            return tuple(sorted(held)), [s for s in steps if not s.is_of(held)]
+        held |= more
+        blocked |= {path for s in steps if s.is_of(held) for path in (s.path, s.target)}
+
+
+def _without(step: _Step, unwanted: set[str]) -> list[_Step]:
+    """A step without the paths that git is not to have: a move out of sight is a delete, one into sight a creation."""
+    if step.path not in unwanted and step.target not in unwanted:
+        return [step]
+    if step.path == step.target or {step.path, step.target} <= unwanted:
+        return []
+    if step.target in unwanted:
+        return [replace(step, target=step.path, afters=(None,))]
+    return [replace(step, path=step.target, before=None)]

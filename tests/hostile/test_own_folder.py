@@ -1,0 +1,145 @@
+"""What a vault brings along in `.simplemem` may be anybody's work: a clone, an archive, a shared folder. Links there lead
+nowhere, and nothing outside is written through one (durability.md F36; I7)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from bare_client import Bare
+
+from simplemem.config import Settings
+from simplemem.errors import SimplememError
+from simplemem.store import EnhancedStore
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+FILES = [
+    "index.db", "index.db-wal", "index.db-shm", "index.db-journal", "index.leader", "index.embedding", "lock", ".gitignore",
+    "journal", "history", "trash", "servers", "history/log.jsonl",
+]  # fmt: skip
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "text").write_text("somebody's text\n" * 100)
+    (folder / "empty").write_bytes(b"")
+    with contextlib.closing(sqlite3.connect(folder / "database")) as other:
+        other.execute("CREATE TABLE theirs (a)")
+        other.commit()
+    (folder / "folder").mkdir()
+    return folder
+
+
+def everything(folder: Path) -> dict[str, object]:
+    return {
+        str(path.relative_to(folder)): (
+            path.stat().st_mtime_ns,
+            path.stat().st_mode,
+            path.is_file() and path.read_bytes(),
+        )
+        for path in folder.rglob("*")
+    }
+
+
+def use(vault: Path) -> None:
+    """All that writes: opening, indexing, a change, a delete, an undo. Each may be refused."""
+    with contextlib.suppress(SimplememError), EnhancedStore(vault, PLAIN) as store:
+        for work in (
+            lambda: store.sync(),
+            lambda: store.create("new", "text"),
+            lambda: store.update("n", append="more"),
+            lambda: store.delete("new"),
+            lambda: store.undo("new"),
+            lambda: store.doctor(),
+        ):
+            with contextlib.suppress(SimplememError):
+                work()
+        store.start()
+        store.wait_until_settled(5)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_is_written_through_a_link_in_our_own_folder(vault: Path, outside: Path, name: str) -> None:
+    (vault / "n.md").write_text("plum")
+    before = everything(outside)
+    for target in ("text", "empty", "database", "folder", "not-there"):
+        place = vault / ".simplemem" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_dir() and not place.is_symlink():
+            place.rename(vault.parent / f"away-{target}")
+        place.unlink(missing_ok=True)
+        place.symlink_to(outside / target)
+        use(vault)
+        assert everything(outside) == before, target
+        place.unlink(missing_ok=True)
+
+
+def test_our_folder_itself_is_never_a_link(vault: Path, outside: Path) -> None:
+    (vault / "n.md").write_text("plum")
+    (vault / ".simplemem").symlink_to(outside)
+    before = everything(outside)
+    use(vault)
+    assert everything(outside) == before
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_index_of_another_vault_is_not_taken_for_ours(vault: Path, tmp_path: Path, read_only: bool) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "theirs.md").write_text("plum")
+    with EnhancedStore(other, PLAIN) as store:
+        store.sync()
+    (vault / "n.md").write_text("plum")
+    (vault / ".simplemem").symlink_to("../other/.simplemem")
+    before = everything(other)
+    with contextlib.suppress(SimplememError), EnhancedStore(vault, PLAIN, read_only=read_only) as store:
+        store.sync()
+        assert [hit.name for hit in store.search("plum").hits] == ["n"]
+    assert everything(other) == before
+
+
+def test_an_index_that_a_person_put_elsewhere_may_be_named_by_a_link(vault: Path, tmp_path: Path) -> None:
+    (vault / "n.md").write_text("plum")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "way").symlink_to(tmp_path / "real" / "index.db")
+    settings = PLAIN.model_copy(update={"db": tmp_path / "way"})
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        assert [hit.name for hit in store.search("plum").hits] == ["n"]
+    assert (tmp_path / "real" / "index.db").is_file()
+
+
+def test_a_server_clears_up_nothing_through_a_link(vault: Path, outside: Path) -> None:
+    """What servers left that died is removed at a start: only from our own folder, and only what bears such a name."""
+    (vault / "n.md").write_text("plum")
+    (vault / ".simplemem").mkdir()
+    (vault / ".simplemem" / "servers").symlink_to(outside)
+    before = everything(outside)
+    for _ in range(2):
+        with Bare(vault, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
+            bare.initialize()
+            bare.request("tools/list")
+            bare.call("create_memory", name="new", content="x", overwrite=True)
+            bare.end_input()
+            bare.process.wait(20)
+    assert everything(outside) == before
+
+
+def test_a_server_clears_up_no_file_that_is_not_a_servers(vault: Path) -> None:
+    folder = vault / ".simplemem" / "servers"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("somebody's")
+    (folder / "1-0a0b0c0d").write_text("")  # of a server that died
+    with Bare(vault, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
+        bare.initialize()
+        bare.call("list_memories")
+        bare.end_input()
+        bare.process.wait(20)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]

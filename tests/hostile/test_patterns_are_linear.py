@@ -1,0 +1,126 @@
+"""Every regular expression of the code, found by reading it, does work in proportion to its text (F46, G11).
+
+Module-level patterns are tried with every operation that the code uses them for; one written inside a function, with its own
+operation. A pattern that is made while the program runs has to be named here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from effort import LONG
+from linear import HOSTILE, grows_too_fast
+
+import simplemem
+
+ROOT = Path(simplemem.__file__).parent
+SIZE = 128_000 if LONG else 16_000
+MADE_WHILE_RUNNING = {
+    ("embed/prefixes.py", "shape"): "one of the module's own few, tried on the name of a model",
+    ("search/excerpt.py", "re.escape(word)"): "one word, to the letter",
+}
+SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for file in sorted(ROOT.rglob("*.py")):
+        yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def is_re(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "re"
+
+
+def uses(trees: dict[str, ast.Module]) -> dict[tuple[str, str], set[str]]:
+    """What is done with a name: anywhere, or in its own module when it begins with an underscore."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                place = path if node.value.id.startswith("_") else ""
+                found.setdefault((place, node.value.id), set()).add(node.attr)
+    return found
+
+
+def patterns() -> Iterator[tuple[str, str, str, list[re.Pattern[str]]]]:
+    """Module, name or place, operation on a text, and the pattern or its alternatives."""
+    read = dict(modules())
+    used = uses(read)
+    for path, tree in read.items():
+        names = {
+            id(node.value): target.id
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Assign, ast.AnnAssign))
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        }
+        handed = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_re(node.func.value)):
+                continue
+            if node.func.attr in ("escape", "purge") or (path, ast.unparse(node.args[0])) in MADE_WHILE_RUNNING:
+                continue
+            name = names.get(id(node), f"line {node.lineno}")
+            operations = used.get((path if name.startswith("_") else "", name), set()) & {
+                "match",
+                "fullmatch",
+                *SEARCHES,
+            }
+            if id(node) in handed:  # `re.compile(...).match` under a name
+                operations = {handed[id(node)]}
+            if node.func.attr != "compile":
+                operations = {node.func.attr}
+            # A pattern in a table, or one that is handed on, may be used for anything.
+            for operation in {"search" if each in SEARCHES else each for each in operations or {"search"}}:
+                yield path, name, operation, compiled(path, node)
+
+
+def compiled(path: str, call: ast.Call) -> list[re.Pattern[str]]:
+    module = importlib.import_module(
+        "simplemem." + path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    )
+    wanted = call.args[0]
+    choices = [wanted.body, wanted.orelse] if isinstance(wanted, ast.IfExp) else [wanted]
+    flags = call.args[1] if len(call.args) > 1 and call.func.attr == "compile" else None  # type: ignore[attr-defined]
+    value = eval(ast.unparse(flags), vars(module)) if flags is not None else 0
+    return [re.compile(eval(ast.unparse(each), vars(module)), value) for each in choices]
+
+
+FOUND = list(patterns())
+
+
+def test_the_search_for_patterns_finds_them() -> None:
+    assert len(FOUND) > 150
+    assert ("note/link.py", "match") in {(path, operation) for path, _, operation, _ in FOUND}
+
+
+@pytest.mark.parametrize("path", sorted({path for path, _, _, _ in FOUND}))
+def test_a_pattern_does_twice_the_work_for_twice_the_text(path: str) -> None:
+    slow = []
+    for where, name, operation, choices in FOUND:
+        if where != path:
+            continue
+        for pattern in choices:
+            for piece in HOSTILE:
+                told = grows_too_fast(lambda text, p=pattern, o=operation: used_on(p, o, text), piece, SIZE)
+                if told:
+                    slow.append(f"{where}: {name}.{operation}: {told}")
+    assert not slow, "\n".join(slow)
+
+
+def used_on(pattern: re.Pattern[str], operation: str, text: str) -> None:
+    if operation == "search":
+        for _ in pattern.finditer(text):
+            pass
+    else:
+        getattr(pattern, operation)(text)
+
+
+def test_a_pattern_that_is_not_linear_would_be_found() -> None:
+    quadratic = re.compile(r"\[\[([^\]]+)\]\]")
+    assert grows_too_fast(lambda text: used_on(quadratic, "search", text), "[[", SIZE)

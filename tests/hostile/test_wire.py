@@ -1,0 +1,95 @@
+"""Messages that are almost right, against a real server: whatever comes, the next request is answered (F63)."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bare_client import Bare
+from effort import chance, rounds
+
+METHODS = [
+    "initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read",
+    "resources/subscribe", "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
+    "notifications/initialized", "notifications/cancelled", "notifications/progress", "roots/list", "sampling/createMessage",
+    "subscriptions/listen", "server/discover", "no/such", "", "rpc.discover", "tools/call/x", "\u2028",
+]  # fmt: skip
+TOOLS = ["search_memories", "read_memory", "list_memories", "get_backlinks", "memory_history", "no_such_tool", ""]
+VALUES: list[Any] = [
+    None, True, False, 0, -1, 1.5, 1e308, -0.0, 2**63, -(2**64), 10**400, "", "x", "\u0000", "\ud800", "é" * 50, "x" * 5000,
+    [], {}, [[]], [None], {"": None}, {"_meta": {"progressToken": {}}}, {"name": []}, {"uri": 5}, {"arguments": "{}"},
+    {"arguments": {"name": {"a": [1]}}}, {"cursor": "!"}, {"ref": {"type": "ref/none"}}, {"requestId": None}, "2.0", "1.0",
+]  # fmt: skip
+
+
+def some(luck: random.Random, depth: int = 0) -> Any:
+    kind = luck.random()
+    if depth > 3 or kind < 0.6:
+        return luck.choice(VALUES)
+    if kind < 0.8:
+        return [some(luck, depth + 1) for _ in range(luck.randint(0, 3))]
+    keys = ["name", "uri", "arguments", "id", "params", "_meta", "query", "limit", "cursor", "argument", "ref", "x"]
+    return {luck.choice(keys): some(luck, depth + 1) for _ in range(luck.randint(0, 4))}
+
+
+def almost_right(luck: random.Random, number: int) -> bytes:
+    """A message, and one to three things about it that are not as they should be."""
+    message: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": f"m{number}",
+        "method": luck.choice(METHODS),
+        "params": {"name": luck.choice(TOOLS), "arguments": {"name": "a", "query": "plum", "limit": 1}},
+    }
+    for _ in range(luck.randint(1, 3)):
+        act = luck.random()
+        key = luck.choice(list(message) or ["x"])
+        if act < 0.3:
+            message[key] = some(luck)
+        elif act < 0.5:
+            message.pop(key)
+        elif act < 0.7:
+            message["params"] = some(luck)
+        elif act < 0.85 and isinstance(message.get("params"), dict):
+            message["params"]["arguments"] = some(luck)
+        else:
+            message[luck.choice(["result", "error", "extra", "jsonrpc", "id"])] = some(luck)
+    line = json.dumps(message if luck.random() > 0.05 else [message, message]).encode()
+    if luck.random() < 0.2:
+        broken = bytearray(line)
+        for _ in range(luck.randint(1, 4)):
+            at = luck.randrange(len(broken))
+            broken[at : at + luck.randrange(3)] = bytes(luck.randrange(256) for _ in range(luck.randrange(3)))
+        line = bytes(broken).replace(b"\n", b" ")
+    return line + b"\n"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Bare]:
+    (tmp_path / "a.md").write_text("A plum.")
+    with Bare(tmp_path, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
+        bare.initialize()
+        yield bare
+
+
+def test_after_messages_that_are_almost_right_the_next_is_answered(server: Bare) -> None:
+    luck = chance("almost right")
+    sent: list[bytes] = []
+    for number in range(rounds(1200, 100_000)):
+        sent.append(almost_right(luck, number))
+        server.send(sent[-1])
+        if number % 40 == 39:
+            try:
+                assert "result" in server.request("ping"), sent[-40:]
+            except (EOFError, BrokenPipeError):
+                pytest.fail(
+                    f"the server ended, exit {server.process.wait()}, after {sent[-40:]!r}\n{server.said[-3000:]!r}"
+                )
+    assert server.call("read_memory", name="a")["structuredContent"]["content"] == "A plum."
+    assert not server.not_json  # and nothing else came over the wire
+    server.end_input()
+    assert server.process.wait(10) == 0
+    assert b"Traceback" not in server.said

@@ -1,0 +1,160 @@
+"""Several servers on one vault: one of them looks after it, all of them answer, and none of them is two processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from bare_client import PATIENCE, Bare
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return holds()
+
+
+@contextlib.contextmanager
+def servers(vault: Path, count: int, env: dict[str, str] | None = None) -> Iterator[list[Bare]]:
+    with contextlib.ExitStack() as open_:
+        found = [open_.enter_context(Bare(vault, env=WORDS if env is None else env)) for _ in range(count)]
+        for bare in found:
+            bare.initialize()
+            bare.request("tools/list")
+        yield found
+
+
+def listens(bare: Bare) -> bool:
+    """Whether this server has an inotify instance: it watches the vault."""
+    with contextlib.suppress(OSError):
+        folder = f"/proc/{bare.process.pid}/fd"
+        return any(target(f"{folder}/{fd}") == "anon_inode:inotify" for fd in os.listdir(folder))
+    return False
+
+
+def target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
+def children(bare: Bare) -> list[str]:
+    """The processes that any thread of this server has begun and that are still there."""
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{bare.process.pid}/task"):
+            with contextlib.suppress(OSError):
+                found += Path(f"/proc/{bare.process.pid}/task/{task}/children").read_text().split()
+    return found
+
+
+def finds(bare: Bare, word: str) -> bool:
+    """Whether a search for the word has a hit: it can have none before the note is in the index."""
+    return bool(bare.call("search_memories", query=word, mode="text")["structuredContent"]["hits"])
+
+
+def test_of_several_servers_exactly_one_watches(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("plum")
+    with servers(tmp_path, 3) as all_:
+        assert eventually(lambda: sum(map(listens, all_)) == 1)
+        assert eventually(lambda: all(finds(bare, "plum") for bare in all_))
+        (tmp_path / "b.md").write_text("by hand: quince")
+        assert eventually(lambda: all(finds(bare, "quince") for bare in all_))
+        all_[-1].call("create_memory", name="c", content="fig")
+        assert all(finds(bare, "fig") for bare in all_)  # at once, whoever wrote it
+        assert sum(map(listens, all_)) == 1
+
+
+def test_a_leader_that_is_killed_is_followed_by_exactly_one_until_none_is_left(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("plum")
+    with servers(tmp_path, 3) as all_:
+        assert eventually(lambda: sum(map(listens, all_)) == 1)
+        for number in range(2):
+            leader = next(bare for bare in all_ if listens(bare))
+            all_.remove(leader)
+            leader.process.kill()
+            (tmp_path / f"late{number}.md").write_text(f"byhand{number}")  # nobody leads at this moment
+            assert eventually(lambda n=number: all(finds(bare, f"byhand{n}") for bare in all_))
+            assert eventually(lambda: sum(map(listens, all_)) == 1)
+
+
+def test_a_leader_that_stands_still_does_not_make_others_wait(tmp_path: Path) -> None:
+    """Nobody takes its place, for it is not dead; the others answer, and find what they write."""
+    import signal
+
+    (tmp_path / "a.md").write_text("plum")
+    with servers(tmp_path, 2) as all_:
+        assert eventually(lambda: sum(map(listens, all_)) == 1)
+        assert eventually(lambda: all(finds(bare, "plum") for bare in all_))
+        leader = next(bare for bare in all_ if listens(bare))
+        other = next(bare for bare in all_ if bare is not leader)
+        leader.process.send_signal(signal.SIGSTOP)
+        try:
+            (tmp_path / "a.md").write_text("pear, by hand")
+            assert other.call("read_memory", name="a")["structuredContent"]["content"] == "pear, by hand"
+            other.call("create_memory", name="b", content="fig")
+            assert finds(other, "fig")
+            assert not listens(other)
+        finally:
+            leader.process.send_signal(signal.SIGCONT)
+        assert eventually(lambda: finds(leader, "pear"))
+
+
+def test_a_server_is_one_process_while_it_indexes_embeds_and_answers(tmp_path: Path) -> None:
+    for k in range(300):
+        (tmp_path / f"n{k}.md").write_text(
+            f"# Note {k}\n\nSome words about harbour cranes and boats, number {k}.\n" * 5
+        )
+    with servers(tmp_path, 2, env={}) as all_:
+        seen: list[str] = []
+
+        def ready(bare: Bare) -> bool:
+            seen.extend(child for each in all_ for child in children(each))
+            state = bare.call("search_memories", query="boats on the water")["structuredContent"]["index"]["state"]
+            return bool(state == "ready")
+
+        assert eventually(lambda: all(ready(bare) for bare in all_))
+        all_[0].call("create_memory", name="more", content="A ferry.")
+        seen += children(all_[0])
+        assert seen == []
+        assert {
+            int(Path(f"/proc/{bare.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) for bare in all_
+        } == {os.getpid()}
+
+
+def test_a_server_whose_answers_nobody_reads_does_not_spin(tmp_path: Path) -> None:
+    """F62: the pipe is full and stays so."""
+    (tmp_path / "n.md").write_text("word " * 20_000)
+    with Bare(tmp_path, read=False, env=WORDS) as bare:
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "deaf", "version": "1"}}
+        bare.post("initialize", about)
+        bare.read_a_little()
+        bare.notify("notifications/initialized")
+        for _ in range(30):
+            bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}})
+        assert eventually(lambda: resting(bare))
+
+
+def resting(bare: Bare) -> bool:
+    """Whether it used less than a twentieth of a processor over two seconds."""
+    before = cpu(bare)
+    time.sleep(2.0)
+    return cpu(bare) - before < 0.1
+
+
+def cpu(bare: Bare) -> float:
+    fields = Path(f"/proc/{bare.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,552 @@
+"""What our tools changed is committed; what a person changed or staged is theirs; and nobody waits for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def opened(vault: Path, commit: str = "each", quiet: float = 30.0) -> EnhancedStore:
+    given = {"embed": {"provider": "none"}, "git": {"commit": commit, "quiet_seconds": quiet}}
+    return EnhancedStore(vault, Settings.model_validate(given))
+
+
+def subjects(git: Any) -> list[str]:
+    return str(git("log", "--reverse", "--format=%s")).splitlines()
+
+
+def in_head(git: Any, path: str) -> str:
+    return str(git("show", f"HEAD:{path}"))
+
+
+def until(wanted: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < deadline, "it never came about"
+        time.sleep(0.02)
+
+
+# -- each change
+
+
+def test_nothing_is_committed_unless_it_is_switched_on(git: Any, vault: Path) -> None:
+    git.commit("Begin")
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.create("a", "text")
+    assert subjects(git) == ["Begin"] and not (vault / ".simplemem" / "git").exists()
+
+
+def test_each_change_is_a_commit_with_who_asked_and_why(git: Any, vault: Path) -> None:
+    git.commit("Begin")
+    with opened(vault) as store:
+        store.create("projects/apollo", "one", who="claude-code 2.0", tool="create_memory", reason="the user said so")
+        store.update("projects/apollo", append="two", who="claude-code 2.0", tool="update_memory")
+        store.move("projects/apollo", "archive/apollo", who="claude-code 2.0", tool="move_memory")
+        store.delete("archive/apollo", who="command line", tool="delete")
+    assert subjects(git) == [
+        "Begin",
+        "simplemem: create projects/apollo",
+        "simplemem: update projects/apollo",
+        "simplemem: move projects/apollo to archive/apollo",
+        "simplemem: delete archive/apollo",
+    ]
+    form = "%(trailers:only,unfold)"
+    assert git("log", "-1", f"--format={form}", "HEAD~3").strip().splitlines() == [
+        "Simplemem-Actor: claude-code 2.0",
+        "Simplemem-Tool: create_memory",
+        "Simplemem-Reason: the user said so",
+        "Simplemem-Version: v000001",
+    ]
+    assert git("log", "-1", "--format=%an <%ae>").strip() == "Ida Marsh <ida@example.org>"
+    assert git("status", "--porcelain") == "" == git("ls-tree", "HEAD")
+    assert git("fsck", "--strict") == ""
+    assert "one" in git("show", "HEAD~3:projects/apollo.md")
+
+
+def test_the_first_commit_of_a_repository_may_be_ours(git: Any, vault: Path) -> None:
+    with opened(vault) as store:
+        store.create("a", "text")
+    assert subjects(git) == ["simplemem: create a"] and git("status", "--porcelain") == ""
+
+
+def test_notes_that_change_together_are_one_commit(git: Any, vault: Path, write: Write) -> None:
+    write("b.md", "See [[a]].\n")
+    write("a.md", "text\n")
+    git.commit("Begin")
+    with opened(vault) as store:
+        store.move("a", "c")
+    assert subjects(git)[1:] == ["simplemem: 2 notes changed"]
+    assert in_head(git, "b.md") == "See [[c]].\n" and git("status", "--porcelain") == ""
+
+
+def test_an_undo_is_a_commit_too(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    with opened(vault) as store:
+        store.update("a", append="two")
+        store.undo("a")
+    assert subjects(git)[1:] == ["simplemem: update a", "simplemem: undo a"]
+    assert in_head(git, "a.md") == "one\n" and git("status", "--porcelain") == ""
+
+
+def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Path, write: Write) -> None:
+    write("code/main.c", "int main;\n")
+    write("docs/notes/a.md", "one\n")
+    git.commit("Begin")
+    write("code/main.c", "int main, half_done;\n")
+    with opened(vault / "docs" / "notes") as store:
+        store.update("a", append="two")
+        store.create("Köln/with 'quotes' -- and", "text")
+    assert git("status", "--porcelain", "--untracked-files=all").split() == ["M", "code/main.c"]
+    assert (
+        git("show", "--format=", "--name-only", "-z", "HEAD").strip("\0\n") == "docs/notes/Köln/with 'quotes' -- and.md"
+    )
+
+
+def test_what_was_asked_for_cannot_forge_a_trailer(git: Any, vault: Path) -> None:
+    with opened(vault) as store:
+        store.create("a", "text", who="agent\nSimplemem-Actor: Ida", reason="because\n\nSigned-off-by: Ida\x1b[2J")
+    trailers = git("log", "-1", "--format=%(trailers:only)").strip().splitlines()
+    assert [line.partition(":")[0] for line in trailers] == [
+        "Simplemem-Actor", "Simplemem-Tool", "Simplemem-Reason", "Simplemem-Version"
+    ]  # fmt: skip
+    assert trailers[0] == "Simplemem-Actor: agent Simplemem-Actor: Ida"
+
+
+def test_without_an_identity_a_plain_one_stands_in(git: Any, vault: Path) -> None:
+    git("config", "--unset", "user.name")
+    git("config", "--unset", "user.email")
+    with opened(vault) as store:
+        store.create("a", "text")
+    assert git("log", "-1", "--format=%an <%ae>|%cn").strip() == "simplemem <simplemem@localhost>|simplemem"
+
+
+# -- batches
+
+
+def test_a_batch_waits_for_quiet_and_is_one_commit_of_each_actor(git: Any, vault: Path) -> None:
+    git.commit("Begin")
+    with opened(vault, "batch", quiet=0.5) as store:
+        for n in range(5):
+            store.create(f"a{n}", "text", who="one")
+            store.create(f"b{n}", "text", who="two")
+            assert subjects(git) == ["Begin"]
+        until(lambda: len(subjects(git)) > 2)
+        assert subjects(git)[1:] == ["simplemem: 5 notes changed"] * 2
+    assert git("log", "--format=%(trailers:key=Simplemem-Actor,valueonly,separator=)").split() == ["two", "one"]
+    assert git("status", "--porcelain") == ""
+
+
+def test_a_batch_is_committed_before_a_command_ends(git: Any, vault: Path) -> None:
+    git.commit("Begin")
+    with opened(vault, "batch", quiet=600) as store:
+        store.create("a", "one")
+        store.update("a", append="two")
+    assert subjects(git)[1:] == ["simplemem: 2 notes changed"] or subjects(git)[1:] == ["simplemem: 1 notes changed"]
+    assert git("status", "--porcelain") == ""
+
+
+def test_two_actors_on_one_note_keep_their_turns(git: Any, vault: Path) -> None:
+    with opened(vault, "batch", quiet=600) as store:
+        store.create("a", "first", who="one")
+        store.update("a", append="second", who="two")
+        store.update("a", append="third", who="one")
+    from simplemem.vault.git import blame
+
+    actors = {
+        line: blamed.actor for line, blamed in zip(in_head(git, "a.md").split("\n"), blame(vault, "a.md"), strict=False)
+    }
+    assert (actors["first"], actors["second"], actors["third"]) == ("one", "two", "one")
+
+
+# -- what is the person's
+
+
+def test_what_is_staged_stays_staged_as_it_was(git: Any, vault: Path, write: Write) -> None:
+    for name in ("a", "b", "c", "d"):
+        write(f"{name}.md", f"{name}\n")
+    git.commit("Begin")
+    write("b.md", "b, prepared\n")
+    write("new.md", "also prepared\n")
+    git("add", "b.md", "new.md")
+    git("rm", "--quiet", "--cached", "c.md")
+    write("b.md", "b, prepared and more\n")
+    staged = git("diff", "--cached", "--raw", "--no-abbrev")
+    with opened(vault) as store:
+        store.update("a", append="ours")
+        store.update("d", append="ours")
+        assert store.step.committing.waiting() <= 2
+    assert git("diff", "--cached", "--raw", "--no-abbrev") == staged
+    assert subjects(git)[1:] == ["simplemem: update a", "simplemem: update d"]
+    assert git("diff", "--name-only").split() == ["b.md"]
+
+
+def test_a_staged_note_waits_until_the_person_has_committed_it(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n\n\n\n\nnine\n")
+    write("b.md", "b\n")
+    git.commit("Begin")
+    write("a.md", "ONE\n\n\n\n\nnine\n")
+    git("add", "a.md")
+    with opened(vault) as store:
+        store.update("a", append="ours")
+        store.update("b", append="ours")
+    assert subjects(git)[1:] == ["simplemem: update b"], "what is not staged need not wait"
+    assert any("'a.md' is staged" in sentence for sentence in store.step.committing.said)
+    assert git("diff", "--cached", "--name-only").split() == ["a.md"]
+    git("commit", "--quiet", "-m", "Mine")
+    with opened(vault) as store:
+        store.update("b", append="more")
+    assert sorted(subjects(git)[2:]) == ["Mine", "simplemem: update a", "simplemem: update b"]
+    assert "ours" in in_head(git, "a.md") and "ONE" in in_head(git, "a.md")
+    assert git("status", "--porcelain") == ""
+
+
+def test_of_a_note_with_uncommitted_edits_only_our_change_is_committed(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\ntwo\nthree\nfour\nfive\nsix\n")
+    git.commit("Begin")
+    write("a.md", "ONE, by a person\ntwo\nthree\nfour\nfive\nsix\n")
+    with opened(vault) as store:
+        store.update("a", edits=[{"old": "six", "new": "six, by an agent"}])
+    assert in_head(git, "a.md") == "one\ntwo\nthree\nfour\nfive\nsix, by an agent\n"
+    assert git("diff", "--cached") == ""
+    assert "+ONE, by a person" in git("diff") and "by an agent" not in git("diff", "-U0")
+
+
+def test_edits_in_the_very_lines_of_ours_are_left_to_the_person(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    write("b.md", "b\n")
+    git.commit("Begin")
+    write("a.md", "one, by a person\n")
+    with opened(vault) as store:
+        store.update("a", edits=[{"old": "one, by a person", "new": "one, by both"}])
+        store.update("b", append="ours")
+        said = store.step.committing.said
+    assert subjects(git)[1:] == ["simplemem: update b"] and git("diff", "--name-only").split() == ["a.md"]
+    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in said)
+    assert store.step.committing.waiting() == 0
+
+
+def test_a_note_that_a_person_has_not_put_into_git_is_left_alone(git: Any, vault: Path, write: Write) -> None:
+    git.commit("Begin")
+    write("draft.md", "a draft\n")
+    with opened(vault) as store:
+        store.update("draft", append="ours")
+        store.move("draft", "drafts/one")
+    assert subjects(git) == ["Begin"] and git("status", "--porcelain").split() == ["??", "drafts/"]
+
+
+def test_a_note_that_moved_on_and_on_is_committed_at_each_place(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    (vault / ".git" / "MERGE_HEAD").write_text("")
+    with opened(vault) as store:
+        for old, new in pairwise("abcd"):
+            store.move(old, new)
+    (vault / ".git" / "MERGE_HEAD").unlink()
+    with opened(vault) as store:
+        store.create("e", "text")
+        assert store.step.committing.said == []
+    assert len(subjects(git)) == 5 and git("ls-files").split() == ["d.md", "e.md"]
+
+
+def test_half_of_a_move_that_a_person_committed_gets_its_other_half(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    write("b.md", "b\n")
+    git.commit("Begin")
+    with opened(vault, "batch", quiet=600) as store:
+        store.move("a", "c")
+        store.move("c", "d")
+        git("commit", "--quiet", "--all", "-m", "All there is")
+        assert git("ls-files").split() == ["b.md"]
+    assert git("ls-files").split() == ["b.md", "d.md"] and git("status", "--porcelain") == ""
+    assert store.step.committing.said == []
+
+
+def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -> None:
+    write(".gitignore", "private/\n*.tmp.md\n")
+    git.commit("Begin")
+    with opened(vault) as store:
+        store.create("private/diary", "secret")
+        store.create("b.tmp", "text")
+        store.create("shown", "text")
+        store.move("shown", "private/shown")
+        store.move("private/shown", "again")
+    assert subjects(git)[1:] == [
+        "simplemem: create shown",
+        "simplemem: move shown to private/shown",
+        "simplemem: move private/shown to again",
+    ]
+    assert git("ls-files").split() == [".gitignore", "again.md"] and git("status", "--porcelain") == ""
+
+
+def test_a_note_behind_a_filter_is_never_stored_in_the_clear(git: Any, vault: Path, write: Write) -> None:
+    write(".gitattributes", "secret/** filter=git-crypt diff=git-crypt\n")
+    git.commit("Begin")
+    with opened(vault) as store:
+        store.create("secret/a", "the launch code")
+        store.create("b", "text")
+    assert subjects(git)[1:] == ["simplemem: create b"]
+    kept = [row.split() for row in git("cat-file", "--batch-check", "--batch-all-objects").splitlines()]
+    assert not any("launch code" in git("cat-file", "blob", oid) for oid, kind, _ in kept if kind == "blob")
+
+
+def test_line_ends_are_stored_as_the_repository_wants_them(git: Any, vault: Path, write: Write) -> None:
+    write(".gitattributes", "*.md text=auto\n")
+    write("a.md", b"one\r\ntwo\r\n")
+    git.commit("Begin")
+    with opened(vault) as store:
+        store.update("a", append="three")
+    assert "\r" not in in_head(git, "a.md") and "three" in in_head(git, "a.md")
+    assert (vault / "a.md").read_bytes().count(b"\r\n") >= 2 and git("status", "--porcelain") == ""
+
+
+def test_executable_notes_stay_so(git: Any, vault: Path, write: Write) -> None:
+    if sys.platform == "win32":
+        pytest.skip("Windows has no such mode")
+    write("a.md", "one\n").chmod(0o755)
+    git.commit("Begin")
+    with opened(vault) as store:
+        store.update("a", append="two")
+    assert git("ls-tree", "HEAD", "a.md").startswith("100755") and git("status", "--porcelain") == ""
+
+
+# -- kinds of repositories
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule", "sha256", "split index", "sparse", "index v4", "packed"])
+def test_repositories_of_every_kind_are_committed_to(
+    git: Any, vault: Path, write: Write, tmp_path: Path, kind: str
+) -> None:
+    if kind == "sha256":
+        shutil.rmtree(vault / ".git")
+        git("init", "--quiet", "--initial-branch=main", "--object-format=sha256")
+        git("config", "user.name", "Ida Marsh")
+        git("config", "user.email", "ida@example.org")
+    write("notes/a.md", "one\n")
+    write("elsewhere/b.md", "b\n")
+    git.commit("Begin")
+    place = vault
+    if kind == "worktree":
+        place = tmp_path / "tree"
+        git("worktree", "add", "--quiet", "-b", "other", str(place))
+    elif kind == "submodule":
+        (tmp_path / "outer").mkdir()
+        outer = type(git)(tmp_path / "outer")
+        outer("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", vault.as_uri(), "inner")
+        place = tmp_path / "outer" / "inner"
+    elif kind == "split index":
+        git("update-index", "--split-index")
+        git("config", "core.splitIndex", "true")
+    elif kind == "sparse":
+        git("sparse-checkout", "set", "--cone", "--sparse-index", "notes")
+    elif kind == "index v4":
+        git("update-index", "--index-version", "4")
+    elif kind == "packed":
+        git("pack-refs", "--all")
+        git("gc", "--quiet")
+    here = type(git).__new__(type(git))
+    here.folder = place
+    with opened(place / "notes") as store:
+        store.update("a", append="two")
+        store.create("c", "text")
+        assert store.step.committing.said == []
+    assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
+    assert here("status", "--porcelain") == ""
+    assert "two" in in_head(here, "notes/a.md") and in_head(here, "elsewhere/b.md") == "b\n"
+
+
+# -- a repository that is busy with something else
+
+
+@pytest.mark.parametrize("state", ["detached", "merge", "rebase", "bisect", "message", "lock"])
+def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, write: Write, state: str) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    head = git("rev-parse", "HEAD").strip()
+    folder = vault / ".git"
+    files = {"merge": "MERGE_HEAD", "rebase": "rebase-merge", "bisect": "BISECT_LOG", "lock": "index.lock"}
+    if state == "detached":
+        git("checkout", "--quiet", "--detach")
+    elif state == "message":
+        (folder / "COMMIT_EDITMSG").write_text("Half a sent\n# Please enter the commit message\n")
+    else:
+        (folder / files[state]).write_text(head + "\n")
+    with opened(vault) as store:
+        assert store.update("a", append="two").changed, "the write itself waits for nothing"
+    assert git("rev-parse", "HEAD").strip() == head
+    assert len(store.step.committing.said) == 1 and store.step.committing.waiting() == 1
+    if state == "detached":
+        git("checkout", "--quiet", "main")
+    elif state == "message":
+        os.utime(folder / "COMMIT_EDITMSG", (1, 1))
+    else:
+        (folder / files[state]).unlink()
+    with opened(vault) as store:
+        store.update("a", append="three")
+    assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store.step.committing.said == []
+
+
+def test_a_commit_that_came_to_nothing_holds_nobody_up(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    git("commit", "-m", "Nothing to commit", check=False)
+    with opened(vault) as store:
+        store.update("a", append="two")
+    assert subjects(git) == ["Begin", "simplemem: update a"]
+
+
+def test_a_running_server_tries_again_by_itself(
+    git: Any, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simplemem.store.committing._AGAIN", 0.1)
+    write("a.md", "one\n")
+    git.commit("Begin")
+    (vault / ".git" / "index.lock").write_text("")
+    with opened(vault) as store:
+        store.update("a", append="two")
+        until(lambda: store.step.committing.said != [])
+        (vault / ".git" / "index.lock").unlink()
+        until(lambda: len(subjects(git)) == 2)
+
+
+def test_a_repository_of_somebody_else_is_not_written(git: Any, vault: Path, write: Write) -> None:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    write("a.md", "one\n")
+    git.commit("Begin")
+    for name in (vault, vault / ".git"):
+        os.chown(name, 12345, 12345)
+    with opened(vault) as store:
+        store.update("a", append="two")
+    assert any("dubious ownership" in sentence for sentence in store.step.committing.said)
+    for name in (vault, vault / ".git"):
+        os.chown(name, 0, 0)
+    assert subjects(git) == ["Begin"]
+
+
+def test_nothing_is_written_through_a_link(git: Any, vault: Path, write: Write, tmp_path: Path) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    target = tmp_path / "precious"
+    target.write_text("precious\n")
+    log = vault / ".git" / "logs" / "HEAD"
+    log.unlink()
+    log.symlink_to(target)
+    (vault / ".git" / "index.simplemem").symlink_to(target)
+    with opened(vault) as store:
+        store.update("a", append="two")
+    assert any("link" in sentence for sentence in store.step.committing.said)
+    assert target.read_text() == "precious\n" and subjects(git) == ["Begin"]
+
+
+def test_no_hook_filter_or_program_of_the_repository_is_run(
+    git: Any, vault: Path, write: Write, tmp_path: Path
+) -> None:
+    write("a.md", "one\ntwo\nthree\n")
+    git.commit("Begin")
+    write("a.md", "ONE\ntwo\nthree\n")
+    canary = git.set_traps(tmp_path)
+    with opened(vault) as store:
+        store.update("a", append="four")
+        store.create("b", "text")
+        store.move("b", "c")
+        said = store.step.committing.said
+    assert not canary.exists() and said == []
+    assert len((vault / ".git" / "logs" / "HEAD").read_text().splitlines()) == 4
+    git("status", check=False)
+    assert canary.exists(), "the traps are live"
+
+
+# -- crashes and company
+
+
+def test_what_a_dead_process_left_is_committed_by_the_next(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    dying = """
+import os, sys
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+from simplemem.vault import staging
+import simplemem.vault.commits as commits
+def die(*args, **more):
+    put(*args, **more)
+    os._exit(9)
+at = sys.argv[2]
+if at == "written":
+    commits.Committer.commit = lambda *args: os._exit(9)
+elif at == "index set":
+    put = commits.set_entries
+    commits.set_entries = die
+elif at == "lock taken":
+    put = staging._take
+    staging._take = die
+elif at == "branch moved":
+    from simplemem.vault.uncommitted import Uncommitted
+    Uncommitted.done = lambda *args: os._exit(9)
+given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
+with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
+    store.update("a", append="from " + at)
+"""
+    for at in ("written", "index set", "lock taken", "branch moved"):
+        ended = subprocess.run(
+            [sys.executable, "-c", dying, str(vault), at], capture_output=True, check=False, timeout=60
+        )
+        assert ended.returncode == 9, ended.stderr.decode()
+        assert git("diff", "--cached", "--diff-filter=D", "--name-only") == ""
+        with opened(vault) as store:
+            store.create(f"after {at}", "text")
+        assert f"from {at}" in in_head(git, "a.md") and git("status", "--porcelain") == "", at
+        assert store.step.committing.said == []
+    assert subjects(git).count("simplemem: update a") == 4
+    assert not (vault / ".git" / "index.lock").exists() and not (vault / ".git" / "index.simplemem").exists()
+
+
+def test_eight_processes_on_one_repository_lose_no_commit(git: Any, vault: Path, write: Write) -> None:
+    write("mine.md", "mine\n")
+    git.commit("Begin")
+    writer = """
+import sys
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
+with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
+    for n in range(3):
+        store.create(f"by {sys.argv[2]}/note {n}", "text", who=sys.argv[2])
+"""
+    running = [
+        subprocess.Popen([sys.executable, "-c", writer, str(vault), f"p{n}"], stderr=subprocess.PIPE) for n in range(8)
+    ]
+    for n in range(6):  # the person works on
+        write("mine.md", f"mine {n}\n")
+        git("add", "mine.md", check=False)
+        git("commit", "--quiet", "-m", f"Mine {n}", "mine.md", check=False)
+    for process in running:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors.decode()
+    with opened(vault) as store:
+        store.create("last", "text")
+    said = subjects(git)
+    assert (
+        sum(subject.startswith("simplemem: create by p") for subject in said)
+        == 24
+        == len({subject for subject in said if subject.startswith("simplemem: create by p")})
+    )
+    assert git("status", "--porcelain", "--", "by p0", "by p7", "last.md") == ""
+    assert "error" not in git("fsck", "--strict") and store.step.committing.waiting() == 0

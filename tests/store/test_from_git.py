@@ -1,0 +1,149 @@
+"""The past of a memory in a repository: git's commits beside our own changes, and what it said at one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import Invalid, NotFound
+from simplemem.store import EnhancedStore
+from simplemem.vault.atomic import sha256
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def opened(vault: Path, **git: Any) -> EnhancedStore:
+    return EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}, "git": git}))
+
+
+def told(store: EnhancedStore, name: str, **which: Any) -> list[tuple[str, str, str]]:
+    return [(entry.source, entry.op, entry.reason) for entry in store.history(name, **which)]
+
+
+def test_commits_and_our_changes_are_one_history(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    first = git.commit("Begin", at="2026-01-05T10:00:00+0000")
+    with opened(vault) as store:
+        store.update("a", append="two", who="agent", reason="ours")
+        git.commit("Keep both", at="2098-01-01T00:00:00+0000")
+        entries = store.history("a", diff=True)
+        assert [(e.source, e.op, e.who, e.tool, e.reason) for e in entries] == [
+            ("git", "update", "Ida Marsh", "git", "Keep both"),
+            ("simplemem", "update", "agent", "update", "ours"),
+            ("git", "create", "Ida Marsh", "git", "Begin"),
+        ]
+        assert entries[2].version == first[:10] and entries[2].commit == first
+        assert entries[2].sha256 == entries[1].before == sha256(b"one\n") and entries[2].before is None
+        assert entries[0].sha256 == entries[1].sha256
+        assert "+one" in (entries[2].diff or "") and "+two" in (entries[0].diff or "")
+        assert len(store.history("a", limit=2)) == 2 and store.history()[0].source == "simplemem"
+
+
+def test_a_commit_of_ours_is_told_once_with_the_change_it_holds(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin", at="2026-01-05T10:00:00+0000")
+    with opened(vault, commit="each") as store:
+        store.update("a", append="two", who="agent", reason="ours")
+    head = git("rev-parse", "HEAD").strip()
+    with opened(vault) as store:
+        entries = store.history("a")
+        assert [(e.source, e.reason) for e in entries] == [("simplemem", "ours"), ("git", "Begin")]
+        assert entries[0].commit == head and entries[0].version == "v000001"
+        assert "update of a" in store.undo(head).what and (vault / "a.md").read_text() == "one\n"
+        store.undo("a")
+    for file in (vault / ".simplemem" / "history").glob("*.jsonl"):
+        file.unlink()
+    with opened(vault) as store:  # what our history has lost, git still tells as it was
+        entries = store.history("a")
+        assert (entries[0].source, entries[0].who, entries[0].tool, entries[0].reason) == (
+            "git",
+            "agent",
+            "update",
+            "ours",
+        )
+
+
+def test_the_history_can_be_narrowed_in_git_as_well(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin", at="2026-01-05T10:00:00+0000")
+    git("config", "user.name", "Priya")
+    write("a.md", "one\ntwo\n")
+    git.commit("Hers", at="2026-02-05T10:00:00+0000")
+    with opened(vault) as store:
+        store.update("a", append="three", who="agent 2.0")
+        assert told(store, "a", by="Priya") == [("git", "update", "Hers")]
+        assert told(store, "a", by="agent") == [("simplemem", "update", "")]
+        assert told(store, "a", until="2026-01-31") == [("git", "create", "Begin")]
+        assert [reason for _, _, reason in told(store, "a", since="2026-02-01")] == ["", "Hers"]
+        assert [source for source, _, _ in told(store, "a", tool="git")] == ["git", "git"]
+
+
+def test_a_memory_is_read_compared_and_restored_at_a_commit(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "# Old\n\none\n")
+    first = git.commit("Begin")
+    write("a.md", "# New\n\ntwo\n")
+    git.commit("Another")
+    with opened(vault) as store:
+        for version in (first, first[:10], first[:10].upper()):
+            memory = store.read("a", version=version)
+            assert memory.text == "# Old\n\none\n" and memory.name == "a"
+        assert store.read("a", at=first, section="Old").content.strip().endswith("one")
+        (difference,) = store.diff("a", since=first[:10])
+        assert "-one" in difference.diff and "+two" in difference.diff
+        restored = store.restore("a", at=first[:10])
+        assert restored.changed and (vault / "a.md").read_text() == "# Old\n\none\n"
+        store.undo("a")
+        assert (vault / "a.md").read_text() == "# New\n\ntwo\n"
+        with pytest.raises(Invalid, match="commit of git"):
+            store.undo(first[:10])
+        for wrong in ("deadbeefdeadbeef", "0" * 40):
+            with pytest.raises(NotFound):
+                store.read("a", version=wrong)
+
+
+def test_a_note_that_only_git_remembers_comes_back(git: Any, vault: Path, write: Write) -> None:
+    write("gone.md", "precious\n")
+    first = git.commit("Begin")
+    (vault / "gone.md").unlink()
+    git.commit("Tidy up")
+    with opened(vault) as store:
+        assert [(op, reason) for _, op, reason in told(store, "gone")] == [("delete", "Tidy up"), ("create", "Begin")]
+        assert store.read("gone", version=first).text == "precious\n"
+        store.restore("gone", at=first)
+    assert (vault / "gone.md").read_text() == "precious\n"
+
+
+def test_a_move_that_is_not_committed_yet_keeps_its_past(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    first = git.commit("Begin", at="2026-01-05T10:00:00+0000")
+    with opened(vault) as store:
+        store.move("a", "b")
+        assert told(store, "b") == [("simplemem", "move", ""), ("git", "create", "Begin")]
+        assert store.read("b", version=first).text == "one\n"
+
+
+def test_git_is_not_started_unless_the_past_of_a_memory_is_asked_for(
+    git: Any, vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    canary = tmp_path / "started"
+    git.script(tmp_path / "bin" / "git", f": > '{canary}'; exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with opened(vault) as store:
+        store.sync()
+        store.search("one")
+        store.read("a")
+        store.update("a", append="two")
+        store.history()
+        store.read("a", version="1")
+        assert not canary.exists()
+        assert [entry.source for entry in store.history("a")] == ["simplemem"]
+        assert canary.exists(), "and a git that fails costs only what git would have told"
+    canary.unlink()
+    with opened(vault, history=False) as store:
+        assert [entry.source for entry in store.history("a")] == ["simplemem"] and not canary.exists()

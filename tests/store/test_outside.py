@@ -1,0 +1,178 @@
+"""What editors and git do to a vault under a running server: followed whole, and what hangs on a note stays on it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+PATIENCE = 30.0  # a bound for a machine under load, and no claim
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether it comes true while we wait."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return holds()
+
+
+def indexed(store: EnhancedStore) -> dict[str, str]:
+    """The notes that the index knows, with their hashes: what a search would see without looking twice."""
+    return dict(store.step.index.database.rows("SELECT path, sha256 FROM notes"))
+
+
+def on_disk(vault: Path) -> dict[str, str]:
+    found = (path for path in vault.rglob("*.md") if not any(part.startswith(".") for part in path.parts[-3:]))
+    return {path.relative_to(vault).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+
+
+@contextlib.contextmanager
+def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
+    with EnhancedStore(vault, settings) as store:
+        store.start()
+        assert store.wait_until_settled(PATIENCE)
+        yield store
+
+
+def in_place(note: Path, text: bytes) -> None:
+    with note.open("r+b") as file:
+        file.truncate()
+        file.write(text)
+
+
+def by_renaming(note: Path, text: bytes) -> None:
+    beside = note.with_name(f".{note.name}.tmp-1234")
+    beside.write_bytes(text)
+    os.replace(beside, note)
+
+
+def as_vim(note: Path, text: bytes) -> None:
+    (note.parent / "4913").write_bytes(b"")
+    (note.parent / "4913").unlink()
+    backup = note.with_name(note.name + "~")
+    note.rename(backup)
+    note.write_bytes(text)
+    backup.unlink()
+
+
+def as_git(note: Path, text: bytes) -> None:
+    note.unlink()
+    note.write_bytes(text)
+
+
+def slowly_in_place(note: Path, text: bytes) -> None:
+    with note.open("r+b", buffering=0) as file:
+        file.truncate()
+        for at in range(0, len(text), 10):
+            file.write(text[at : at + 10])
+            time.sleep(0.06)
+
+
+def gone_for_a_moment(note: Path, text: bytes) -> None:
+    """As a sync program may do it: the note is missed, and is whole again when it is back."""
+    note.unlink()
+    time.sleep(0.5)
+    note.write_bytes(text)
+
+
+STYLES = [in_place, by_renaming, as_vim, as_git, slowly_in_place, gone_for_a_moment]
+
+
+@pytest.mark.parametrize("save", STYLES)
+def test_however_an_editor_saves_the_note_stays_the_note(
+    vault: Path, write: Write, save: Callable[[Path, bytes], None]
+) -> None:
+    write("from.md", "Leads to [[note]].")
+    with served(vault) as store:
+        store.create("note", "plum of ours, and [[from]]")
+        store.update("note", append="more")
+        text = b"Quince by hand, of [[from]], to the last word: medlar\n"
+        save(vault / "note.md", text)
+        assert eventually(lambda: indexed(store) == on_disk(vault))
+        assert [hit.name for hit in store.search("medlar", mode="text").hits] == ["note"]
+        assert store.search("plum", mode="text").hits == ()
+        assert {link.name for link in store.backlinks("note", kinds=("link",))} == {"from"}
+        assert {link.name for link in store.backlinks("from", kinds=("link",))} == {"note"}
+        assert [entry.op for entry in store.history("note")] == ["update", "create"]
+        assert (vault / "note.md").read_bytes() == text
+        assert sorted(os.listdir(vault)) == [".simplemem", "from.md", "note.md"]
+        assert [finding for finding in store.doctor() if finding.level == "error"] == []
+
+
+def git(vault: Path, *words: str) -> None:
+    command = ["git", "-C", str(vault), "-c", "user.name=test", "-c", "user.email=test@localhost", *words]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gone(vault: Path, write: Write) -> None:
+    """Nine hundred notes change, fifty go and fifty come: after it the index has each, and what stayed is the same note."""
+    git(vault, "init", "-q", "-b", "one")
+    for k in range(950):
+        write(f"f{k % 9}/n{k}.md", f"plum {k} [[n{(k + 1) % 950}]]\n")
+    git(vault, "add", ".")
+    git(vault, "commit", "-q", "-m", "one")
+    git(vault, "checkout", "-q", "-b", "two")
+    for k in range(900):
+        write(f"f{k % 9}/n{k}.md", f"quince {k} [[n{(k + 2) % 950}]] \n")
+    for k in range(900, 950):
+        (vault / f"f{k % 9}/n{k}.md").unlink()
+        write(f"new/m{k}.md", f"medlar {k}\n")
+    git(vault, "add", "-A")
+    git(vault, "commit", "-q", "-m", "two")
+    git(vault, "checkout", "-q", "one")
+    with served(vault) as store:
+        assert indexed(store) == on_disk(vault)
+        before = dict(store.step.index.database.rows("SELECT path, id FROM notes"))
+        git(vault, "checkout", "-q", "two")
+        assert eventually(lambda: indexed(store) == on_disk(vault))
+        after = dict(store.step.index.database.rows("SELECT path, id FROM notes"))
+        stayed = before.keys() & after.keys()
+        assert len(stayed) == 900 and len(after) == 950
+        # A note that git had just taken away to put it back may be met in that moment; a thousand are not.
+        assert sum(before[path] != after[path] for path in stayed) < 20
+        assert store.state().state == "ready"
+        assert len(store.search("quince", mode="text", limit=100).hits) == 100
+        assert [finding for finding in store.doctor() if finding.level == "error"] == []
+
+
+@pytest.mark.parametrize("year", [1980, 2099])
+def test_a_clock_that_jumps_changes_neither_the_order_of_changes_nor_what_is_noticed(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, year: int
+) -> None:
+    there = (year - 1970) * 365 * 24 * 3600
+    with EnhancedStore(vault, PLAIN) as store:
+        store.create("note", "plum of the right time")
+        write("by-hand.md", "plum one")
+        store.sync()
+        monkeypatch.setattr(time, "time", lambda: float(there))
+        monkeypatch.setattr(time, "time_ns", lambda: there * 10**9)
+        store.update("note", content="quince of another time")
+        os.utime(write("by-hand.md", "plum two"), (there, there))
+        store.sync()
+        assert indexed(store) == on_disk(vault)
+        monkeypatch.undo()
+        store.update("note", append="medlar of the right time again")
+        os.utime(write("by-hand.md", "plum six"), (there, there))
+        store.sync()
+        assert indexed(store) == on_disk(vault)
+        assert [entry.op for entry in store.history("note")] == ["update", "update", "create"]
+        store.undo("note")
+        assert store.read("note").content.strip() == "quince of another time"
+        assert store.search("medlar", mode="text").hits == ()
+        assert [finding for finding in store.doctor() if finding.level == "error"] == []

@@ -1,0 +1,177 @@
+"""Everything somebody changed since a moment, taken back in one step: what was theirs goes, what others did stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+AGENT = "claude-ai 1.2"
+
+
+def files(vault: Path) -> dict[str, bytes]:
+    """Every note and its bytes."""
+    return {path.relative_to(vault).as_posix(): path.read_bytes() for path in sorted(vault.rglob("*.md"))
+            if ".simplemem" not in path.parts}  # fmt: skip
+
+
+def becomes(store: EnhancedStore, since: str) -> dict[str, str]:
+    return {note.name: note.becomes for note in store.undo_all("claude-ai", since, preview=True).notes}
+
+
+def left(store: EnhancedStore, since: str) -> dict[str, str]:
+    return {note.name: note.why for note in store.undo_all("claude-ai", since, preview=True).left}
+
+
+@pytest.fixture
+def grown(vault: Path, plain_store: EnhancedStore) -> EnhancedStore:
+    """Five notes of a person, versions 1 to 5."""
+    for name in ("kept", "edited", "moved", "gone"):
+        plain_store.create(name, f"The text of {name}.", who="me")
+    plain_store.create("links", "To [[moved]].", who="me")
+    return plain_store
+
+
+def test_all_that_a_client_did_is_taken_back_as_one_and_can_be_done_again(grown: EnhancedStore, vault: Path) -> None:
+    before = files(vault)
+    grown.update("edited", append="one", who=AGENT)
+    grown.update("edited", append="two", who=AGENT)
+    grown.move("moved", "deep/away", who=AGENT)
+    grown.move("deep/away", "deeper/away", who=AGENT)
+    grown.delete("gone", who=AGENT)
+    grown.create("fresh", "made", who=AGENT)
+    grown.change_tags("fresh", {"todo": True}, who="claude-ai 1.3")
+    grown.update("kept", append="mine", who="me")
+    after = files(vault)
+    shown = grown.undo_all("claude-ai", "v6", preview=True, diff=True)
+    assert {note.name: note.becomes for note in shown.notes} == {
+        "edited": "changed back",
+        "deeper/away": "moved back",
+        "gone": "brought back",
+        "fresh": "deleted",
+        "links": "changed back",
+    }
+    assert shown.left == () and shown.version == "" and files(vault) == after
+    assert "-two" in next(note.diff or "" for note in shown.notes if note.name == "edited")
+    done = grown.undo_all("claude-ai", "v6", expected=shown.plan, who="me", reason="it was wrong")
+    assert files(vault) == before | {"kept.md": after["kept.md"]}
+    entries = grown.history(by="me", tool="undo")
+    assert len(entries) == 5 and {entry.reason for entry in entries} == {"it was wrong"}
+    again = grown.undo(done.version, who="me")
+    assert files(vault) == after and "and of 4 more" in again.what
+    assert grown.undo_all("claude-ai", "v6", preview=True, diff=True).notes == shown.notes, (
+        "what is there again can go again"
+    )
+    assert grown.backlinks("deeper/away", kinds=["link"])[0].name == "links", "and the index has followed"
+
+
+def test_what_somebody_else_changed_since_is_left_and_named(grown: EnhancedStore, vault: Path, write: Write) -> None:
+    for name in ("edited", "kept", "gone"):
+        grown.update(name, append="theirs", who=AGENT)
+    grown.update("edited", append="mine", who="me")
+    write("kept.md", "by hand")
+    grown.sync()
+    assert becomes(grown, "v6") == {"gone": "changed back"}
+    assert left(grown, "v6") == {
+        "edited": "changed since by me (v000009)",
+        "kept": "changed since outside simplemem",
+    }
+    grown.undo_all("claude-ai", "v6")
+    assert (vault / "kept.md").read_bytes() == b"by hand"
+    assert "mine" in grown.read("edited").content and "theirs" not in grown.read("gone").content
+
+
+def test_an_operation_is_taken_back_as_a_whole_or_not_at_all(grown: EnhancedStore, vault: Path) -> None:
+    grown.move("moved", "there", who=AGENT)  # writes the link in `links` as well
+    grown.update("links", append="mine", who="me")
+    grown.update("there", append="theirs", who=AGENT)
+    grown.update("edited", append="theirs", who=AGENT)
+    before = files(vault)
+    assert becomes(grown, "v6") == {"edited": "changed back"}
+    assert set(left(grown, "v6")) == {"links", "there", "moved"}
+    assert "together with links" in left(grown, "v6")["there"]
+    grown.undo_all("claude-ai", "v6")
+    assert {path for path, data in files(vault).items() if data != before.get(path)} == {"edited.md"}
+
+
+def test_what_was_taken_back_already_is_passed_over(grown: EnhancedStore) -> None:
+    one = grown.update("edited", append="theirs", who=AGENT)
+    grown.undo(one.version, who="me")
+    grown.create("fresh", "made", who=AGENT)
+    grown.delete("fresh", who="me")
+    grown.update("kept", append="theirs", who=AGENT)
+    shown = grown.undo_all("claude-ai", "v6", preview=True)
+    assert [note.name for note in shown.notes] == ["kept"] and shown.left == ()
+
+
+def test_a_client_that_took_somebodys_change_back_did_change_something(grown: EnhancedStore, vault: Path) -> None:
+    mine = grown.update("edited", append="mine", who="me")
+    there = files(vault)
+    grown.undo(mine.version, who=AGENT)
+    assert becomes(grown, "v6") == {"edited": "changed back"}
+    grown.undo_all("claude-ai", "v6")
+    assert files(vault) == there
+
+
+def test_a_name_given_away_and_used_again_gets_its_old_note_back(grown: EnhancedStore, vault: Path) -> None:
+    before = files(vault)
+    grown.move("moved", "there", who=AGENT)
+    grown.create("moved", "another", who=AGENT)
+    grown.delete("edited", who=AGENT)
+    grown.create("edited", "another too", who=AGENT)
+    after = files(vault)
+    done = grown.undo_all("claude-ai", "v6")
+    assert files(vault) == before
+    grown.undo(done.version)
+    assert files(vault) == after
+
+
+def test_a_respelled_name_goes_back_and_a_twin_is_never_overwritten(grown: EnhancedStore, vault: Path) -> None:
+    before = files(vault)
+    grown.move("edited", "Edited", who=AGENT)
+    grown.undo_all("claude-ai", "v6")
+    assert files(vault) == before
+    grown.delete("gone", who=AGENT)
+    grown.create("GONE", "by somebody else", who="me")
+    there = files(vault)
+    assert left(grown, "v8") == {"gone": "there is another memory called GONE"}
+    assert grown.undo_all("claude-ai", "v8").version == "" and files(vault) == there
+
+
+def test_it_is_done_only_if_it_is_still_what_was_shown(grown: EnhancedStore, vault: Path) -> None:
+    grown.update("edited", append="theirs", who=AGENT)
+    shown = grown.undo_all("claude-ai", "v6", preview=True)
+    grown.update("edited", append="more of theirs", who=AGENT)
+    there = files(vault)
+    with pytest.raises(Conflict, match="changed since this was looked at"):
+        grown.undo_all("claude-ai", "v6", expected=shown.plan)
+    assert files(vault) == there
+
+
+def test_who_and_since_must_mean_something(grown: EnhancedStore, vault: Path) -> None:
+    grown.update("edited", append="theirs", who=AGENT)
+    with pytest.raises(NotFound) as event:
+        grown.undo_all("nobody", "v1")
+    assert event.value.details["candidates"] == [AGENT, "me"]
+    with pytest.raises(Invalid):
+        grown.undo_all("", "v1")
+    with pytest.raises(Invalid):
+        grown.undo_all("claude-ai", " ")
+    with EnhancedStore(vault, grown.settings, read_only=True) as reading:
+        assert reading.undo_all("claude-ai", "v6", preview=True).notes
+        with pytest.raises(ReadOnly):
+            reading.undo_all("claude-ai", "v6")
+
+
+def test_a_text_that_is_no_longer_kept_leaves_its_note(grown: EnhancedStore, vault: Path) -> None:
+    sha = grown.update("edited", append="theirs", who=AGENT).previous_sha256 or ""
+    grown.update("kept", append="theirs", who=AGENT)
+    for kept in (vault / ".simplemem/history").rglob(f"*{sha}"):
+        kept.unlink()
+    assert left(grown, "v6") == {"edited": "the text is no longer kept"}
+    assert becomes(grown, "v6") == {"kept": "changed back"}
