@@ -35,7 +35,13 @@ _NOT_FROM_A_VAULT = frozenset(
         "git.commit",  # it writes outside the vault's notes, under the person's name
     }
 )
-_ADDS_UP = frozenset({"embed.private"})  # what one place keeps private, no other gives away
+# What one place keeps private or closed, no other gives away.
+_ADDS_UP = frozenset({"embed.private", "access.read_only", "access.hidden"})
+_ONLY_NARROWED: dict[str, tuple[Any, ...]] = {  # by a vault; each from wide to narrow
+    "read_only": (False, True),
+    "no_delete": (False, True),
+    "write.secrets": ("off", "warn", "refuse"),
+}
 _PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes sent anywhere
 
 
@@ -117,9 +123,24 @@ class IndexSettings(_Section):
 
 
 class WriteSettings(_Section):
-    """`full` waits for the disk; `fast` does not, and a power cut may then lose the last writes."""
+    """`full` waits for the disk; `fast` does not, and a power cut may then lose the last writes. `secrets` is what
+    becomes of a write that adds what looks like a password or key."""
 
     durability: Literal["full", "fast"] = "full"
+    secrets: Literal["off", "warn", "refuse"] = "warn"
+
+
+class AccessSettings(_Section):
+    """Rules by folder for whoever is served: `hidden` is not there for them, `read_only` is not changed by them. The
+    command line is the person's own and goes by none of these."""
+
+    read_only: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    @field_validator("read_only", "hidden", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return listed(value)
 
 
 class RerankSettings(_Section):
@@ -149,6 +170,7 @@ class Settings(_Section):
     vault: Path | None = None
     db: Path | None = None
     read_only: bool = False
+    no_delete: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     max_memory_length: int | None = None  # characters of plain text; None is what the profile says, 0 is no limit
     search: SearchSettings = SearchSettings()
@@ -157,12 +179,17 @@ class Settings(_Section):
     git: GitSettings = GitSettings()
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
+    access: AccessSettings = AccessSettings()
     rerank: RerankSettings = RerankSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 
     @property
     def max_note_bytes(self) -> int:
         return int(self.index.max_note_mb * 1024 * 1024)
+
+    def for_a_person(self) -> Settings:
+        """Without the rules that hold for whoever is served."""
+        return self.model_copy(update={"access": AccessSettings(), "no_delete": False})
 
 
 def known_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[str]:
@@ -217,7 +244,7 @@ def _merged(
     take(_from_file(user_file), str(user_file))
     if vault is not None:
         vault_file = vault / ".simplemem" / "config.toml"
-        found = _from_file(vault_file)
+        found = _from_file(vault_file) if not _leads_elsewhere(vault_file) else {}
         forbidden = sorted(_NOT_FROM_A_VAULT & found.keys())
         if forbidden:
             raise Invalid(
@@ -238,13 +265,31 @@ def _merged(
                 hint=f"Set it in {user_file}, in the environment or as a flag: it may send notes to another machine. "
                 "A vault may switch a reranker off (rerank.provider = none).",
             )
-        take(found, str(vault_file))
+        take({key: _narrower(key, value, values, vault_file) for key, value in found.items()}, str(vault_file))
     for key in known_keys():
         name = ENV_PREFIX + key.replace(".", "_").upper()
         if env.get(name, "") != "":
             take({key: env[name]}, f"${name}")
     take({key: value for key, value in flags.items() if value is not None}, "flag")
     return values, sources
+
+
+def _leads_elsewhere(vault_file: Path) -> bool:
+    """Whether a vault's own settings are a link, which could lead out of it."""
+    return vault_file.is_symlink() or vault_file.parent.is_symlink()
+
+
+def _narrower(key: str, said: Any, values: Mapping[str, Any], vault_file: Path) -> Any:
+    """What a vault says of itself, where that is stricter than what its user says."""
+    order = _ONLY_NARROWED.get(key)
+    if order is None:
+        return said
+    now = values.get(key, order[0] if key != "write.secrets" else "warn")
+    for value in (said, now):
+        if type(value) is not type(order[0]) or value not in order:
+            allowed = " or ".join(str(each).lower() for each in order)
+            raise Invalid(f"the setting {key} = {value!r} ({vault_file}) is not valid: it must be {allowed}")
+    return max(said, now, key=order.index)
 
 
 def user_config_path(env: Mapping[str, str]) -> Path:
@@ -343,6 +388,7 @@ EXAMPLE_CONFIG = """\
 # vault = "~/notes"            # the vault to use when no other is named (not in a vault's own file)
 # db = "~/.cache/simplemem/notes.db"   # another place for the index (not in a vault's own file)
 # read_only = false            # refuse every write
+# no_delete = false            # whoever is served may not delete: see docs/trust.md
 # log_level = "warning"        # how much a server says on stderr
 # max_memory_length = 2500     # characters of plain text in a memory, for the profile `simplemem` alone; 0 is no limit
 
@@ -390,6 +436,12 @@ EXAMPLE_CONFIG = """\
 
 [write]
 # durability = "full"          # full waits for the disk; fast does not, and a power cut may lose the last writes
+# secrets = "warn"             # a write that adds what looks like a password, key or token: off, warn or refuse
+
+[access]
+# For whoever is served; the command line goes by none of it. What all files say adds up. See docs/trust.md
+# read_only = ["Archive/", "Templates/"]   # folders, notes and patterns that are not changed
+# hidden = ["Private/"]        # folders, notes and patterns that are not there: not found, not listed, not counted
 
 [rerank]
 # provider = "none"            # what orders the best notes of a search again: voyage, http (an endpoint that speaks as

@@ -34,8 +34,10 @@ _PATIENCE = 1.0
 def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Iterator[EnhancedStore]:
     """The store of a vault with its index in step; `embed` brings the vectors in step too."""
     from simplemem import open_store
+    from simplemem.config import find_vault, load_settings
 
-    with open_store(vault) as store:
+    root = find_vault(vault)
+    with open_store(root, settings=load_settings(vault=root).for_a_person()) as store:
         if sync:
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=embed, begin=False)

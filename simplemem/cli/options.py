@@ -67,9 +67,11 @@ def _unmarked(text: str) -> str:
 def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> list[str]:
     """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
     from simplemem import open_store
+    from simplemem.config import find_vault, load_settings
 
     try:
-        with open_store(ctx.params.get("vault"), read_only=True) as store:
+        root = find_vault(ctx.params.get("vault"))
+        with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
             found = list(question(store))
     except (SimplememError, OSError):
         return []

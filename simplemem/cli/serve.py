@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away"
     )
     parser.add_argument("--read-only", action="store_true", default=None, help="refuse every write")
+    parser.add_argument("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
     parser.add_argument(
         "--print-config",
@@ -79,7 +80,9 @@ def _serve(asked: argparse.Namespace) -> int:
     tools = choose(profile, split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS")))
     root = _vault(asked, profile)
     flags: dict[str, Any] = {"db": asked.db, "read_only": asked.read_only, "log_level": asked.log_level}
+    flags["no_delete"] = asked.no_delete
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
+    tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     wire = take_standard_streams()
 
     def opening() -> Any:
@@ -131,6 +134,7 @@ def _print_config(asked: argparse.Namespace) -> int:
     more = ["--profile", named] if named else []
     more += [f"--tools={','.join(toolsets)}"] if toolsets else []  # with `=`, as a name may begin with a minus
     more += ["--read-only"] if asked.read_only else []
+    more += ["--no-delete"] if asked.no_delete else []
     for option, file in (("--config", asked.config), ("--db", asked.db)):
         more += [option, os.path.abspath(os.path.expanduser(file))] if file else []
     more += ["--log-level", asked.log_level] if asked.log_level else []

@@ -240,7 +240,7 @@ class _Reading:
             key = inner.value.translate(self.stand_ins) if self.stand_ins else inner.value
             if key in found:
                 # obsidian.md §3.1: a repeated key means no properties at all.
-                raise RefusedError(f"the key {key[:60]!r} is there twice", at)
+                raise RefusedError("a key is there twice", at)  # unnamed: this is said among our own words
             name = self._node(inner, events, levels - 1)._replace(value=key)
             value = self._node(next(events), events, levels - 1)
             if value.start == value.end and not event.flow_style:

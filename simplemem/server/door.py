@@ -97,8 +97,8 @@ class Door:
         def alone() -> T:
             with self._writing:
                 with suppress(SimplememError):  # the work meets the same failure, and tells it
-                    self.store()
-                    self._presence.announce()
+                    if not self.store().read_only:
+                        self._presence.announce()
                 return work()
 
         done = await asyncio.get_running_loop().run_in_executor(self._writer, alone)

@@ -44,7 +44,7 @@ class StepThen(InStep):
     def __init__(self, step: InStep, sheets: dict[str, Sheet], index: Path) -> None:
         super().__init__(step.root, step.settings.model_copy(update={"db": index}), read_only=True)
         self.is_overtaken = False  # whether a note of now changed that was taken for one of then
-        self._laid_over = LaidOver(step.root, sheets)
+        self._laid_over = LaidOver(step.root, sheets, rules=step.vault.rules)
         self.vault = self._laid_over
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index, lender=step.embedding)

@@ -26,6 +26,7 @@ from simplemem.store.editing import (
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.races import Making
+from simplemem.store.secrecy import judge
 from simplemem.vault import rewrite
 from simplemem.vault.history import Version
 from simplemem.vault.links import Named, name_key, resolve
@@ -58,12 +59,15 @@ class Changes:
         self._step.must_be_writable()
         clean = check_name(name)
         path = path_of(clean)
-        data = _encoded(new_text(clean, content, metadata, _now(), tags_as_map=tags_as_map))
+        text = new_text(clean, content, metadata, _now(), tags_as_map=tags_as_map)
+        data = _encoded(text)
         with self._vault.lock():
             there = self._step.entry(path)
             if there is not None and overwrite:
+                self._vault.rules.check_gone(path, instead="Read it, and change it with update_memory.")
                 old = self._vault.read(path)
-                return self._saved(self._vault.replace(path, data, old.sha256, change), data)
+                told = judge(self._step.settings, clean, read_note(old.data).text, text)
+                return self._saved(self._vault.replace(path, data, old.sha256, change), data, warnings=told)
             if there is not None:
                 held = self._vault.read(path)
                 stamped = read_note(held.data).string("modified")
@@ -75,9 +79,10 @@ class Changes:
                     name=clean,
                     current_sha256=held.sha256,
                 )
+            told = judge(self._step.settings, clean, "", text)
             rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=[r for r, _ in rewrites])
-            return self._saved(written, data, rewrites=rewrites, warnings=warnings)
+            return self._saved(written, data, rewrites=rewrites, warnings=[*told, *warnings])
 
     # -- changing
 
@@ -119,8 +124,9 @@ class Changes:
             return self._merge(path, Making(lambda _: text), offer, change, stamped=False)
         data = _encoded(text)
         with self._vault.lock():
+            told = self._judged(path, read_note(self._vault.read(path).data).text, text)
             try:
-                return self._saved(self._vault.replace(path, data, if_sha256, change), data)
+                return self._saved(self._vault.replace(path, data, if_sha256, change), data, warnings=told)
             except Conflict:
                 if self._step.entry(path) is None:
                     raise
@@ -148,6 +154,7 @@ class Changes:
             note = read_note(file.data)
             note.must_be_editable(name_of(path))
             text = making.make(note)
+            told = self._judged(path, note.text, text)
             data = _encoded(stamp_modified(text, _now()) if text != note.text else text)
             with self._vault.lock():
                 try:
@@ -156,7 +163,7 @@ class Changes:
                     if if_sha256 is not None or not tries_left:
                         raise
                     continue
-                return self._saved(written, data)
+                return self._saved(written, data, warnings=told)
         raise AssertionError("unreachable")
 
     def _already_done(self, file: File, making: Making, if_sha256: str) -> Saved:
@@ -188,17 +195,28 @@ class Changes:
         if together is None or not together[1].clean:
             raise self._lost_race(file, base, making)
         text = together[1].text
+        told = self._judged(path, note.text, text)
         data = _encoded(stamp_modified(text, _now()) if stamped and text != note.text else text)
         with self._vault.lock():
             try:
-                return self._saved(self._vault.replace(path, data, file.sha256, change), data)
+                return self._saved(self._vault.replace(path, data, file.sha256, change), data, warnings=told)
             except Conflict:
                 if self._step.entry(path) is None:
                     raise
                 raise self._lost_race(self._vault.read(path), base, making) from None
 
     def _lost_race(self, file: File, base: bytes | None, making: Making) -> Conflict:
-        return races.lost_race(file, base, making, self._vault.keep_text)
+        return races.lost_race(
+            file,
+            base,
+            making,
+            judged=lambda before, after: self._judged(file.path, before, after),
+            keep=self._vault.keep_text,
+        )
+
+    def _judged(self, path: str, before: str, after: str) -> list[str]:
+        """What is to be said of secrets that a change would add; it is refused where the settings say so."""
+        return judge(self._step.settings, name_of(path), before, after) if before != after else []
 
     def _text_of(self, sha256: str) -> bytes | None:
         """A text that somebody had, by its hash or the beginning of it."""

@@ -28,6 +28,7 @@ from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
+from simplemem.vault.rules import Rules
 from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ class InStep:
             keep_days=self.settings.history.keep_days,
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
+            rules=Rules(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
         )
         self.committing = Committing(self.vault, self.settings.git)
         self.vault.on_written = self.committing.changed
@@ -415,11 +417,15 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
-    """Beside the notes, unless told otherwise or nothing can be written there."""
+    """Beside the notes, unless told otherwise or nothing can be written there. Who sees less of the vault has an index of
+    its own, in which the rest never was."""
+    hidden = "\n".join(sorted(settings.access.hidden))
+    name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
     if settings.db is not None:
-        return Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
-    here = root / ".simplemem" / "index.db"
+        named = Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
+        return named.with_name(f"{named.stem}-{name}") if hidden else named
+    here = root / ".simplemem" / name
     if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
         return here
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / "index.db"
+    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / name

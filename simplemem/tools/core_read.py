@@ -48,7 +48,10 @@ class ReadArguments(Arguments):
 def read_memory(call: Call, asked: ReadArguments) -> Reply:
     memory, page = _read_page(call, asked)
     related = () if asked.version else call.store.related(memory.name, limit=3)
-    warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text)
+    first_line = memory.content_line + memory.content.count("\n", 0, page.start)
+    warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text, first_line)
+    if above := render.flags_of(_above(memory)):
+        warnings.append(f"Its properties hold {' and '.join(above)}.")
     index = call.store.state()
     if index.state == "indexing":
         warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
@@ -100,28 +103,37 @@ def _read_text(memory: Memory, page: pages.Page, version: str | None, related: l
     head = [f"# {render.name_of(memory.name)}", f"sha256 {memory.sha256}"]
     if version:
         head.append(f"This is the earlier version {render.line(version)}, not what the note says now.")
+    leads = [
+        ("links to: ", dict.fromkeys(link.target for link in memory.links)),
+        ("linked from: ", memory.backlinks),
+        ("about the same: ", related),
+    ]
+    # Where it leads is its own words too: a link may be written to anything.
+    around = [label + render.listed(names) for label, names in leads if names]
+    whole = "\n".join([_above(memory), *_sections(memory, page), *around]) + "\n\n" + page.text
+    return render.answer("\n".join(head), whole, _onward(page), " ".join(warnings), flagged=True)
+
+
+def _above(memory: Memory) -> str:
+    """What stands above a memory's text: its properties, one a line."""
     body = [f"title: {render.line(memory.title)}"]
     body += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
     body += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
-    body += render.properties_of(memory.frontmatter, ("title", "description", "tags"))
-    leads = [
-        ("Links to: ", dict.fromkeys(link.target for link in memory.links)),
-        ("Linked from: ", memory.backlinks),
-        ("About the same: ", related),
-    ]
-    around = "\n".join(label + render.listed(names) for label, names in leads if names)
-    whole = "\n".join(body) + "\n\n" + page.text
-    return render.answer("\n".join(head), whole, _onward(memory, page), around, " ".join(warnings))
+    return "\n".join(body + render.properties_of(memory.frontmatter, ("title", "description", "tags")))
 
 
-def _onward(memory: Memory, page: pages.Page) -> str:
+def _onward(page: pages.Page) -> str:
     """How to read the rest of a long memory."""
     if page.count == 1:
         return ""
-    headings = render.listed((render.brief(text, 60) for _, text, _ in memory.headings), 30)
-    sections = f"It has the sections {headings}." if headings else ""
     following = f'Go on with section="{render.line(page.following)}".' if page.following else ""
-    return f"Page {page.number} of {page.count}. {following} {sections}".replace("  ", " ").strip()
+    return f"Page {page.number} of {page.count}. {following}".strip()
+
+
+def _sections(memory: Memory, page: pages.Page) -> list[str]:
+    """The headings of a long memory: its own words, so they stand with them."""
+    headings = render.listed((render.brief(text, 60) for _, text, _ in memory.headings), 30)
+    return [f"sections: {headings}"] if headings and page.count > 1 else []
 
 
 READ = Tool(
@@ -181,11 +193,16 @@ def _page_that_fits(call: Call, asked: ListArguments) -> tuple[Page, list[dict[s
     while True:
         page = call.store.list(filter=asked.filter(), sort=asked.sort, limit=limit, cursor=asked.cursor)
         page = replace(page, items=tuple(_briefly(item) for item in page.items))
-        items = [item.as_dict() for item in page.items]
+        items = [_with_flags(item) for item in page.items]
         tokens = count_tokens(json.dumps(items, ensure_ascii=False))
         if tokens <= _LISTED_TOKENS or len(items) <= 1:
             return page, items
         limit = max(1, min(limit, len(items)) * _LISTED_TOKENS // (tokens + 1))
+
+
+def _with_flags(item: Listed) -> dict[str, Any]:
+    flags = render.flags_of(item.name, item.title, item.description, *item.tags)
+    return item.as_dict() | ({"flags": flags} if flags else {})
 
 
 def _briefly(item: Listed) -> Listed:
@@ -219,6 +236,8 @@ LIST = Tool(
     record(
         items=several(
             record(
+                ("flags",),
+                flags=TEXTS,
                 name=TEXT,
                 path=TEXT,
                 title=TEXT,
@@ -269,7 +288,7 @@ def memory_history(call: Call, asked: HistoryArguments) -> Reply:
 
 
 def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
-    shown = {
+    shown: dict[str, Any] = {
         "version": entry.version,
         "name": entry.new_name or entry.name,
         "when": entry.when,
@@ -280,6 +299,8 @@ def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
         "previous_sha256": entry.before,
         "sha256": entry.sha256,
     }
+    if flags := render.flags_of(_what(entry), entry.diff or ""):
+        shown["flags"] = flags
     return shown | {"diff": entry.diff or ""} if with_diff else shown
 
 
@@ -305,7 +326,8 @@ HISTORY = Tool(
     record(
         versions=several(
             record(
-                ("diff",),
+                ("diff", "flags"),
+                flags=TEXTS,
                 version=TEXT,
                 name=TEXT,
                 when=TEXT,

@@ -100,7 +100,14 @@ def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
 
 def _shown(hit: Hit, more_tags: int) -> dict[str, Any]:
     shown = {key: value for key, value in hit.as_dict().items() if key != "why" or value is not None}
+    if flags := _flags(hit):
+        shown["flags"] = flags
     return shown | {"more_tags": more_tags} if more_tags else shown
+
+
+def _flags(hit: Hit) -> list[str]:
+    """What of a hit is not seen as it is shown."""
+    return render.flags_of(hit.name, hit.title, hit.description, hit.snippet, hit.heading, *hit.tags)
 
 
 def _found_text(found: Found, shown: Sequence[tuple[Hit, int]]) -> str:
@@ -111,7 +118,8 @@ def _found_text(found: Found, shown: Sequence[tuple[Hit, int]]) -> str:
         return f"{nothing} {said}".strip()
     hits = "\n\n".join(_hit_text(number, *hit) for number, hit in enumerate(shown, 1))
     head = f"# {render.counted(len(shown), 'memory', 'memories')}{asked}"
-    return render.answer(head, hits, _explained(found.explain) if found.explain else "", said)
+    explained = _explained(found.explain) if found.explain else ""
+    return render.answer(head, hits, explained, said, flagged=True)
 
 
 def _explained(told: Mapping[str, Any]) -> str:
@@ -151,6 +159,7 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         ("version", hit.version or ""),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
+        ("holds", ", ".join(_flags(hit))),
     )
     rows = [
         f"{number}. **{render.name_of(hit.name)}**{title}",
@@ -176,7 +185,8 @@ SEARCH = Tool(
         mode=TEXT,
         hits=several(
             record(
-                ("why", "more_tags", "authors", "written", "version", "doubt"),
+                ("why", "more_tags", "authors", "written", "version", "doubt", "flags"),
+                flags=TEXTS,
                 name=TEXT,
                 title=TEXT,
                 description=TEXT,
@@ -231,8 +241,13 @@ def get_backlinks(call: Call, asked: BacklinkArguments) -> Reply:
         replace(item, title=render.brief(item.title, _TITLE), snippet=render.brief(item.snippet, 75)) for item in items
     )
     index = call.store.state()
-    data = {"items": [item.as_dict() for item in items], "index": index.as_dict()}
+    data = {"items": [_backlink(item) for item in items], "index": index.as_dict()}
     return Reply(_backlinks_text(asked.name, items, index), data)
+
+
+def _backlink(item: Backlink) -> dict[str, Any]:
+    flags = render.flags_of(item.name, item.title, item.snippet)
+    return item.as_dict() | ({"flags": flags} if flags else {})
 
 
 def _backlinks_text(name: str, items: Sequence[Backlink], index: IndexState) -> str:
@@ -256,7 +271,19 @@ BACKLINKS = Tool(
     BacklinkArguments,
     get_backlinks,
     record(
-        items=several(record(name=TEXT, title=TEXT, kind=TEXT, form=TEXT, snippet=TEXT, line=COUNT, score=NUMBER)),
+        items=several(
+            record(
+                ("flags",),
+                flags=TEXTS,
+                name=TEXT,
+                title=TEXT,
+                kind=TEXT,
+                form=TEXT,
+                snippet=TEXT,
+                line=COUNT,
+                score=NUMBER,
+            )
+        ),
         index=INDEX,
     ),
 )
@@ -289,6 +316,8 @@ def build_context(call: Call, asked: ContextArguments) -> Reply:
     data = {key: value for key, value in pack.as_dict().items() if key not in ("omitted", "as_of")}
     if pack.as_of is not None:
         data["as_of"] = _moment(pack.as_of)
+    if flags := render.flags_of(pack.text):
+        data["flags"] = flags
     return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", _moment_line(pack.as_of), said), data)
 
 
@@ -300,7 +329,8 @@ CONTEXT = Tool(
     ContextArguments,
     build_context,
     record(
-        ("degraded", "as_of"),
+        ("degraded", "as_of", "flags"),
+        flags=TEXTS,
         query=TEXT,
         text=TEXT,
         tokens=COUNT,

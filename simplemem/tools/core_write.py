@@ -136,9 +136,10 @@ def change_tag(call: Call, asked: TagArguments) -> Reply:
         "tag_map": dict(saved.tag_map),
         "changed": saved.changed,
     }
+    warnings = _told(saved.warnings)
     shown = render.name_of(saved.name)
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
-    return Reply(_said(first, saved.sha256, now), data)
+    return Reply(_said(first, saved.sha256, now, *warnings), data | ({"warnings": warnings} if warnings else {}))
 
 
 # --- move_memory
@@ -242,7 +243,7 @@ TAG = Tool(
     "Set or remove tags of a memory and leave all else as it is, e.g. to tick off a todo.",
     TagArguments,
     change_tag,
-    record(name=TEXT, sha256=TEXT, tags=TEXTS, tag_map=MAP, changed=FLAG),
+    record(("warnings",), name=TEXT, sha256=TEXT, tags=TEXTS, tag_map=MAP, changed=FLAG, warnings=TEXTS),
     writes=True,
     destructive=True,
     idempotent=True,
@@ -267,6 +268,7 @@ DELETE = Tool(
     DeleteArguments,
     delete_memory,
     record(name=TEXT, version=TEXT, links_left_unresolved=COUNT),
+    deletes=True,
     writes=True,
     destructive=True,
     idempotent=False,

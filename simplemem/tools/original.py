@@ -224,6 +224,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         "Delete a memory.",
         NameArguments,
         delete_memory,
+        deletes=True,
         writes=True,
         destructive=True,
         idempotent=False,

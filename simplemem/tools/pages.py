@@ -22,12 +22,13 @@ _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a text. `following` is the `section` to ask for next, None on the last."""
+    """One page of a text, which begins at `start`. `following` is the `section` to ask for next, None on the last."""
 
     text: str
     number: int
     count: int
     following: str | None
+    start: int = 0
 
 
 def asked_page(section: str | None) -> tuple[str | None, int]:
@@ -48,7 +49,7 @@ def page_of(text: str, section: str | None, number: int, size: int = PAGE) -> Pa
     if not 1 <= number <= len(pages):
         raise NotFound(f"There is no page {number} here: there are {len(pages)}.", hint='Ask for section="[1]".')
     following = f"{section or ''} [{number + 1}]".strip() if number < len(pages) else None
-    return Page(pages[number - 1], number, len(pages), following)
+    return Page(pages[number - 1], number, len(pages), following, sum(map(len, pages[: number - 1])))
 
 
 def cut(text: str, size: int = PAGE) -> list[str]:

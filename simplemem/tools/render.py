@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from simplemem.note.unseen import find_unseen
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from simplemem.memory import IndexState
 
 _UNSEEN_ON_A_LINE = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_INVISIBLE = re.compile("[\u200b\u200e\u200f\u2060-\u2064\U000e0000-\U000e007f]")
 _MANY = 12
 _MOST_CANDIDATES = 50
 _DIFF_TOKENS = 1500
@@ -82,26 +81,32 @@ def quoted(body: str, mark: str) -> str:
     return f"<note {mark}>\n{body}{'' if body.endswith(chr(10)) else chr(10)}</note {mark}>"
 
 
-def answer(head: str, from_notes: str, *after: str) -> str:
-    """An answer: our own first lines, what the notes say between marks, and what else is to be said."""
+def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:
+    """An answer: our own first lines, what the notes say between marks, and what else is to be said. What in it is not
+    seen is told, unless the caller has `flagged` it."""
     if not from_notes:
         return "\n\n".join(part for part in (head, *after) if part)
     mark = mark_for(from_notes)
-    parts = (head, DATA_NOT_ORDERS.format(mark=mark), quoted(from_notes, mark), *after)
+    unseen = "" if flagged else hidden_in(from_notes)
+    parts = (head, DATA_NOT_ORDERS.format(mark=mark), quoted(from_notes, mark), *after, unseen)
     return "\n\n".join(part for part in parts if part)
 
 
-def warnings_of(text: str) -> list[str]:
-    """What a reader of this text cannot see, and a model may be misled by. The text itself is left as it
-    is."""
-    said = []
-    if count := len(_BIDI.findall(text)):
-        said.append(f"It holds {count} characters that turn the direction of writing.")
-    if count := len(_INVISIBLE.findall(text)):
-        said.append(f"It holds {count} invisible characters.")
-    if count := text.count("<!--"):
-        said.append(f"It holds {count} HTML comments, which its readers do not see.")
-    return said
+def hidden_in(text: str) -> str:
+    """One sentence on what a reader of an answer does not see in it; none when there is nothing."""
+    said = flags_of(text)
+    return f"Between the marks there are {' and '.join(said)}." if said else ""
+
+
+def flags_of(*texts: str) -> list[str]:
+    """What is not seen in these texts, a few words each: `3 invisible characters`."""
+    return [found.said() for found in find_unseen("\n".join(texts))]
+
+
+def warnings_of(text: str, first_line: int = 1) -> list[str]:
+    """What a reader of this text cannot see, and a model may be misled by, with the line of the first. The text itself
+    is left as it is."""
+    return [f"It holds {found.said()} (first in line {found.line})." for found in find_unseen(text, first_line)]
 
 
 def listed(names: Iterable[str], most: int = _MANY) -> str:
@@ -184,14 +189,15 @@ def error_data(error: SimplememError) -> dict[str, Any]:
 
 
 def error_text(shown: Mapping[str, Any]) -> str:
-    """A failure as a model can act on it: what happened, what to do, what there is instead."""
+    """A failure as a model can act on it: what happened, what to do, what there is instead. That, and what changed
+    meanwhile, are words of notes."""
     said = [f"{shown['code']}: {line(shown['message'], 600)}"]
     if hint := shown.get("hint"):
         said.append(line(hint, 600))
-    if candidates := shown.get("candidates"):
-        said.append("There is: " + listed(candidates))
     if current := shown.get("current_sha256"):
         said.append(f"sha256 now: {current}")
+    there = f"There is: {listed(candidates)}" if (candidates := shown.get("candidates")) else ""
     merged = shown.get("merged")
     diffs = [shown.get("diff"), merged.get("diff") if isinstance(merged, dict) else None]
-    return answer("\n".join(said), "\n".join(each for each in diffs if isinstance(each, str) and each))
+    diff = "\n".join(each for each in diffs if isinstance(each, str) and each)
+    return answer("\n".join(said), "\n\n".join(part for part in (there, diff) if part))

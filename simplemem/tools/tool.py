@@ -54,6 +54,8 @@ class Tool(Generic[A]):
     writes: bool = False
     destructive: bool = False
     idempotent: bool = True
+    deletes: bool = False
+    """That it is for deleting and nothing else: not offered where nothing may be deleted."""
 
     @cached_property
     def input(self) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from itertools import islice
 
 from simplemem.errors import NotFound
 from simplemem.vault import atomic, kernel, thinning
 from simplemem.vault.atomic import Backing, sha256
-from simplemem.vault.log import Log, Version
+from simplemem.vault.log import Log, Version, no_version
 from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
+from simplemem.vault.rules import NO_RULES, Rules
 from simplemem.vault.thinning import names_in
 
 __all__ = ["DISPLACED", "History", "Version"]
@@ -41,7 +43,9 @@ class History:
         backing: Backing,
         keep_days: int,
         keep_mb: int,
+        rules: Rules = NO_RULES,
     ) -> None:
+        self._rules = rules
         self.log = Log(root, by_path=backing.by_path)
         self._root = root
         self._lock = lock
@@ -52,11 +56,20 @@ class History:
 
     def versions(self, path: str | None = None, limit: int = 20) -> list[Version]:
         """The latest changes, newest first: of the whole vault, or of one note, followed back through its moves."""
-        return self.log.versions(path, limit)
+        if not self._rules.hidden:
+            return self.log.versions(path, limit)
+        return list(islice(filter(self._is_seen, self.log.backwards(path)), max(limit, 0)))
 
     def find(self, version: str) -> Version:
         """The change of this id; 'v42', '42' and 'v000042' are one."""
-        return self.log.find(version)
+        found = self.log.find(version)
+        if not self._is_seen(found):
+            raise no_version(version)
+        return found
+
+    def _is_seen(self, version: Version) -> bool:
+        """Whether its note is not hidden from here. One that is has no past either."""
+        return self._rules.all_seen((version.path, version.new_path))
 
     def content(self, sha: str) -> bytes | None:
         """The text with this hash, or None when it is not kept (any more). What is damaged is not given out."""
@@ -200,7 +213,7 @@ class History:
             self.keep(here, data, sha)
             note = ""
             with suppress(NotFound):
-                known = self.find(version)
+                known = self.log.find(version)
                 note = known.new_path or known.path
             reason = "saved by another program into the version that a write had just replaced"
             kept = [self._found(here, note or path, sha, reason)]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simplemem.vault.atomic import sha256
+from simplemem.vault.paths import Beneath
+from simplemem.vault.rules import NO_RULES, Rules
 from simplemem.vault.scan import Entry
 from simplemem.vault.vault import File, Vault
 from simplemem.vault.writing import no_such
@@ -25,9 +27,9 @@ class Sheet:
 class LaidOver(Vault):
     """A vault for reading, with other bytes at some paths."""
 
-    def __init__(self, root: Path, sheets: Mapping[str, Sheet]) -> None:
-        super().__init__(root, read_only=True)
-        self._sheets = dict(sheets)
+    def __init__(self, root: Path, sheets: Mapping[str, Sheet], *, rules: Rules = NO_RULES) -> None:
+        super().__init__(root, read_only=True, rules=rules)
+        self._sheets = {path: sheet for path, sheet in sheets.items() if not rules.hides(path)}
 
     def lies_over(self, path: str) -> bool:
         """Whether a path is not read from the disk."""
@@ -43,10 +45,10 @@ class LaidOver(Vault):
         sheet = self._sheets.get(path)
         return super().entry(path) if sheet is None else _entry(path, sheet)
 
-    def read(self, path: str) -> File:
+    def _read(self, here: Beneath, path: str) -> File:
         sheet = self._sheets.get(path)
         if sheet is None:
-            return super().read(path)
+            return super()._read(here, path)
         entry = _entry(path, sheet)
         if sheet.data is None or entry is None:
             raise no_such(path)

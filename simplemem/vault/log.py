@@ -71,6 +71,11 @@ _FIELDS = {field.name for field in fields(Version)}
 _REQUIRED = ("id", "group", "path", "when", "op")
 
 
+def no_version(version: str) -> NotFound:
+    """The error for a version that is not there."""
+    return NotFound(f"There is no version {version[:40]!r}.", hint="The history of a note lists its versions.")
+
+
 class Log:
     """Reading needs no lock; whoever appends holds the vault's."""
 
@@ -90,8 +95,7 @@ class Log:
             for line in self._lines():
                 if wanted.encode() in line and (known := _read(line)) and known.id == wanted:
                     return known
-        hint = "The history of a note lists its versions."
-        raise NotFound(f"There is no version {version[:40]!r}.", hint=hint)
+        raise no_version(version)
 
     def group(self, group: str) -> list[Version]:
         """All changes of one operation, in the order they were made."""

@@ -9,8 +9,6 @@ obsidian.md §5).
 from __future__ import annotations
 
 import json
-import os
-import stat
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, SimplememError
+from simplemem.vault.atomic import read_file
+from simplemem.vault.paths import Beneath
 from simplemem.vault.patterns import Pattern, compile_pattern
 
 CONVENTION_FILES = (".obsidian/app.json", ".obsidian/templates.json", ".obsidian/daily-notes.json")
@@ -63,7 +63,8 @@ class Conventions:
 
 def read_conventions(root: Path) -> Conventions:
     """The conventions of the vault at `root`; defaults for whatever its files don't say."""
-    app, templates, daily = (_settings(root / name) for name in CONVENTION_FILES)
+    with Beneath(str(root)) as here:
+        app, templates, daily = (_settings(here, name) for name in CONVENTION_FILES)
     written = app.get("newLinkFormat")
     filters = app.get("userIgnoreFilters")
     template = _folder(daily.get("template"))
@@ -76,23 +77,14 @@ def read_conventions(root: Path) -> Conventions:
     )
 
 
-def _settings(file: Path) -> dict[str, Any]:
-    """One settings file as a dictionary; an empty one when it isn't there or isn't that."""
+def _settings(here: Beneath, path: str) -> dict[str, Any]:
+    """One settings file as a dictionary; an empty one when it isn't there or isn't that. A link is not followed, as
+    nowhere in a vault: it could lead out."""
     try:
-        # O_NONBLOCK: a named pipe put in the place of a settings file must not hold up the start.
-        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except (OSError, ValueError):
-        return {}
-    try:
-        regular = stat.S_ISREG(os.fstat(handle).st_mode)
-        data = os.read(handle, MAX_SETTINGS_BYTES + 1) if regular else b""
-    except OSError:
-        return {}
-    finally:
-        os.close(handle)
-    try:
-        settings = json.loads(data[:MAX_SETTINGS_BYTES].decode("utf-8-sig"))
-    except (ValueError, RecursionError):  # not UTF-8, not JSON, cut off at the limit, nested beyond reason
+        data, _ = read_file(here, path, MAX_SETTINGS_BYTES)
+        settings = json.loads(data.decode("utf-8-sig"))
+    # Not there, too large, no file, not UTF-8, not JSON, nested beyond reason.
+    except (OSError, SimplememError, ValueError, RecursionError):
         return {}
     return settings if isinstance(settings, dict) else {}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import atomic
@@ -21,6 +21,7 @@ from simplemem.vault.journal import Journal
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
 from simplemem.vault.plan import is_trash
+from simplemem.vault.rules import NO_RULES, Rules
 from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, walk
 from simplemem.vault.trouble import telling
 from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
@@ -46,6 +47,9 @@ class Rewrite:
     data: bytes
 
 
+_Seen = TypeVar("_Seen", Entry, Problem)
+
+
 class Vault:
     """One folder of notes. Its methods may be called from any thread; writes exclude each other across processes."""
 
@@ -60,7 +64,9 @@ class Vault:
         trash: Literal["own", "obsidian"] = "own",
         max_bytes: int = MOST_BYTES,
         backing: Backing | None = None,
+        rules: Rules = NO_RULES,
     ) -> None:
+        self.rules = rules
         self.root = Path(os.path.abspath(root))
         self.durable = durable
         self.problems: list[Problem] = []
@@ -71,7 +77,7 @@ class Vault:
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
         self._lock = VaultLock(name, by_path=backing.by_path)
-        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb)
+        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, rules=rules)
         self._journal = Journal(self.history, backing=backing, durable=durable)
         self._writer = Writer(
             name,
@@ -95,8 +101,8 @@ class Vault:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
         with self._beneath() as here:
             listing = walk(here)
-        self.problems = listing.problems
-        return listing.entries
+        self.problems = self._seen(listing.problems)
+        return self._seen(listing.entries)
 
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
@@ -106,7 +112,7 @@ class Vault:
                 here.folder(parts)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-            return walk(here, parts).entries
+            return self._seen(walk(here, parts).entries)
 
     def strays(self) -> list[str]:
         """Staged files that lie about: of writes under way, or of one that was cut short."""
@@ -116,6 +122,8 @@ class Vault:
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""
         check_path(path)
+        if self.rules.hides(path):
+            return None
         with self._beneath() as here, telling("look at", path):
             return entry_at(here, path)
 
@@ -143,6 +151,8 @@ class Vault:
 
     def _read(self, here: Beneath, path: str) -> File:
         check_path(path)
+        if self.rules.hides(path):
+            raise no_such(path)
         with telling("read", path):
             try:
                 data, found = atomic.read_file(here, path, self._max_bytes)
@@ -150,8 +160,8 @@ class Vault:
                 raise
             except OSError as error:  # perhaps it is a link, or lies behind one
                 inside = here.through_links(path)
-                if inside is None:
-                    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                if inside is None or self.rules.hides(inside):
+                    if inside is not None or isinstance(error, (FileNotFoundError, NotADirectoryError)):
                         raise no_such(path) from error
                     raise
                 data, found = atomic.read_file(here, inside, self._max_bytes)
@@ -256,8 +266,8 @@ class Vault:
         if self.read_only:
             return self.scan()
         _, listing = self._recover()
-        self.problems = listing.problems
-        return listing.entries
+        self.problems = self._seen(listing.problems)
+        return self._seen(listing.entries)
 
     def _recover(self) -> tuple[list[str], Listing]:
         with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
@@ -279,10 +289,22 @@ class Vault:
 
     def _carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         self._check_writable()
+        self._check_rules(wishes)
         written = self._writer.carry_out(wishes, change)
         if self.on_written is not None and any(each.changed for each in written):
             self.on_written(written)
         return written
+
+    def _check_rules(self, wishes: Sequence[Wish]) -> None:
+        """Every write comes by here: what may not be changed is not, whatever asks for it and however it is reached."""
+        for number, wish in enumerate(wishes):
+            for path in (wish.path, wish.target):
+                self.rules.check(path, asked=number == 0 and wish.op != "undo")
+            if wish.gone:
+                self.rules.check_gone(wish.path)
+
+    def _seen(self, found: list[_Seen]) -> list[_Seen]:
+        return [each for each in found if not self.rules.hides(each.path)] if self.rules.hidden else found
 
     def _check_writable(self) -> None:
         if self.read_only:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,44 +10,10 @@ import anyio
 import jsonschema
 import mcp_types as types
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
-
-PATIENCE = 20.0
-LEGACY, MODERN = "legacy", "2026-07-28"
-both = pytest.mark.parametrize("mode", [LEGACY, MODERN])
-
-
-@asynccontextmanager
-async def connected(vault: Path, mode: str, *options: str, **more: Any) -> AsyncIterator[Client]:
-    command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "simplemem", "serve", "--vault", str(vault), *options],
-        env={name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")},
-    )
-    about = types.Implementation(name="protocol-test", version="1.2")
-    async with Client(command, mode=mode, client_info=about, **more) as client:
-        yield client
-
-
-def run(body: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        with anyio.fail_after(PATIENCE * 2):
-            await body()
-
-    anyio.run(bounded)
-
-
-async def until(holds: Callable[[], Awaitable[Any]]) -> Any:
-    with anyio.fail_after(PATIENCE):
-        while not (found := await holds()):
-            await anyio.sleep(0.02)
-        return found
-
-
-def text_of(result: types.CallToolResult) -> str:
-    return "\n".join(part.text for part in result.content if isinstance(part, types.TextContent))
+from sdk_client import LEGACY, MODERN, both, connected, run, text_of, until
 
 
 @both

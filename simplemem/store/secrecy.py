@@ -1,0 +1,36 @@
+"""What a write would add that looks like a password or key: told with the answer, or refused, as `write.secrets` says.
+
+Only what is added is judged: a note that holds a secret already can still be changed, and a secret taken out of it.
+Nothing here shows, logs or keeps what it found.
+"""
+
+from __future__ import annotations
+
+from simplemem.config import Settings
+from simplemem.errors import Invalid
+from simplemem.note.secrets import Secret, added_secrets
+
+_MOST_TOLD = 5
+
+
+def judge(settings: Settings, name: str, before: str, after: str) -> list[str]:
+    """What is to be said of the secrets that a change of a note adds. Invalid when they are refused."""
+    if settings.write.secrets == "off":
+        return []
+    found = added_secrets(before, after)
+    if not found:
+        return []
+    told = [f"line {each.line} of {name} seems to hold {_a(each)} {each.shown}" for each in found[:_MOST_TOLD]]
+    if len(found) > _MOST_TOLD:
+        told.append(f"and {len(found) - _MOST_TOLD} more are in it")
+    if settings.write.secrets == "refuse":
+        raise Invalid(
+            "; ".join(told) + ": nothing was written",
+            hint="Leave it out and say where it is kept; write.secrets = warn would let it pass.",
+            secrets=[{"kind": each.kind, "line": each.line} for each in found[:50]],
+        )
+    return [*told, "Notes are plain text, and earlier versions are kept. A secret is better kept elsewhere."]
+
+
+def _a(secret: Secret) -> str:
+    return f"{'an' if secret.kind[0] in 'AaEeIiOo' else 'a'} {secret.kind},"

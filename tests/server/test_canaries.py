@@ -1,0 +1,94 @@
+"""Keys and passwords come out nowhere: not in logs at their loudest, not in errors, not in what is shown of the settings
+(F53). The program runs as a real process; everything it prints is searched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bare_client import Bare
+from watched import COMMANDS_SCRIPT
+
+_KEYS = {
+    "SIMPLEMEM_EMBED_API_KEY": "canary-embed-7f3a",
+    "SIMPLEMEM_RERANK_API_KEY": "canary-rerank-7f3b",
+    "SIMPLEMEM_VOYAGE_AI_API_KEY": "canary-voyage-7f3c",
+    "SIMPLEMEM_EMBED_URL": "http://ada:canary-url-7f3d@127.0.0.1:9/v1",
+    "SIMPLEMEM_RERANK_URL": "http://ada:canary-url-7f3e@127.0.0.1:9/v1",
+    "SIMPLEMEM_LOG_LEVEL": "debug",
+}
+_TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def env_of(tmp_path: Path, **more: str) -> dict[str, str]:
+    return {**os.environ, **_KEYS, "SIMPLEMEM_VAULT": str(tmp_path / "vault"), **more}
+
+
+@pytest.mark.parametrize("provider", ["none", "openai"], ids=["keys that are not used", "a service that is not there"])
+def test_no_command_prints_a_key(tmp_path: Path, provider: str) -> None:
+    (tmp_path / "vault").mkdir()
+    more = {"SIMPLEMEM_EMBED_PROVIDER": provider, "SIMPLEMEM_EMBED_MODEL": "m"}
+    if provider != "none":
+        more |= {"SIMPLEMEM_RERANK_PROVIDER": "http"}
+    lines = [
+        "init",
+        "new|tea|--content|Oolong.",
+        "index",
+        "search|oolong",
+        "config",
+        "config|--json",
+        "stats",
+        "doctor",
+    ]
+    lines += ["stats|--json", "show|nowhere", "undo|v999", "context|oolong"]
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore", "-c", COMMANDS_SCRIPT],
+        input="\n".join(lines),
+        env=env_of(tmp_path, **more),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert "embed.api_key" in said
+    assert "canary" not in said
+    kept = b"".join(file.read_bytes() for file in (tmp_path / "vault").rglob("*") if file.is_file())
+    assert b"canary" not in kept
+
+
+def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "tea.md").write_text("Oolong.\n")
+    more = {"SIMPLEMEM_EMBED_PROVIDER": "openai", "SIMPLEMEM_EMBED_MODEL": "m", "SIMPLEMEM_RERANK_PROVIDER": "http"}
+    with Bare(vault, env={**_KEYS, **more, "SIMPLEMEM_WRITE_SECRETS": "refuse"}) as bare:
+        bare.initialize()
+        bare.request("tools/list")
+        said = [
+            bare.call("search_memories", query="oolong", explain=True),
+            bare.call("build_context", query="oolong"),
+            bare.call("create_memory", name="new", content=f"Use {_TOKEN}\r\n\x1b[31m"),
+            bare.call("update_memory", name="tea", append=_TOKEN),
+            bare.call("update_memory", name="tea", edits=[{"old": "Oolong", "new": _TOKEN}]),
+            bare.call("change_tag", name="tea", tags={_TOKEN: True}),
+            bare.call("memory_history", diff=True),
+            bare.request("resources/list"),
+        ]
+        title = Path(f"/proc/{bare.process.pid}/cmdline")
+        shown = title.read_text() if title.exists() else ""
+        bare.end_input()
+        bare.process.wait(20)
+    told = json.dumps(said) + bare.said.decode() + shown
+    assert [each["structuredContent"]["error"]["code"] for each in said[2:6]] == ["invalid"] * 4
+    assert "canary" not in told
+    assert _TOKEN not in told
+    assert "\x1b" not in bare.said.decode()
+    kept = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
+    assert _TOKEN.encode() not in kept
+    assert b"canary" not in kept

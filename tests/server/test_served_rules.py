@@ -1,0 +1,140 @@
+"""Rules by folder as an agent meets them: a real server, asked in every way the protocol has."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bare_client import Bare
+
+CANARY = "quetzalcoatl"
+
+
+@pytest.fixture
+def house(vault: Path, write: Callable[..., Path]) -> Path:
+    write("tea.md", "---\ntags: [drink]\n---\nOolong. [[Archive/old]]\n")
+    write("Archive/old.md", "Old leaves.\n")
+    write("Private/diary.md", f"---\ntags: [{CANARY}]\ntitle: Secret Plans\n---\n{CANARY} drinks [[tea]].\n")
+    return vault
+
+
+def offered(bare: Bare) -> set[str]:
+    bare.initialize()
+    return {tool["name"] for tool in bare.request("tools/list")["result"]["tools"]}
+
+
+def settled(bare: Bare, notes: int) -> None:
+    while bare.call("list_memories")["structuredContent"]["total"] != notes:
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "rule", ["setting of the user", "setting of the vault"], ids=["set by the user", "set by the vault"]
+)
+def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, rule: str) -> None:
+    env = {"SIMPLEMEM_ACCESS_HIDDEN": "Private/"}
+    if rule == "setting of the vault":
+        env = {}
+        (house / ".simplemem").mkdir()
+        (house / ".simplemem" / "config.toml").write_text('[access]\nhidden = ["Private/"]\n')
+    with Bare(house, env=env) as bare:
+        offered(bare)
+        settled(bare, 2)
+        bare.request("resources/subscribe", {"uri": "memory://changes"})
+        said: list[Any] = [
+            bare.request("resources/list"),
+            bare.request("resources/read", {"uri": "memory://changes"}),
+            *(
+                bare.request(
+                    "completion/complete",
+                    {
+                        "ref": {"type": "ref/resource", "uri": "memory://{+name}"},
+                        "argument": {"name": "name", "value": typed},
+                    },
+                )
+                for typed in ("", "Priv", "Secret")
+            ),
+            bare.request(
+                "completion/complete",
+                {"ref": {"type": "ref/prompt", "name": "review"}, "argument": {"name": "tag", "value": "q"}},
+            ),
+            bare.request("prompts/get", {"name": "recall", "arguments": {"topic": "who drinks oolong tea?"}}),
+            bare.request("prompts/get", {"name": "review", "arguments": {"since": "2020-01-01"}}),
+            bare.call("search_memories", query="who drinks tea?", limit=50, explain=True),
+            bare.call("get_backlinks", name="tea"),
+            bare.call("build_context", query="who drinks tea?"),
+            bare.call("memory_history", diff=True),
+        ]
+        for name in ("Private/diary", "Secret Plans", "diary"):
+            refused = [bare.request("resources/read", {"uri": f"memory://{name.replace(' ', '%20')}"})]
+            refused += [bare.call(tool, name=name) for tool in ("read_memory", "delete_memory", "get_backlinks")]
+            refused.append(bare.call("update_memory", name=name, append="x"))
+            never = name.replace("diary", "dairy").replace("Secret", "Sacred")
+            asked_in_vain = json.dumps(bare.call("read_memory", name=never))
+            assert json.dumps(refused[1]).replace(name, "") == asked_in_vain.replace(never, "")
+            said += [json.loads(json.dumps(each).replace(name, "")) for each in refused]
+        text = json.dumps(said, ensure_ascii=False)
+        assert CANARY not in text
+        assert "diary" not in text
+        assert "Secret" not in text
+        (house / "Private" / "diary.md").write_text(f"{CANARY} writes again.\n")
+        (house / "tea.md").write_text("Oolong again.\n")
+        heard = bare.hear("notifications/resources/updated")
+        assert "diary" not in json.dumps([heard, *bare.notifications])
+        assert bare.call("search_memories", query=CANARY)["structuredContent"]["index"]["notes"] == 2
+
+
+def test_what_is_read_only_is_not_changed_by_an_agent(house: Path) -> None:
+    with Bare(house, env={"SIMPLEMEM_ACCESS_READ_ONLY": "Archive/, Templates/"}) as bare:
+        offered(bare)
+        assert bare.call("read_memory", name="Archive/old")["isError"] is False
+        for tool, more in (
+            ("update_memory", {"name": "Archive/old", "append": "x"}),
+            ("change_tag", {"name": "Archive/old", "tags": {"todo": True}}),
+            ("delete_memory", {"name": "Archive/old"}),
+            ("move_memory", {"name": "Archive/old", "new_name": "old"}),
+            ("move_memory", {"name": "tea", "new_name": "Templates/tea"}),
+            ("create_memory", {"name": "Archive/new", "content": "x"}),
+        ):
+            answer = bare.call(tool, **more)
+            assert answer["structuredContent"]["error"]["code"] == "read_only", tool
+            assert "Choose another place" in answer["content"][0]["text"]
+    assert (house / "Archive" / "old.md").read_text() == "Old leaves.\n"
+
+
+@pytest.mark.parametrize("profile", ["default", "simplemem"])
+def test_a_server_that_may_not_delete_offers_no_tool_for_it(house: Path, profile: str) -> None:
+    with Bare(house, "--no-delete", "--profile", profile) as bare:
+        tools = offered(bare)
+        assert "update_memory" in tools
+        assert "delete_memory" not in tools
+        answer = bare.request("tools/call", {"name": "delete_memory", "arguments": {"name": "tea"}})
+        assert answer["error"]["message"] == "There is no tool 'delete_memory'."
+        if profile == "default":
+            made = bare.call("create_memory", name="new", content="x")["structuredContent"]
+            undone = bare.call("undo_change", name=made["name"])
+            assert undone["structuredContent"]["error"]["code"] == "read_only"
+    assert (house / "tea.md").exists()
+
+
+def test_a_read_only_server_leaves_no_trace_in_the_vault(house: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in house.rglob("*")}
+    with Bare(house, "--read-only") as bare:
+        offered(bare)
+        settled(bare, 3)
+        assert bare.call("search_memories", query="oolong")["structuredContent"]["hits"]
+        for tool, more in (
+            ("create_memory", {"name": "n", "content": "x"}),
+            ("update_memory", {"name": "tea", "append": "x"}),
+            ("change_tag", {"name": "tea", "tags": {"todo": True}}),
+            ("move_memory", {"name": "tea", "new_name": "x"}),
+            ("delete_memory", {"name": "tea"}),
+        ):
+            assert bare.call(tool, **more)["structuredContent"]["error"]["code"] == "read_only", tool
+        bare.end_input()
+        bare.process.wait(20)
+    assert {path: path.stat().st_mtime_ns for path in house.rglob("*")} == before

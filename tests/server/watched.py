@@ -1,0 +1,76 @@
+"""Processes under watch: every connection, look-up of a name and child they try is written down by Python itself.
+
+`watcher(folder)` gives the environment; `seen(folder)` what was tried. The watch is set up by `sitecustomize`, before
+anything of ours or of a library is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_HOOK = """
+import os, sys
+_log = os.open({log!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+_watched = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "socket.sendmsg", "socket.bind",
+            "subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system", "webbrowser.open", "urllib.Request")
+def _watch(event, args):
+    if event.startswith(_watched):
+        shown = args[1] if event == "socket.connect" else args
+        if event in ("socket.connect", "socket.bind") and sys.platform == "win32" and shown[0] == "127.0.0.1":
+            return  # how Windows makes a pair of sockets, which an event loop wakes itself with
+        os.write(_log, (event + " " + repr(shown)[:200] + "\\n").encode())
+sys.addaudithook(_watch)
+"""
+
+
+def watcher(folder: Path) -> dict[str, str]:
+    """The environment in which a Python process is watched."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text(_HOOK.format(log=str(folder / "seen")), encoding="utf-8")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))}
+
+
+def seen(folder: Path) -> list[str]:
+    """What was tried, a line each. There is no file when the watch never began, and that is an error."""
+    return (folder / "seen").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+# Many commands in one process, as the command line runs them; what each prints goes where it always goes.
+COMMANDS_SCRIPT = """
+import sys
+from simplemem.cli.app import app
+for line in sys.stdin.read().split("\\n"):
+    if not line:
+        continue
+    try:
+        app(line.split("|"), standalone_mode=False)
+    except SystemExit:
+        pass
+    except BaseException as error:
+        print("failed", line, type(error).__name__, error, file=sys.stderr)
+"""
+
+COMMANDS = (
+    "init",
+    "new|tea|--content|Oolong from [[people/Ada]], see https://example.com/a.png ![x](https://example.com/b.png)",
+    "new|people/Ada|--content|Ada flies balloons.",
+    "index",
+    "index|--rebuild",
+    "search|who flies balloons?|--explain",
+    "search|balloons|--mode|semantic|--json",
+    "list",
+    "show|tea",
+    "backlinks|people/Ada",
+    "context|what do we know of balloons?",
+    "tag|tea|todo",
+    "move|tea|drinks/tea",
+    "history",
+    "undo|drinks/tea",
+    "rm|tea",
+    "stats|--json",
+    "doctor|--json",
+    "inspect|--json",
+    "config|--json",
+    "eval|init",
+)

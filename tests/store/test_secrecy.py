@@ -1,0 +1,102 @@
+"""A write that adds a password or key is told so, or refused; nothing that was found is said aloud or kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import Invalid
+from simplemem.store import EnhancedStore
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+PASSWORD = "Tr0ub4dor&3"
+
+
+def opened(vault: Path, mode: str) -> EnhancedStore:
+    return EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}, "write": {"secrets": mode}}))
+
+
+Doing = Callable[[EnhancedStore], Any]
+WRITES: dict[str, Doing] = {
+    "create": lambda store: store.create("new", f"Use {TOKEN} for it."),
+    "create with metadata": lambda store: store.create("new", "", {"password": PASSWORD}),
+    "overwrite": lambda store: store.create("there", f"Use {TOKEN} for it.", overwrite=True),
+    "content": lambda store: store.update("there", content=f"Use {TOKEN} for it."),
+    "append": lambda store: store.update("there", append=f"password: {PASSWORD}"),
+    "edit": lambda store: store.update("there", edits=[{"old": "Nothing", "new": TOKEN}]),
+    "metadata": lambda store: store.update("there", metadata={"api_key": TOKEN}),
+    "tag": lambda store: store.change_tags("there", {TOKEN: True}),
+    "editor": lambda store: store.write_text("there", f"{TOKEN}\n", if_sha256=store.read("there").sha256),
+}
+
+
+@pytest.mark.parametrize("doing", WRITES.values(), ids=WRITES)
+def test_every_write_that_adds_a_secret_says_so(vault: Path, write: Callable[..., Path], doing: Doing) -> None:
+    write("there.md", "Nothing here.\n")
+    with opened(vault, "warn") as store:
+        saved = doing(store)
+    assert saved.changed
+    said = " ".join(saved.warnings)
+    assert "GitHub token, ghp_… (40 characters)" in said or "a password, … (11 characters)" in said
+    assert f"of {saved.name} seems to hold" in said
+    assert TOKEN not in said
+    assert PASSWORD not in said
+
+
+@pytest.mark.parametrize("doing", WRITES.values(), ids=WRITES)
+def test_every_such_write_is_refused_where_that_is_wanted_and_leaves_nothing(
+    vault: Path, write: Callable[..., Path], doing: Doing
+) -> None:
+    write("there.md", "Nothing here.\n")
+    with opened(vault, "refuse") as store:
+        store.sync()
+        with pytest.raises(Invalid, match=r"line \d+ of (new|there) seems to hold a") as refused:
+            doing(store)
+        assert store.history() == ()
+        assert store.names() == ["there"]
+    told = str(refused.value.as_dict())
+    assert refused.value.details["secrets"][0]["line"] >= 1
+    kept = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
+    for secret in (TOKEN, PASSWORD):
+        assert secret not in told
+        assert secret.encode() not in kept
+    assert (vault / "there.md").read_text() == "Nothing here.\n"
+
+
+def test_what_was_there_before_is_not_judged_again(vault: Path, write: Callable[..., Path]) -> None:
+    write("there.md", f"Use {TOKEN} for it.\n")
+    with opened(vault, "refuse") as store:
+        assert store.update("there", append="More.").warnings == ()
+        assert store.change_tags("there", {"todo": True}).warnings == ()
+        assert store.move("there", "elsewhere").name == "elsewhere"
+        with pytest.raises(Invalid, match="password"):
+            store.update("elsewhere", append=f"password: {PASSWORD}")
+        assert store.update("elsewhere", edits=[{"old": TOKEN, "new": "the safe"}]).changed
+        assert store.undo("elsewhere").sha256
+
+
+def test_nobody_is_told_where_it_is_switched_off(vault: Path) -> None:
+    with opened(vault, "off") as store:
+        assert store.create("new", f"Use {TOKEN} for it.").warnings == ()
+
+
+def test_many_are_told_in_few_words(vault: Path) -> None:
+    text = "".join(f"password: {PASSWORD}{k}\n" for k in range(100))
+    with opened(vault, "warn") as store:
+        warnings = store.create("new", text).warnings
+    assert len(warnings) == 7
+    assert "and 95 more" in warnings[5]
+
+
+def test_a_secret_is_not_logged(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with opened(vault, "warn") as store:
+        store.create("new", f"{TOKEN} and password: {PASSWORD}")
+        store.search(TOKEN, explain=True)
+    assert TOKEN not in caplog.text
+    assert PASSWORD not in caplog.text

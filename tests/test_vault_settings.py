@@ -1,0 +1,161 @@
+"""What a vault may say of itself: it arrives by `git clone`, so nothing in it makes anything wider.
+
+Every setting has its line here. A new one without a line fails, so that somebody decides.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from simplemem.config import known_keys, load_settings
+from simplemem.errors import Invalid
+
+Rule = Literal["never", "adds", "narrows", "no place", "how"]
+
+# never: refused. adds: only ever more. narrows: only ever stricter than the user. no place: takes a provider off the
+# network, never onto it. how: how this vault is kept and shown, whose worst value harms nobody else; the reason is given.
+TABLE: dict[str, tuple[Rule, str]] = {
+    "vault": ("never", "it would be another folder"),
+    "db": ("never", "a file anywhere would be written"),
+    "read_only": ("narrows", ""),
+    "no_delete": ("narrows", ""),
+    "log_level": ("how", "no level says a word of a note, or a secret"),
+    "max_memory_length": ("how", "of this vault's own notes"),
+    "search.limit": ("how", "at most 100"),
+    "search.lexical_weight": ("how", "the order of this vault's own hits"),
+    "search.snippet_characters": ("how", "at most 4,000, of notes that may be read anyway"),
+    "embed.provider": ("no place", "wordllama or none; both stay on this machine"),
+    "embed.model": ("never", "it could name one that costs, or a folder"),
+    "embed.url": ("never", "notes would be sent there"),
+    "embed.api_key": ("never", "it could name any file or variable"),
+    "embed.dimensions": ("never", "all vectors would be paid for again"),
+    "embed.batch": ("how", "the same texts in more or fewer requests"),
+    "embed.timeout_seconds": ("how", "at most an hour, in the background"),
+    "embed.query_prefix": ("never", "all vectors would be paid for again"),
+    "embed.document_prefix": ("never", "all vectors would be paid for again"),
+    "embed.cache_mb": ("how", "holds no more than the vectors of this vault"),
+    "embed.keep_alive": ("how", "how long the user's own service holds the user's own model"),
+    "embed.download": ("never", "it would open a connection"),
+    "embed.private": ("adds", ""),
+    "embed.query_seconds": ("how", "at most a minute of waiting"),
+    "embed.max_tokens_unasked": ("never", "more would be sent than its user allows"),
+    "history.keep_days": ("how", "this vault's own history, which lies in it"),
+    "history.keep_mb": ("how", "this vault's own history, which lies in it"),
+    "index.max_note_mb": ("how", "at most 64, of its own notes"),
+    "index.scan_minutes": ("how", "not more often than every three seconds"),
+    "index.watch": ("how", "how changes of its own files are heard of"),
+    "write.durability": ("how", "whether writes into this vault wait for its disk"),
+    "write.secrets": ("narrows", ""),
+    "access.read_only": ("adds", ""),
+    "access.hidden": ("adds", ""),
+    "rerank.provider": ("no place", "none"),
+    "rerank.url": ("never", "notes would be sent there"),
+    "rerank.model": ("never", "it could name one that costs"),
+    "rerank.api_key": ("never", "it could name any file or variable"),
+    "rerank.candidates": ("never", "more would be sent"),
+    "rerank.seconds": ("never", "of the user's reranker"),
+    "rerank.download": ("never", "it would open a connection"),
+    "voyage_ai.api_key": ("never", "it could name any file or variable"),
+    "voyage_ai.model": ("never", "it could name one that costs"),
+    "voyage_ai.rerank_model": ("never", "it could name one that costs"),
+}
+
+# A value of the right kind for each that is never taken; the default would do as well.
+_VALUES: dict[str, Any] = {
+    "embed.dimensions": 512, "embed.download": True, "embed.max_tokens_unasked": 1, "rerank.candidates": 2,
+    "rerank.seconds": 1.0, "rerank.download": True,
+}  # fmt: skip
+_FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
+    "read_only": [False, True],
+    "no_delete": [False, True],
+    "write.secrets": ["off", "warn", "refuse"],
+}
+
+
+def said(file: Path, key: str, value: Any) -> None:
+    table, _, name = key.rpartition(".")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text((f"[{table}]\n" if table else "") + f"{name} = {json.dumps(value)}\n", encoding="utf-8")
+
+
+def value_of(key: str, vault: Path, home: Path) -> Any:
+    value: Any = load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(home)})
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def keys(rule: Rule) -> list[str]:
+    return [key for key, (which, _) in TABLE.items() if which == rule]
+
+
+def test_every_setting_has_been_decided() -> None:
+    assert set(TABLE) == set(known_keys())
+    assert all(why for rule, why in TABLE.values() if rule in ("never", "how", "no place"))
+
+
+@pytest.mark.parametrize("key", keys("never"))
+def test_it_never_says_where_to_read_what_to_send_or_what_it_may_cost(key: str, tmp_path: Path) -> None:
+    said(tmp_path / ".simplemem" / "config.toml", key, _VALUES.get(key, "x"))
+    with pytest.raises(Invalid, match="a vault may not say of itself") as refused:
+        value_of(key, tmp_path, tmp_path / "home")
+    assert key in refused.value.message
+
+
+@pytest.mark.parametrize("key", keys("adds"))
+def test_what_it_closes_is_added_to_what_its_user_closes(key: str, tmp_path: Path) -> None:
+    said(tmp_path / "home" / "simplemem" / "config.toml", key, ["mine/"])
+    for value in ([], ["theirs/"], "theirs/"):
+        said(tmp_path / ".simplemem" / "config.toml", key, value)
+        assert value_of(key, tmp_path, tmp_path / "home")[0] == "mine/"
+    assert value_of(key, tmp_path, tmp_path / "home") == ("mine/", "theirs/")
+
+
+@pytest.mark.parametrize("key", keys("narrows"))
+def test_it_is_only_ever_stricter_than_its_user(key: str, tmp_path: Path) -> None:
+    order = _FROM_WIDE_TO_NARROW[key]
+    for mine in order:
+        for theirs in order:
+            said(tmp_path / "home" / "simplemem" / "config.toml", key, mine)
+            said(tmp_path / ".simplemem" / "config.toml", key, theirs)
+            assert value_of(key, tmp_path, tmp_path / "home") == max(mine, theirs, key=order.index)
+
+
+@pytest.mark.parametrize("key", keys("narrows"))
+@pytest.mark.parametrize("value", ["false", "no", 0, 1, [], "OFF"])
+def test_what_is_not_understood_does_not_pass_for_a_no(key: str, value: Any, tmp_path: Path) -> None:
+    said(tmp_path / "home" / "simplemem" / "config.toml", key, _FROM_WIDE_TO_NARROW[key][-1])
+    said(tmp_path / ".simplemem" / "config.toml", key, value)
+    with pytest.raises(Invalid, match=key.replace(".", r"\.")):
+        value_of(key, tmp_path, tmp_path / "home")
+
+
+def test_a_vault_that_says_nothing_of_secrets_leaves_the_warning_on(tmp_path: Path) -> None:
+    said(tmp_path / ".simplemem" / "config.toml", "write.secrets", "off")
+    assert value_of("write.secrets", tmp_path, tmp_path / "home") == "warn"
+
+
+@pytest.mark.parametrize("key", keys("no place"))
+def test_it_takes_a_provider_off_the_network_and_never_onto_it(key: str, tmp_path: Path) -> None:
+    said(tmp_path / ".simplemem" / "config.toml", key, "none")
+    assert value_of(key, tmp_path, tmp_path / "home") == "none"
+    for value in ("openai", "ollama", "voyage", "http", "cross-encoder", "transformer"):
+        said(tmp_path / ".simplemem" / "config.toml", key, value)
+        with pytest.raises(Invalid, match="a vault may not say of itself"):
+            value_of(key, tmp_path, tmp_path / "home")
+
+
+def test_settings_that_are_a_link_are_not_followed(tmp_path: Path) -> None:
+    vault, outside = tmp_path / "vault", tmp_path / "outside"
+    said(outside / "config.toml", "search.limit", 50)
+    (vault / ".simplemem").mkdir(parents=True)
+    (vault / ".simplemem" / "config.toml").symlink_to(outside / "config.toml")
+    assert value_of("search.limit", vault, tmp_path / "home") == 5
+    (vault / ".simplemem" / "config.toml").unlink()
+    (vault / ".simplemem").rmdir()
+    (vault / ".simplemem").symlink_to(outside)
+    assert value_of("search.limit", vault, tmp_path / "home") == 5
