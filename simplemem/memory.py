@@ -405,6 +405,7 @@ class ConflictMerged(Value):
     version: str
     changed: bool
     links_left_unresolved: int
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,8 @@ def _merge(
             if not as_json:
                 output.say(("Merged " if merged.changed else "Dropped ", "green"), (merged.copy, "cyan"))
                 output.say((f"  undo with: simplemem undo {merged.version}", "dim"))
+                for warning in merged.warnings:
+                    output.warn(warning)
                 if merged.links_left_unresolved:
                     output.warn(f"{merged.links_left_unresolved} links to the copy now lead nowhere")
     if as_json:

@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from simplemem.errors import SimplememError
 from simplemem.memory import ConflictCopy
 from simplemem.note.conflict_copy import are_akin
+from simplemem.store.from_git import commits_of
 from simplemem.store.in_step import InStep
 from simplemem.vault.atomic import sha256
 
@@ -53,11 +55,27 @@ def find_base(step: InStep, copy: ConflictCopy, note: bytes, other: bytes) -> Ba
     kept = [(data, where) for data, where in texts if data is not None]
     if kept and texts[-1][0] is None:
         kept.pop()  # older versions were dropped, and the true one may be among those
+    kept += [(data, where) for data, where in _committed(step, copy.original) if sha256(data) not in (mine, yours)]
     likely = [(data, where) for data, where in reversed(kept) if _is_akin(data, note) and _is_akin(data, other)]
     if not likely:
         return None
     data, where = min(likely, key=lambda each: _distance(each[0], note) + _distance(each[0], other))
     return _base(data, where, certain=False)
+
+
+def _committed(step: InStep, path: str) -> list[tuple[bytes, str]]:
+    """The versions of a note in git, the newest first. That one commit came after another does not say that the later
+    text was made of the earlier: a synchroniser may have brought it. So they are likely, never certain."""
+    commits = commits_of(step, path, _MOST_VERSIONS)
+    if not commits:
+        return []
+    from simplemem.vault.git import short, texts
+
+    try:
+        of = texts(step.root, [commit.after for commit in commits if commit.after is not None])
+    except SimplememError:
+        return []
+    return [(of[commit.after], f"commit {short(commit.commit)}") for commit in commits if commit.after in of]
 
 
 def _line(text: str, parents: Mapping[str, str]) -> list[str]:

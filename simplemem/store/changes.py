@@ -124,7 +124,7 @@ class Changes:
             return self._merge(path, Making(lambda _: text), offer, change, stamped=False)
         data = _encoded(text)
         with self._vault.lock():
-            told = judge(self._step.settings, name_of(path), read_note(self._vault.read(path).data).text, text)
+            told = self._judged(path, read_note(self._vault.read(path).data).text, text)
             try:
                 return self._saved(self._vault.replace(path, data, if_sha256, change), data, warnings=told)
             except Conflict:
@@ -154,7 +154,7 @@ class Changes:
             note = read_note(file.data)
             note.must_be_editable(name_of(path))
             text = making.make(note)
-            told = judge(self._step.settings, name_of(path), note.text, text) if text != note.text else []
+            told = self._judged(path, note.text, text)
             data = _encoded(stamp_modified(text, _now()) if text != note.text else text)
             with self._vault.lock():
                 try:
@@ -195,7 +195,7 @@ class Changes:
         if together is None or not together[1].clean:
             raise self._lost_race(file, base, making)
         text = together[1].text
-        told = judge(self._step.settings, name_of(path), note.text, text) if text != note.text else []
+        told = self._judged(path, note.text, text)
         data = _encoded(stamp_modified(text, _now()) if stamped and text != note.text else text)
         with self._vault.lock():
             try:
@@ -206,7 +206,17 @@ class Changes:
                 raise self._lost_race(self._vault.read(path), base, making) from None
 
     def _lost_race(self, file: File, base: bytes | None, making: Making) -> Conflict:
-        return races.lost_race(file, base, making, self._vault.keep_text)
+        return races.lost_race(
+            file,
+            base,
+            making,
+            judged=lambda before, after: self._judged(file.path, before, after),
+            keep=self._vault.keep_text,
+        )
+
+    def _judged(self, path: str, before: str, after: str) -> list[str]:
+        """What is to be said of secrets that a change would add; it is refused where the settings say so."""
+        return judge(self._step.settings, name_of(path), before, after) if before != after else []
 
     def _text_of(self, sha256: str) -> bytes | None:
         """A text that somebody had, by its hash or the beginning of it."""

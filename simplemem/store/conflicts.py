@@ -20,6 +20,7 @@ from simplemem.note.names import clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.ancestry import find_base
 from simplemem.store.in_step import InStep
+from simplemem.store.secrecy import judge
 from simplemem.vault.difference import difference
 from simplemem.vault.vault import Change, File
 
@@ -110,13 +111,19 @@ def carry_out(step: InStep, found: ConflictMerge, keep: Keep, change: Change) ->
     step.must_be_writable()
     copy = found.copy
     data = _wanted(step, found, keep)
+    told: list[str] = []
+    if data is not None:
+        before = step.vault.read(copy.original).data.decode("utf-8", "replace")
+        told = judge(step.settings, copy.of, before, data.decode("utf-8", "replace"))
     with step.vault.lock():
         written = step.vault.absorb(copy.original, data, found.note_sha256, copy.path, found.copy_sha256, change)
         for path in (copy.original, copy.path):
             step.indexed(path, partial(step.look_at, {path}))
         step.fill_soon()
     sha256 = written[0].sha256 if len(written) > 1 else found.note_sha256
-    return ConflictMerged(copy.of, copy.name, sha256 or "", written[0].version, len(written) > 1, found.links_to_copy)
+    return ConflictMerged(
+        copy.of, copy.name, sha256 or "", written[0].version, len(written) > 1, found.links_to_copy, tuple(told)
+    )
 
 
 def _wanted(step: InStep, found: ConflictMerge, keep: Keep) -> bytes | None:

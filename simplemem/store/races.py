@@ -65,9 +65,16 @@ def brought_together(base: bytes, making: Making, now: bytes) -> tuple[str, Merg
     return ours, merged
 
 
-def lost_race(file: File, base: bytes | None, making: Making, keep: Callable[[bytes], None]) -> Conflict:
+def lost_race(
+    file: File,
+    base: bytes | None,
+    making: Making,
+    *,
+    judged: Callable[[str, str], object],
+    keep: Callable[[bytes], None],
+) -> Conflict:
     """The failure that says what is there now and what the change would make of it. `keep` puts a text where it can be
-    read by its hash."""
+    read by its hash; `judged` refuses what may not be written, which is then not kept either."""
     message = f"{name_of(file.path)} has changed since it was read"
     diff = difference(base, file.data, WHAT_YOU_HAD)
     together = None if base is None else brought_together(base, making, file.data)
@@ -75,6 +82,7 @@ def lost_race(file: File, base: bytes | None, making: Making, keep: Callable[[by
         hint = "Read it again, make the change on what is there now, and pass its sha256."
         return Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
     ours, merged = together
+    judged(base.decode("utf-8"), ours)
     for text in (base, file.data, ours.encode("utf-8", "surrogatepass")):
         keep(text)
     details: dict[str, Any] = {

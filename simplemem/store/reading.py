@@ -20,11 +20,16 @@ from simplemem.vault.links import resolve
 
 def read_memory(step: InStep, name: str, section: str | None, version: str | None) -> Memory:
     """A memory as it stands in the vault, or as it stood at a version."""
-    if version is not None and len(version) == 64:
+    if version is not None and is_kept(step, version):
         return step.healing(lambda: _memory_of_hash(step, name, version, section))
     if version is not None:
         return step.healing(lambda: _memory_at(step, version, section))
     return step.healing(lambda: _memory_now(step, path_meant(step, name), section))
+
+
+def is_kept(step: InStep, sha256: str) -> bool:
+    """Whether this is the hash of a text that the history keeps, as failures name texts."""
+    return step.vault.history.content(sha256.lower()) is not None
 
 
 def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:

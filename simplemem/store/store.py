@@ -48,7 +48,7 @@ from simplemem.store.editing import Edit
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.packs import Packs
-from simplemem.store.reading import read_memory
+from simplemem.store.reading import is_kept, read_memory
 from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
 
@@ -168,7 +168,7 @@ class EnhancedStore:
     ) -> Memory:
         """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
         or as the memory was `at` a version, date or commit."""
-        if version is not None and from_git.means_commit(self.step, version):
+        if version is not None and not is_kept(self.step, version) and from_git.means_commit(self.step, version):
             at = version
         if at is not None:
             return restoring.read_at(self.step, name, section, at)

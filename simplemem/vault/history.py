@@ -94,9 +94,8 @@ class History:
         if len(beginning) < 12 or not beginning.isascii() or not beginning.isalnum():
             return None
         with self._beneath() as here:
-            names = [
-                name for name in names_in(here, f"{thinning.OBJECTS}/{beginning[:2]}") if name.startswith(beginning)
-            ]
+            drawer = parent(thinning.place_of(beginning))
+            names = [name for name in names_in(here, "/".join(drawer)) if name.startswith(beginning)]
         return self.content(names[0]) if len(names) == 1 else None
 
     # Writing, under the vault's lock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -218,3 +219,16 @@ def test_a_copy_that_cannot_be_read_hides_no_other(parted: EnhancedStore, write:
     found = {merge.copy.name: merge for merge in parted.conflict_merges()}
     assert found[other].clean
     assert COPY not in found or found[COPY].problem
+
+
+def test_in_a_repository_the_version_both_began_as_may_be_a_commit(
+    git: Any, vault: Path, write: Write, plain_store: EnhancedStore
+) -> None:
+    write("Kite.md", TEXT)
+    commit = git.commit("Begin", at="2026-01-05T10:00:00+0000")
+    write("Kite.md", changed(TEXT, 2))
+    write(f"{COPY}.md", changed(TEXT, 7))
+    plain_store.sync()
+    found = only(plain_store)
+    assert found.base == f"commit {commit[:10]}"
+    assert found.text == changed(TEXT, 2, 7)

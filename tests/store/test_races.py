@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from simplemem.errors import Conflict, Unreadable
+from simplemem.config import Settings
+from simplemem.errors import Conflict, Invalid, Unreadable
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -195,3 +196,17 @@ def test_a_long_merge_is_named_by_its_hash_and_its_difference_only(plain_store: 
     assert merged["clean"]
     assert "text" not in merged
     assert len(str(conflict.value.as_dict())) < 4_000
+
+
+def test_a_secret_that_may_not_be_written_is_not_kept_with_an_offer_either(vault: Path, write: Write) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"secrets": "refuse"}})
+    write("Kite.md", TEXT)
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        read = store.read("Kite").sha256
+        write("Kite.md", TEXT.replace("fifth", "FIFTH"))
+        key = "AKIA" + "Q3EGRXS6ZPNOTREA"
+        with pytest.raises(Invalid):
+            store.update("Kite", append=f"The key is {key}", if_sha256=read)
+    kept = [path.read_bytes() for path in (vault / ".simplemem/history").rglob("*") if path.is_file()]
+    assert not any(key.encode() in data for data in kept)
