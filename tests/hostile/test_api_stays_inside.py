@@ -20,6 +20,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
+from simplemem.store.doctor.plan import Mending
 from simplemem.vault.atomic import sha256
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
@@ -41,11 +42,12 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "move": {"name": "n", "new_name": "moved"},
     "delete": {"name": "n"},
     "history": {"name": "n"},
+    "mend": {"mending": Mending((), (), (), (), makes_index_anew=False)},
     "undo": {"version_or_name": "n"},
     "list": {},
 }
 NO_TEXT = {"close", "embeds_remotely", "estimate", "on_change", "start", "state", "stats", "sync", "tags", "inspect",
-           "doctor", "wait_until_settled"}  # fmt: skip
+           "doctor", "plan_mending", "surroundings", "wait_until_settled"}  # fmt: skip
 """Methods that are given no text of anybody's."""
 
 
