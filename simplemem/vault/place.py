@@ -19,22 +19,19 @@ _NETWORK = frozenset((
 ))  # fmt: skip
 """Kinds of file systems that other computers, or another system on this one, may write to at the same time."""
 
-_BY_NAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), service)
-    for pattern, service in (
-        (r"/Library/Mobile Documents(/|$)", "iCloud Drive"),
-        (r"/iCloud ?Drive(/|$)", "iCloud Drive"),
-        (r"/Library/CloudStorage/Dropbox[^/]*(/|$)", "Dropbox"),
-        (r"/Library/CloudStorage/OneDrive[^/]*(/|$)", "OneDrive"),
-        (r"/Library/CloudStorage/GoogleDrive[^/]*(/|$)", "Google Drive"),
-        (r"/Library/CloudStorage/[^/]+(/|$)", "a cloud drive"),
-        (r"/Dropbox( \([^/]*\))?(/|$)", "Dropbox"),
-        (r"/OneDrive( - [^/]*)?(/|$)", "OneDrive"),
-        (r"/(Google ?Drive|My Drive)(/|$)", "Google Drive"),
-        (r"/(Nextcloud|ownCloud)[0-9]*(/|$)", "Nextcloud"),
-        (r"/(pCloud ?Drive|pCloudDrive|pCloud Sync)(/|$)", "pCloud"),
-        (r"/MEGA( ?sync)?(/|$)", "MEGA"),
-    )
+_BY_NAME = (
+    (re.compile(r"/Library/Mobile Documents(/|$)", re.IGNORECASE), "iCloud Drive"),
+    (re.compile(r"/iCloud ?Drive(/|$)", re.IGNORECASE), "iCloud Drive"),
+    (re.compile(r"/Library/CloudStorage/Dropbox[^/]*(/|$)", re.IGNORECASE), "Dropbox"),
+    (re.compile(r"/Library/CloudStorage/OneDrive[^/]*(/|$)", re.IGNORECASE), "OneDrive"),
+    (re.compile(r"/Library/CloudStorage/GoogleDrive[^/]*(/|$)", re.IGNORECASE), "Google Drive"),
+    (re.compile(r"/Library/CloudStorage/[^/]+(/|$)", re.IGNORECASE), "a cloud drive"),
+    (re.compile(r"/Dropbox( \([^/]*\))?(/|$)", re.IGNORECASE), "Dropbox"),
+    (re.compile(r"/OneDrive( - [^/]*)?(/|$)", re.IGNORECASE), "OneDrive"),
+    (re.compile(r"/(Google ?Drive|My Drive)(/|$)", re.IGNORECASE), "Google Drive"),
+    (re.compile(r"/(Nextcloud|ownCloud)[0-9]*(/|$)", re.IGNORECASE), "Nextcloud"),
+    (re.compile(r"/(pCloud ?Drive|pCloudDrive|pCloud Sync)(/|$)", re.IGNORECASE), "pCloud"),
+    (re.compile(r"/MEGA( ?sync)?(/|$)", re.IGNORECASE), "MEGA"),
 )
 _BY_MARK = (
     (".stfolder", "Syncthing"),

@@ -20,6 +20,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
+from simplemem.store.doctor.plan import Mending
 from simplemem.vault.atomic import sha256
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
@@ -41,6 +42,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "move": {"name": "n", "new_name": "moved"},
     "delete": {"name": "n"},
     "history": {"name": "n"},
+    "mend": {"mending": Mending((), (), (), (), makes_index_anew=False)},
     "undo": {"version_or_name": "n"},
     "undo_all": {"by": "ada", "since": "2026-01-01", "preview": True},
     "diff": {"what": "n"},
