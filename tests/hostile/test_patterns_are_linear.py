@@ -100,7 +100,7 @@ def patterns_in(held: object, depth: int) -> Iterator[re.Pattern[str]]:
 
 def module_at(path: str) -> ModuleType:
     return importlib.import_module(
-        "simplemem." + path.removesuffix(".py").replace("/", ".").removesuffix(".__init__").removesuffix("__init__")
+        "simplemem." + path.removesuffix(".py").replace("/", ".").removesuffix("__init__").rstrip(".")
     )
 
 
