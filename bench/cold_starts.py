@@ -103,7 +103,7 @@ def commit_much(vault: Path, me: int, commits: int) -> float:
         for k in range(commits):
             began = time.monotonic()
             store.update(f"n{me}", append=f"plum line {k}")
-            if k % 10 == me:
+            if k % 40 == 5 * me:
                 store.step.index.database.checkpoint(force=True)
             longest = max(longest, time.monotonic() - began)
     return longest

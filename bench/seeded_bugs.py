@@ -136,6 +136,31 @@ FAULTS = (
         [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(
+        "index", "a note that is moved leaves its old file behind in the table of files",
+        "simplemem.index.sync",
+        [("            links.remove_files(db, [old])\n", "")],
+    ),
+    Fault(
+        "index", "a note that we write does not draw the links that mean it now",
+        "simplemem.index.sync",
+        [("                links.resolve_again(db, [path], named)\n", "                pass\n")],
+    ),
+    Fault(
+        "index", "a note that we delete keeps the links to it",
+        "simplemem.index.sync",
+        [("            links.resolve_again(db, [path], links.named_by(db))\n", "")],
+    ),
+    Fault(
+        "index", "a note that Obsidian begins to exclude stays in recall",
+        "simplemem.index.sync",
+        [("return known.hidden != self.hidden_reason(known.path) or (", "return (")],
+    ),
+    Fault(
+        "index", "the tags of a note that is gone are left behind",
+        "simplemem.index.notes",
+        [('("aliases", "tags", "tag_pairs", "properties"):', '("aliases", "properties"):')],
+    ),
+    Fault(
         "moves", "embeds are not written again",
         "simplemem.vault.rewrite",
         [("if not link.target or meant is None:", "if not link.target or meant is None or link.embed:")],
