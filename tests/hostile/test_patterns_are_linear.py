@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,7 +83,7 @@ def patterns() -> Iterator[tuple[str, str, str, list[re.Pattern[str]]]]:
             for operation in {"search" if each in SEARCHES else each for each in operations or {"search"}}:
                 yield path, name, operation, compiled(path, node)
 
-    for path in read:
+    for path in (path for path in read if path != f"vault/kernel_{'posix' if os.name == 'nt' else 'windows'}.py"):
         for pattern in patterns_in(vars(module_at(path)), depth=3):
             yield path, "a table", "search", [pattern]
 
@@ -99,9 +100,8 @@ def patterns_in(held: object, depth: int) -> Iterator[re.Pattern[str]]:
 
 
 def module_at(path: str) -> ModuleType:
-    return importlib.import_module(
-        "simplemem." + path.removesuffix(".py").replace("/", ".").removesuffix("__init__").rstrip(".")
-    )
+    dotted = path.removesuffix(".py").replace("/", ".").removesuffix("__init__")
+    return importlib.import_module(f"simplemem.{dotted}".rstrip("."))
 
 
 def compiled(path: str, call: ast.Call) -> list[re.Pattern[str]]:
