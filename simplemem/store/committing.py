@@ -21,6 +21,7 @@ from simplemem.vault.log import number_of
 from simplemem.vault.vault import Vault, Version
 
 if TYPE_CHECKING:
+    from simplemem.vault.repository import Repository
     from simplemem.vault.uncommitted import Uncommitted
 
 _LOG = logging.getLogger(__name__)
@@ -122,9 +123,15 @@ class Committing:
     def _commit_all(self) -> None:
         why, told = "", True
         try:
-            with self._uncommitted.lock(_LOCK_SECONDS) as held:
+            from simplemem.vault import repository, uncommitted
+
+            found = repository.find(self._vault.root)
+            if found is None:
+                self._uncommitted.done(self._known())
+                return
+            with uncommitted.taking_turns(found.git_dir, _LOCK_SECONDS) as held:
                 if held:
-                    why = self._commit_waiting()
+                    why = self._commit_waiting(found)
                 else:  # whoever commits just now may have looked before our change was there
                     why, told = "another process is committing", False
         except (SimplememError, OSError) as error:
@@ -144,16 +151,12 @@ class Committing:
                 self._due, self._first = time.monotonic() + self._again, time.monotonic()
                 self._again = min(self._again * 2, _AGAIN_MOST)
 
-    def _commit_waiting(self) -> str:
+    def _commit_waiting(self, found: Repository) -> str:
         """Commit what waits; why some of it has to wait on, if it has."""
         from simplemem.vault import commits, repository
 
         why = ""
-        found = repository.find(self._vault.root)
         groups = self._known()
-        if found is None:
-            self._uncommitted.done(groups)
-            return ""
         committer = commits.Committer(self._text_of, self._uncommitted)
         for portion in _portions(groups, each=self._settings.commit == "each"):
             versions = [version for group in portion for version in groups[group]]

@@ -83,20 +83,6 @@ class Uncommitted:
             for version in versions:
                 atomic.remove(here, f"{_QUEUE}/{version}")
 
-    @contextmanager
-    def lock(self, seconds: float) -> Iterator[bool]:
-        """Hold the lock for a block, so that one process at a time makes commits; False if somebody else has it."""
-        with self._beneath() as here:
-            here.make(tuple(_FOLDER.split("/")))
-        lock = Leadership(self._root / _FOLDER / "lock")
-        deadline = time.monotonic() + seconds
-        while not (held := lock.held()) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        try:
-            yield held
-        finally:
-            lock.resign()
-
     def remember(self, entries: Mapping[str, Entry | None]) -> None:
         """Write down which entries of the index are set by us, until the branch has moved; nothing forgets them."""
         known = {path: None if entry is None else [entry.mode, entry.oid] for path, entry in entries.items()}
@@ -130,6 +116,20 @@ class Uncommitted:
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self._root))
+
+
+@contextmanager
+def taking_turns(git_dir: str, seconds: float) -> Iterator[bool]:
+    """Hold a lock of ours in a git directory for a block, so that one process at a time makes commits, of whichever vault
+    in the repository; False if somebody else has it for so long."""
+    lock = Leadership(Path(git_dir) / "simplemem.lock")
+    deadline = time.monotonic() + seconds
+    while not (held := lock.held()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    try:
+        yield held
+    finally:
+        lock.resign()
 
 
 def _told_apart(version: Version) -> bytes:

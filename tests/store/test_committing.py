@@ -120,6 +120,17 @@ def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Pa
     )
 
 
+def test_two_vaults_in_one_repository_take_turns(git: Any, vault: Path) -> None:
+    for name in ("one", "two"):
+        (vault / name).mkdir()
+    with opened(vault / "one") as one, opened(vault / "two") as two:
+        for n in range(5):
+            one.create(f"n{n}", "text")
+            two.create(f"n{n}", "text")
+    assert one.step.committing.said == two.step.committing.said == []
+    assert len(subjects(git)) == 10 and git("status", "--porcelain") == ""
+
+
 def test_what_was_asked_for_cannot_forge_a_trailer(git: Any, vault: Path) -> None:
     with opened(vault) as store:
         store.create("a", "text", who="agent\nSimplemem-Actor: Ida", reason="because\n\nSigned-off-by: Ida\x1b[2J")
