@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from effort import LONG
@@ -137,11 +138,12 @@ def test_a_pattern_does_twice_the_work_for_twice_the_text(path: str) -> None:
 
 
 def used_on(pattern: re.Pattern[str], operation: str, text: str) -> None:
+    held: Any = text if isinstance(pattern.pattern, str) else text.encode()
     if operation == "search":
-        for _ in pattern.finditer(text):
+        for _ in pattern.finditer(held):
             pass
     else:
-        getattr(pattern, operation)(text)
+        getattr(pattern, operation)(held)
 
 
 def test_a_pattern_that_is_not_linear_would_be_found() -> None:
