@@ -267,10 +267,10 @@ class Sync:
         with self.database.writing_on(generation) as db:
             for found in left:
                 if self._is_gone(found.path):
-                    self._remove(db, found)
+                    self._remove_at(db, found.path)
                     report.removed.append(found.path)
             for path in too_large:
-                self._remove(db, known[path])
+                self._remove_at(db, path)
                 report.removed.append(path)
             if (
                 much
@@ -326,14 +326,24 @@ class Sync:
         if known is not None and known.sha256 == read.note.sha256 and not self._is_judged_otherwise(known):
             notes.refresh_stat(db, known.id, read.stat, read.facts.modified)
             return
-        origins = gone_by_hash.get(read.note.sha256) if known is None else None
-        if origins:
-            origin = origins.pop(0)
+        origin = self._origin(db, gone_by_hash.get(read.note.sha256, [])) if known is None else None
+        if origin is not None:
             notes.rename(db, origin.id, path)
             report.moved.append((origin.path, path))
         else:
             (report.added if known is None else report.modified).append(path)
         self._put(db, read, named, rows)
+
+    @staticmethod
+    def _origin(db: apsw.Connection, gone: list[Known]) -> Known | None:
+        """The note of these that a new file of the same bytes was before. What another process has given a new name
+        since is somebody else's origin."""
+        while gone:
+            origin = gone.pop(0)
+            now = notes.known(db, origin.path)
+            if now is not None and now.id == origin.id:
+                return origin
+        return None
 
     def _is_judged_otherwise(self, known: Known) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
@@ -421,6 +431,11 @@ class Sync:
                 vectors.settle(db, note_id, shelf)
         links.put(db, note_id, read.path, read.note, named, new=new, into=into)
         return note_id
+
+    def _remove_at(self, db: apsw.Connection, path: str) -> None:
+        """Remove what a path names now: the note it named before may have another name since, by another process."""
+        if (found := notes.known(db, path)) is not None:
+            self._remove(db, found)
 
     def _remove(self, db: apsw.Connection, found: Known) -> None:
         text.remove(db, found.id)

@@ -271,3 +271,48 @@ def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_
         assert replaced
         assert set(store.names()) == {"a-first", *(f"n{k}" for k in range(5))}
         assert [finding for finding in store.doctor() if finding.level == "error"] == []
+
+
+def test_a_rename_that_two_servers_notice_at_once_loses_nothing(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The other one has given the note its new name when this one comes to forget the old one."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 1)
+    write("first.md", "pear")
+    write("old.md", "plum")
+    with EnhancedStore(vault, settings) as store, EnhancedStore(vault, settings) as other:
+        store.sync()
+        write("first.md", "another pear")
+        (vault / "old.md").rename(vault / "z new.md")
+
+        def the_other_looks(what: str, done: int, of: int) -> None:
+            if done == 1:
+                other.sync()
+
+        store.sync(progress=the_other_looks)
+        assert names(store, "plum") == ["z new"]
+        assert_equals_rebuilt(store, tmp_path)
+
+
+def test_a_note_that_another_server_has_given_a_new_name_is_not_given_a_second_one(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two files have the bytes of a note that went, and each server sees another one of them."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 1)
+    write("first.md", "pear")
+    write("old.md", "plum")
+    with EnhancedStore(vault, settings) as store, EnhancedStore(vault, settings) as other:
+        store.sync()
+        write("first.md", "another pear")
+        (vault / "old.md").rename(vault / "z one.md")
+
+        def a_copy_comes(what: str, done: int, of: int) -> None:
+            if done == 1:
+                shutil.copy2(vault / "z one.md", vault / "z two.md")
+                other.step.look_at({"old.md", "z two.md"})
+
+        store.sync(progress=a_copy_comes)
+        assert names(store, "plum") == ["z one", "z two"]
+        assert_equals_rebuilt(store, tmp_path)
