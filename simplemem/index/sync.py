@@ -242,19 +242,23 @@ class Sync:
         with self.database.writing_on(generation) as db:
             links.add_files(db, came)
             links.remove_files(db, went)
-            is_first = not notes.count(db)
-            at_first = links.all_files(db) if much else set[str]()
-            in_memory = links.named_in_memory(at_first) if much else None
-            report.modified += self._judge_copies_of(db, came | went, in_memory or links.named_by(db))
+            named = links.named_in_memory(links.all_files(db)) if much else links.named_by(db)
+            links.resolve_again(db, came | went, named)  # now: after a scan that is cut short nobody would know of them
+            report.modified += self._judge_copies_of(db, came | went, named)
             if much:
                 text.expect_much(db)
+            seen = db.execute("PRAGMA data_version").get
         gone_by_hash: dict[str, list[Known]] = {}
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
         done = 0
         for batch in self._batches([entries[path] for path in to_read]):
             with self.database.writing_on(generation) as db:
-                rows, named = Rows(), in_memory or links.named_by(db)
+                rows, last_seen, seen = Rows(), seen, db.execute("PRAGMA data_version").get
+                if not much:
+                    named = links.named_by(db)
+                elif seen != last_seen:  # others wrote meanwhile, perhaps files
+                    named = links.named_in_memory(links.all_files(db))
                 for path, read in batch:
                     self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
                 rows.write(db)
@@ -272,14 +276,6 @@ class Sync:
             for path in too_large:
                 self._remove_at(db, path)
                 report.removed.append(path)
-            if (
-                much
-            ):  # the first notes of an index were put when all files were known, but for what others did meanwhile
-                files = links.all_files(db)
-                came, went = (set() if is_first else came) | (files - at_first), went | (at_first - files)
-                in_memory = links.named_in_memory(files)
-            if came or went:
-                links.resolve_again(db, came | went, in_memory or links.named_by(db))
         text.fold(lambda: self.database.writing_on(generation))
         self.database.checkpoint()
         return report

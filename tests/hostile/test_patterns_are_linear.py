@@ -86,7 +86,7 @@ def patterns() -> Iterator[tuple[str, str, str, list[re.Pattern[str]]]]:
 
     for path in (path for path in read if path != f"vault/kernel_{'posix' if os.name == 'nt' else 'windows'}.py"):
         for pattern in patterns_in(vars(module_at(path)), depth=3):
-            yield path, "a table", "search", [pattern]
+            yield path, "a table", "match", [pattern]  # how those in tables are used
 
 
 def patterns_in(held: object, depth: int) -> Iterator[re.Pattern[str]]:

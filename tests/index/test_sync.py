@@ -12,6 +12,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.index import sync
 from simplemem.index.counts import dump
+from simplemem.index.sync import Stopped
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -316,3 +317,20 @@ def test_a_note_that_another_server_has_given_a_new_name_is_not_given_a_second_o
         store.sync(progress=a_copy_comes)
         assert names(store, "plum") == ["z one", "z two"]
         assert_equals_rebuilt(store, tmp_path)
+
+
+def test_a_scan_that_is_cut_short_leaves_no_link_that_misses_its_file(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("a.md", "[[b]] and [[c]]")
+    write("c.md", "medlar")
+    plain_store.sync()
+    write("b.md", "plum")
+    (vault / "c.md").unlink()
+    plain_store.step.rows.stop.set()
+    with pytest.raises(Stopped):
+        plain_store.step.rows.scan()
+    plain_store.step.rows.stop.clear()
+    plain_store.sync()
+    assert [(link.target, link.resolved) for link in plain_store.read("a").links] == [("b", True), ("c", False)]
+    assert not [finding for finding in plain_store.doctor() if finding.check == "index"]
