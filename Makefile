@@ -11,7 +11,7 @@ demo: $(VENV)/.installed            ## set up, and show an agent at work with th
 	@$(BIN)/python docs/demo.py
 
 test: $(VENV)/.installed-dev lint   ## set up, then every check
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.installed-dev        ## style, types, and the arrows of the house
 	@$(BIN)/ruff check .
