@@ -116,7 +116,7 @@ class Vault:
     def strays(self) -> list[str]:
         """Staged files that lie about: of writes under way, or of one that was cut short."""
         with self._beneath() as here:
-            return walk(here).strays
+            return [path for path in walk(here).strays if not self.rules.hides(path)]
 
     def hashes_kept(self) -> set[str]:
         """The hashes of the earlier texts that can still be read."""

@@ -14,6 +14,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError
 from simplemem.store import EnhancedStore
+from simplemem.vault import atomic
 
 CANARY = "quetzalcoatl"
 Open = Callable[..., EnhancedStore]
@@ -140,8 +141,6 @@ def test_a_text_that_was_found_and_may_be_of_a_hidden_note_is_not_told(opened: O
     with opened() as person:
         person.sync()
         with person.vault.lock(), person.vault._beneath() as here:
-            from simplemem.vault import atomic
-
             atomic.stage(here, ("plans",), f"{CANARY} new.\n".encode(), like=None, sync=False, hold=False)
         person.vault.recover()
     with opened() as person:
@@ -212,3 +211,50 @@ def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, w
     assert (vault / "tea.md").read_text() == "Oolong.\n"
     assert (vault / "b" / "pu-erh.md").exists()
     assert (vault / "Private" / "diary.md").read_text() == "See [[b/pu-erh]].\n"
+
+
+# -- doctor
+
+
+def test_doctor_mends_nothing_that_may_not_be_changed_and_everything_else(opened: Open, write: Write) -> None:
+    repeated = "---\na: 1\na: 1\n---\nText.\n"
+    for path in ("tea.md", "Archive/old.md"):
+        write(path, repeated)
+    with opened(read_only=["Archive/"]) as store:
+        store.sync()
+        mending = store.plan_mending()
+        assert [change.path for change in mending.changes] == ["tea.md"]
+        assert any("Archive/old" in why for why in mending.unmended)
+        assert store.mend(mending).version
+        assert store.read("tea").problem is None
+        assert store.read("Archive/old").text == repeated
+
+
+def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(opened: Open, write: Write) -> None:
+    write("tea.md", "[[deep/plan]]\n")
+    write("Private/deep/plan.md", "Hidden.\n")
+    write("other/plan.md", "Seen.\n")
+    with opened() as person:
+        person.sync()
+        assert person.read("tea").links[0].target == "Private/deep/plan"
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        (found,) = store.doctor(only=("links",))
+        assert found.candidates == ("other/plan",)
+        assert store.plan_mending(only=("links",)).is_empty
+    with opened() as person:
+        write("tea.md", "[[deeper/plan x]]\n")
+        write("other/plan x.md", "Seen.\n")
+        person.sync()
+        assert [change.path for change in person.plan_mending(only=("links",)).changes] == ["tea.md"]
+
+
+def test_doctor_names_no_stray_file_in_a_hidden_place(opened: Open, write: Write) -> None:
+    write("Private/diary.md", "Hidden.\n")
+    with opened() as person:
+        with person.vault.lock(), person.vault._beneath() as here:
+            atomic.stage(here, ("Private",), b"x\n", like=None, sync=False, hold=False)
+        assert len(person.vault.strays()) == 1
+        with opened(hidden=["Private/"]) as store:
+            assert store.vault.strays() == []
+        assert len(person.vault.strays()) == 1
