@@ -170,7 +170,7 @@ class Committing:
 
     def _text_of(self, version: Version, sha256: str) -> bytes | None:
         """A text that a version speaks of: kept in the history, or still in the vault."""
-        data = self._vault.history.content(sha256)
+        data = self._vault.history.kept(sha256)
         for path in self._places(version) if data is None else ():
             if self._vault.entry(path) is not None:
                 file = self._vault.read(path)
@@ -180,7 +180,7 @@ class Committing:
 
     def _places(self, version: Version) -> list[str]:
         """Where a note may lie that a version speaks of: it may have moved on since."""
-        since = list(takewhile(lambda v: v.number > version.number, self._vault.history.log.backwards()))
+        since = list(takewhile(lambda v: v.number > version.number, self._vault.history.whole.backwards()))
         places = [version.path, version.new_path or version.path]
         for later in reversed(since):
             if later.path == places[-1] and later.new_path is not None:
@@ -192,7 +192,7 @@ class Committing:
         waiting = self._uncommitted.waiting()
         groups: dict[str, list[Version]] = {name: [] for name in waiting}
         first, newest = min(map(number_of, waiting), default=0), 0
-        for version in self._vault.history.log.backwards() if waiting else ():
+        for version in self._vault.history.whole.backwards() if waiting else ():
             newest = newest or version.number
             if version.number < first:
                 break

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,14 +77,18 @@ def entries_of(
     except SimplememError as error:
         _LOG.warning("texts of git are not told: %s", error)
         texts_of = {}
-    return [_entry_of(each, texts_of, diff=diff) for each in told], folded
+    entries = [_entry_of(each, texts_of, diff=diff) for each in told]
+    if step.vault.rules.hidden:  # what is said of a commit may be of the hidden notes in it
+        entries = [replace(each, reason="") for each in entries]
+    return entries, folded
 
 
 def changes_in(step: InStep, commit: str) -> tuple[str, ...]:
     """The changes of ours that a commit of ours holds; none for a person's commit."""
     from simplemem.vault.git import changes_in
 
-    return changes_in(step.root, commit)
+    log = step.vault.history.log
+    return tuple(each for each in changes_in(step.root, commit) if log.group(each))
 
 
 def note_at(step: InStep, path: str, commit: str) -> NoteThen | None:

@@ -141,7 +141,8 @@ def path_with_a_past(step: InStep, name: str, *, gone_first: bool = False) -> st
             ) from None
         if gone:
             return next(iter(gone))
-        if from_git.commits_of(step, path, 1):  # deleted, and known to git alone
+        # Deleted, and known to git alone: it may have gone to a hidden place, so where there are such it is not told.
+        if not step.vault.rules.hidden and from_git.commits_of(step, path, 1):
             return path
         raise
 

@@ -101,6 +101,7 @@ def _plan(step: InStep, by: str, since: str) -> _Plan:
     spelled = {compare_key(entry.path): entry.path for entry in step.vault.scan()}
     for path, chain in sorted(chains.items()):
         _look_at(step, by, path, chain, spelled, plan)
+    _leave_what_is_not_allowed(step, plan)
     _leave_whole_operations(plan)
     return plan
 
@@ -187,6 +188,24 @@ def _leave(plan: _Plan, path: str, why: str, groups: frozenset[str]) -> None:
     plan.left[path] = why
     for group in groups:
         plan.left_groups.setdefault(group, path)
+
+
+def _leave_what_is_not_allowed(step: InStep, plan: _Plan) -> None:
+    """What the rules of access keep from being changed or deleted here, as any single write would be refused."""
+    rules = step.vault.rules
+    paired = _paired(plan)
+    closed = step.vault.history.closed({group for work in plan.work.values() for group in work.groups})
+    for path, work in list(plan.work.items()):
+        why = ""
+        if work.groups & closed:
+            why = "it was changed together with what may not be changed here"
+        elif not rules.may_change(path):
+            why = "it may be read here, not changed"
+        elif rules.no_delete and work.then is None and path not in paired:
+            why = "nothing may be deleted here"
+        if why:
+            del plan.work[path]
+            _leave(plan, path, why, work.groups)
 
 
 def _leave_whole_operations(plan: _Plan) -> None:

@@ -60,6 +60,8 @@ def _no_note(step: InStep, name: str) -> dict[str, Any] | None:
     meant = clean_reference(name)
     for path in dict.fromkeys((name.strip(), meant)):
         if any(part.startswith(".") for part in path.split("/")):
+            if step.vault.rules.hidden:
+                continue  # the trash, for one, has what was hidden
             if step.vault.is_taken(path) or step.vault.is_taken(f"{path}.md"):
                 because = "Folders and files that begin with a dot are not part of the vault."
                 return _told(path, "not_a_note", because, "Move it to a folder without a dot.")

@@ -183,6 +183,7 @@ def _commit_of(repository: Repository, parts: list[bytes]) -> Commit | None:
     op = "move" if moved else {"A": "create", "D": "delete", "C": "create"}.get(status[0], "update")
     ours = tuple(versions.replace(";", " ").split())
     old = names[0] if moved else None
+    before = None if op == "create" else before  # of a copy, git names the text of what it was copied from
     when = _moment(at)
     return Commit(commit, names[-1], old, op, when, who, email, subject, actor, tool, reason, ours, before, after)
 

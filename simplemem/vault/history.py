@@ -13,14 +13,14 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import islice
 
 from simplemem.errors import NotFound
 from simplemem.vault import atomic, kernel, thinning
 from simplemem.vault.atomic import Backing, sha256
-from simplemem.vault.log import Log, Version, no_version
+from simplemem.vault.log import Log, Version
 from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
 from simplemem.vault.rules import NO_RULES, Rules
+from simplemem.vault.seen_log import SeenLog
 from simplemem.vault.thinning import names_in
 
 __all__ = ["DISPLACED", "History", "Version"]
@@ -45,8 +45,10 @@ class History:
         keep_mb: int,
         rules: Rules = NO_RULES,
     ) -> None:
-        self._rules = rules
-        self.log = Log(root, by_path=backing.by_path)
+        self.whole = Log(root, by_path=backing.by_path)  # for what must not lose anything, and is shown to nobody
+        self._seen = SeenLog(self.whole, rules) if rules.hidden else None
+        self.log: Log = self._seen or self.whole
+        self._given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root = root
         self._lock = lock
         self._backing = backing
@@ -56,23 +58,24 @@ class History:
 
     def versions(self, path: str | None = None, limit: int = 20) -> list[Version]:
         """The latest changes, newest first: of the whole vault, or of one note, followed back through its moves."""
-        if not self._rules.hidden:
-            return self.log.versions(path, limit)
-        return list(islice(filter(self._is_seen, self.log.backwards(path)), max(limit, 0)))
+        return self.log.versions(path, limit)
 
     def find(self, version: str) -> Version:
         """The change of this id; 'v42', '42' and 'v000042' are one."""
-        found = self.log.find(version)
-        if not self._is_seen(found):
-            raise no_version(version)
-        return found
+        return self.log.find(version)
 
-    def _is_seen(self, version: Version) -> bool:
-        """Whether its note is not hidden from here. One that is has no past either."""
-        return self._rules.all_seen((version.path, version.new_path))
+    def closed(self, groups: set[str]) -> set[str]:
+        """Those of these operations that changed something hidden too."""
+        return self._seen.closed(groups) if self._seen is not None else set()
 
     def content(self, sha: str) -> bytes | None:
-        """The text with this hash, or None when it is not kept (any more). What is damaged is not given out."""
+        """The text with this hash, or None when it is not kept (any more), or was a hidden note's alone."""
+        if self._seen is not None and sha not in self._given and not self._seen.speaks_of(sha):
+            return None
+        return self.kept(sha)
+
+    def kept(self, sha: str) -> bytes | None:
+        """The same of whatever note: for what is shown to nobody. What is damaged is not given out."""
         if len(sha) != 64 or not sha.isascii() or not sha.isalnum():
             return None
         with self._beneath() as here:
@@ -111,6 +114,12 @@ class History:
         self._put_down(here, path, data)
         self._kept += len(data)
 
+    def keep_for_asker(self, here: Beneath, data: bytes) -> None:
+        """Keep a text that no change has written, so that whoever opened this can read it by its hash."""
+        sha = sha256(data)
+        self.keep(here, data, sha)
+        self._given.add(sha)
+
     def set_aside(self, here: Beneath, temp: str, version: str, sha: str) -> None:
         """Take a file that may be open in some editor out of the vault, watched for a day for a late save."""
         here.make(tuple(DISPLACED.split("/")))
@@ -124,7 +133,7 @@ class History:
         """Keep whatever a stray file of ours holds. A text found nowhere else becomes a version; then it is set aside."""
         data, found = atomic.read_file(here, temp)
         sha, version = sha256(data), None
-        if data and found.st_nlink == 1 and self.content(sha) is None:
+        if data and found.st_nlink == 1 and self.kept(sha) is None:
             self.keep(here, data, sha)
             version = self._found(here, path, sha, reason)
         if data and found.st_nlink == 1:
@@ -155,7 +164,7 @@ class History:
         """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went (`thinning.py`)."""
         with self._lock(), self._beneath() as here:
             self._settle(here, _A_DAY, thorough=True)
-            dropped = thinning.thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
+            dropped = thinning.thin(here, self.whole, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
             here.make(parent(THINNED))
             self._put_down(here, THINNED, str(self.log.size(here)).encode())
             self._kept = 0
@@ -209,11 +218,11 @@ class History:
     def _late_save(self, here: Beneath, path: str, version: str, data: bytes) -> list[Version]:
         sha = sha256(data)
         kept: list[Version] = []
-        if data and self.content(sha) is None:
+        if data and self.kept(sha) is None:
             self.keep(here, data, sha)
             note = ""
             with suppress(NotFound):
-                known = self.log.find(version)
+                known = self.whole.find(version)
                 note = known.new_path or known.path
             reason = "saved by another program into the version that a write had just replaced"
             kept = [self._found(here, note or path, sha, reason)]

@@ -85,8 +85,8 @@ class Log:
     """Reading needs no lock; whoever appends holds the vault's."""
 
     def __init__(self, root: str, *, by_path: bool) -> None:
-        self._root = root
-        self._by_path = by_path
+        self.root = root
+        self.by_path = by_path
 
     def versions(self, path: str | None = None, limit: int = 20) -> list[Version]:
         """The latest changes, newest first: of the whole vault, or of one note, followed back through its moves."""
@@ -162,7 +162,7 @@ class Log:
 
     def _lines(self) -> Iterator[bytes]:
         """The lines of the log, last first."""
-        with Beneath(self._root, by_path=self._by_path) as here, telling("read", LOG):
+        with Beneath(self.root, by_path=self.by_path) as here, telling("read", LOG):
             try:
                 folder, name = here.spot(LOG)
                 fd = folder.open(name, READ)

@@ -34,8 +34,12 @@ class Rules:
         if self.hides(path):
             where = f"{name_of(path)!r}" if asked else "a memory that this would change"
             raise ReadOnly(f"{where} is in a place that is closed here: nothing was changed.", hint=_ELSEWHERE)
-        if self.read_only and is_meant(path, self.read_only):
+        if not self.may_change(path):
             raise ReadOnly(f"{name_of(path)!r} may be read here, not changed: nothing was changed.", hint=_ELSEWHERE)
+
+    def may_change(self, path: str) -> bool:
+        """Whether this path, which is not hidden, may be changed."""
+        return not (self.read_only and is_meant(path, self.read_only))
 
     def check_gone(self, path: str, *, instead: str = "Tag it, for example as archived, or move it.") -> None:
         """ReadOnly when no note may be deleted, nor its text replaced unread."""

@@ -116,7 +116,7 @@ class Vault:
     def strays(self) -> list[str]:
         """Staged files that lie about: of writes under way, or of one that was cut short."""
         with self._beneath() as here:
-            return walk(here).strays
+            return [path for path in walk(here).strays if not self.rules.hides(path)]
 
     def hashes_kept(self) -> set[str]:
         """The hashes of the earlier texts that can still be read."""
@@ -252,7 +252,7 @@ class Vault:
             if first.op == "recovered":
                 hint = "Read it by its sha256 and write it where it belongs."
                 raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
-            steps = self.history.log.group(first.group)
+            steps = self.history.whole.group(first.group)
             return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
 
     def keep_text(self, data: bytes) -> None:
@@ -261,7 +261,7 @@ class Vault:
             self._check_writable()
             with self.lock(), self._beneath() as here:
                 make_sidecar(here)
-                self.history.keep(here, data, sha256(data))
+                self.history.keep_for_asker(here, data)
 
     def tell(self, writing: Callable[[Version], None], written: Callable[[], None]) -> None:
         """Tell of every change: with its first version just before it is made, and once it is, before it is answered."""
@@ -342,7 +342,7 @@ class Vault:
         return Wish("undo", target, before=step.after, new_path=path if step.new_path else None, data=text)
 
     def _text_before(self, step: Version) -> bytes:
-        data = self.history.content(step.before or "")
+        data = self.history.kept(step.before or "")
         if data is None and step.trash and is_trash(step.trash):
             with self._beneath() as here, telling("read", step.trash):
                 try:

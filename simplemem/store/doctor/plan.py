@@ -73,6 +73,11 @@ class _Drafts:
             self._drafts[path] = _Draft(path, file.sha256, file.data)
         return self._drafts[path]
 
+    def _to_change(self, path: str) -> _Draft:
+        """The same of a file that is going to be changed; ReadOnly where the rules forbid it, which is then left alone."""
+        self._step.vault.rules.check(path, asked=True)
+        return self.of(path)
+
     def changed(self) -> list[_Draft]:
         return [each for each in self._drafts.values() if each.gone or each.new_path or each.wanted != each.data]
 
@@ -91,12 +96,12 @@ class _Drafts:
         return []
 
     def _drop_repeated(self, remedy: DropRepeated) -> None:
-        draft = self.of(remedy.path)
+        draft = self._to_change(remedy.path)
         draft.text = without_repeated(draft.note.text)
         draft.what.append("a key of its header is there once")
 
     def _lead(self, source: str, points: Sequence[Point]) -> list[Remedy]:
-        draft = self.of(source)
+        draft = self._to_change(source)
         note = draft.note
         note.must_be_editable(source)
         aims = {point.target: Aim(point.path, point.was) for point in points}
@@ -110,6 +115,8 @@ class _Drafts:
         return [point for point in points if point.target in nowhere]
 
     def _rename(self, remedy: Rename) -> None:
+        self._to_change(remedy.path)
+        self._step.vault.rules.check(remedy.new_path, asked=True)
         moved = Moved(remedy.path, remedy.new_path)
         after = self._files - {remedy.path} | {remedy.new_path}
         after_named = named_in_memory(after)
@@ -125,6 +132,7 @@ class _Drafts:
             if text == note.text:
                 continue
             note.must_be_editable(source)
+            self._to_change(draft.path)
             following.append((draft, text))
         for draft, text in following:
             draft.text = text
@@ -135,7 +143,8 @@ class _Drafts:
         self._files, self._named = after, after_named
 
     def _discard(self, remedy: Discard) -> None:
-        draft = self.of(remedy.path)
+        self._step.vault.rules.check_gone(remedy.path)
+        draft = self._to_change(remedy.path)
         draft.gone, draft.text, draft.new_path = True, None, ""
         draft.what = [f"goes to the trash: {remedy.why}"]
 

@@ -1,0 +1,260 @@
+"""What is hidden has no past: not in the log, not by the hash of a text, not in git; and undoing many changes keeps to the
+rules that undoing one does."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import NotFound, ReadOnly, SimplememError
+from simplemem.store import EnhancedStore
+from simplemem.vault import atomic
+
+CANARY = "quetzalcoatl"
+Open = Callable[..., EnhancedStore]
+Write = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture
+def opened(vault: Path) -> Open:
+    def open_with(no_delete: bool = False, **access: Any) -> EnhancedStore:
+        settings = {"embed": {"provider": "none"}, "no_delete": no_delete, "access": access}
+        return EnhancedStore(vault, Settings.model_validate(settings))
+
+    return open_with
+
+
+def answer_of(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except SimplememError as error:
+        return error.as_dict()
+
+
+def past_of(store: EnhancedStore, names: tuple[str, ...]) -> str:
+    """All that can be asked about what was, in one text."""
+    said: list[Any] = [store.history(limit=200, diff=True)]
+    for version in (f"v{number}" for number in range(1, 12)):
+        asked: tuple[Callable[[], Any], ...] = (
+            lambda version=version: store.read("x", version=version),
+            lambda version=version: store.diff(version),
+            lambda version=version: store.diff(version, "v1"),
+            lambda version=version: store.search("oolong", as_of=version, authors=True),
+            lambda version=version: store.search("oolong", as_of=f"before {version}"),
+            lambda version=version: store.undo_all("eve", version, preview=True, diff=True),
+        )
+        said += [answer_of(ask) for ask in asked]
+        for name in names:
+            said.append(answer_of(lambda name=name, version=version: store.read(name, at=version)))
+            said.append(answer_of(lambda name=name, version=version: store.diff(name, since=version)))
+    for name in names:
+        said.append(answer_of(lambda name=name: store.history(name, diff=True)))
+        said.append(answer_of(lambda name=name: store.restore(name)))
+        said.append(answer_of(lambda name=name: store.undo(name)))
+    said += [store.doctor(), store.plan_mending(), store.conflict_merges()]
+    return repr(said)
+
+
+def test_no_question_about_the_past_tells_of_a_hidden_note(opened: Open, write: Write) -> None:
+    write("tea.md", "Oolong.\n")
+    write("Private/diary.md", f"{CANARY} drinks oolong.\n")
+    with opened() as person:
+        person.sync()
+        person.update("Private/diary", append="A line.", who="eve")
+        person.update("tea", append="Milk.", who="eve")
+        person.delete("Private/diary", who="eve")
+    with opened() as person:
+        assert CANARY in past_of(person, ("Private/diary", "tea"))
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        said = past_of(store, ("diary", "tea"))
+    assert "Milk." in said
+    assert CANARY not in said
+    assert "Private" not in said
+
+
+def test_the_text_of_a_hidden_note_is_not_given_by_its_hash(opened: Open, write: Write) -> None:
+    write("tea.md", "Oolong.\n")
+    write("Private/diary.md", f"{CANARY}.\n")
+    with opened() as person:
+        person.sync()
+        hidden = person.update("Private/diary", append="A line.", who="eve").previous_sha256
+        seen = person.update("tea", append="Milk.").previous_sha256
+        assert hidden is not None
+        assert person.read("tea", version=hidden).text == f"{CANARY}.\n"
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        assert store.read("tea", version=seen).text == "Oolong.\n"
+        now = store.read("tea").sha256
+        for hash_ in (hidden, f"{hidden[:12]}+{now[:12]}"):
+            told = [answer_of(lambda hash_=hash_: store.update("tea", content="x", if_sha256=hash_))]
+            told.append(answer_of(lambda hash_=hash_: store.read("tea", version=hash_)))
+            assert CANARY not in repr(told)
+        with pytest.raises(NotFound):
+            store.read("tea", version=hidden)
+
+
+def test_a_merge_that_was_offered_is_still_read_and_accepted(opened: Open, write: Write) -> None:
+    write("tea.md", "one\ntwo\nthree\nfour\nfive\n")
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        had = store.read("tea").sha256
+        write("tea.md", "ONE\ntwo\nthree\nfour\nfive\n")
+        refused = answer_of(lambda: store.update("tea", content="one\ntwo\nthree\nfour\nFIVE\n", if_sha256=had))
+        assert "FIVE" in store.read("tea", version=refused["ours_sha256"]).text
+        again = store.update("tea", content="one\ntwo\nthree\nfour\nFIVE\n", if_sha256=refused["accept"])
+        assert again.changed
+        assert "ONE\n" in store.read("tea").text
+        assert "FIVE\n" in store.read("tea").text
+
+
+def test_a_note_that_was_moved_to_a_hidden_place_took_its_past_with_it(opened: Open, write: Write) -> None:
+    write("plan.md", f"{CANARY} one.\n")
+    with opened() as person:
+        person.sync()
+        old = person.update("plan", append="two")
+        person.move("plan", "plans")
+        person.move("plans", "Private/plan")
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        assert CANARY not in past_of(store, ("plan", "plans"))
+        assert store.history() == ()
+        with pytest.raises(NotFound):
+            store.read("plan", version=old.previous_sha256)
+        store.create("plan", "Another plan.", who="eve")
+        assert [entry.op for entry in store.history("plan")] == ["create"]
+        with opened() as person:  # another program's changes, while this one goes on
+            person.move("Private/plan", "out")
+        assert [entry.op for entry in store.history(limit=9)] == ["create", "move", "update"]
+        assert store.read("plan", version=old.version).text == f"{CANARY} one.\ntwo\n"
+
+
+def test_a_text_that_was_found_and_may_be_of_a_hidden_note_is_not_told(opened: Open, write: Write, vault: Path) -> None:
+    write("tea.md", "Oolong.\n")
+    write("plans/will.md", f"{CANARY}.\n")
+    with opened() as person:
+        person.sync()
+        with person.vault.lock(), person.vault._beneath() as here:
+            atomic.stage(here, ("plans",), f"{CANARY} new.\n".encode(), like=None, sync=False, hold=False)
+        person.vault.recover()
+    with opened() as person:
+        assert CANARY in repr(person.history(diff=True))
+    with opened(hidden=["plans/will"]) as store:
+        store.sync()
+        assert CANARY not in past_of(store, ("will", "tea"))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not on this machine")
+def test_git_tells_nothing_of_a_hidden_note(opened: Open, write: Write, vault: Path) -> None:
+    def commit(message: str) -> None:
+        who = ("-c", "user.name=P", "-c", "user.email=p@x")
+        subprocess.run(["git", "-C", str(vault), "add", "-A"], check=True)
+        subprocess.run(["git", "-C", str(vault), *who, "commit", "-qm", message], check=True)
+
+    subprocess.run(["git", "-C", str(vault), "init", "-q"], check=True)
+    text = "".join(f"{CANARY} line {number}\n" for number in range(20))
+    write("plan.md", text)
+    write("Private/diary.md", text + "diary\n")
+    write("tea.md", "Oolong.\n")
+    commit("begin, and Private/diary")
+    write("copied.md", text + "copied\n")
+    commit("a copy of Private/diary")
+    (vault / "plan.md").rename(vault / "Private" / "plan.md")
+    commit("away")
+    with opened() as person:
+        person.sync()
+        assert "Private/diary" in repr(person.history("tea"))
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        said = [answer_of(lambda name=name: store.history(name, diff=True)) for name in ("tea", "plan", "copied")]
+        head = subprocess.run(["git", "-C", str(vault), "rev-parse", "HEAD~2"], capture_output=True, text=True)
+        said += [answer_of(lambda name=name: store.read(name, at=head.stdout.strip())) for name in ("plan", "diary")]
+        assert "Oolong" in repr(said)
+        assert "diary" not in repr(said).replace("'diary'", "")
+        assert [(entry.op, entry.before) for entry in store.history("copied")] == [("create", None)]
+        assert CANARY not in repr([said[1], *said[3:]])
+
+
+# -- undoing many
+
+
+def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, write: Write, vault: Path) -> None:
+    write("tea.md", "Oolong.\n")
+    write("a/pu-erh.md", "Dark.\n")
+    write("Archive/old.md", "Old.\n")
+    write("Private/diary.md", "See [[a/pu-erh]].\n")
+    with opened() as person:
+        person.sync()
+        person.update("tea", append="Milk.", who="eve")
+        person.update("Archive/old", append="Older.", who="eve")
+        moved = person.move("a/pu-erh", "b/pu-erh", who="eve")  # writes the link in the diary again
+        person.create("new", "New.", who="eve")
+        assert moved.rewritten == ("Private/diary",)
+    with opened(no_delete=True, read_only=["Archive/"], hidden=["Private/"]) as store:
+        store.sync()
+        with pytest.raises(ReadOnly):
+            store.undo(moved.version)
+        preview = store.undo_all("eve", "v1", preview=True)
+        done = store.undo_all("eve", "v1", expected=preview.plan)
+        assert [note.name for note in preview.notes] == [note.name for note in done.notes] == ["tea"]
+        why = {left.name: left.why for left in done.left}
+        assert why["Archive/old"] == "it may be read here, not changed"
+        assert why["new"] == "nothing may be deleted here"
+        assert why["b/pu-erh"] == "it was changed together with what may not be changed here"
+        assert "Private" not in repr(done)
+    assert (vault / "tea.md").read_text() == "Oolong.\n"
+    assert (vault / "b" / "pu-erh.md").exists()
+    assert (vault / "Private" / "diary.md").read_text() == "See [[b/pu-erh]].\n"
+
+
+# -- doctor
+
+
+def test_doctor_mends_nothing_that_may_not_be_changed_and_everything_else(opened: Open, write: Write) -> None:
+    repeated = "---\na: 1\na: 1\n---\nText.\n"
+    for path in ("tea.md", "Archive/old.md"):
+        write(path, repeated)
+    with opened(read_only=["Archive/"]) as store:
+        store.sync()
+        mending = store.plan_mending()
+        assert [change.path for change in mending.changes] == ["tea.md"]
+        assert any("Archive/old" in why for why in mending.unmended)
+        assert store.mend(mending).version
+        assert store.read("tea").problem is None
+        assert store.read("Archive/old").text == repeated
+
+
+def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(opened: Open, write: Write) -> None:
+    write("tea.md", "[[deep/plan]]\n")
+    write("Private/deep/plan.md", "Hidden.\n")
+    write("other/plan.md", "Seen.\n")
+    with opened() as person:
+        person.sync()
+        assert person.read("tea").links[0].target == "Private/deep/plan"
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        (found,) = store.doctor(only=("links",))
+        assert found.candidates == ("other/plan",)
+        assert store.plan_mending(only=("links",)).is_empty
+    with opened() as person:
+        write("tea.md", "[[deeper/plan x]]\n")
+        write("other/plan x.md", "Seen.\n")
+        person.sync()
+        assert [change.path for change in person.plan_mending(only=("links",)).changes] == ["tea.md"]
+
+
+def test_doctor_names_no_stray_file_in_a_hidden_place(opened: Open, write: Write) -> None:
+    write("Private/diary.md", "Hidden.\n")
+    with opened() as person:
+        with person.vault.lock(), person.vault._beneath() as here:
+            atomic.stage(here, ("Private",), b"x\n", like=None, sync=False, hold=False)
+        assert len(person.vault.strays()) == 1
+        with opened(hidden=["Private/"]) as store:
+            assert store.vault.strays() == []
+        assert len(person.vault.strays()) == 1
