@@ -15,6 +15,8 @@ from simplemem.store.then import GONE, Moment, NoteThen, moment_of, note_then, t
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish
 
+_GONE_OUTSIDE = "it was deleted outside simplemem, perhaps after other changes there"
+
 
 def read_at(step: InStep, name: str, section: str | None, at: str) -> Memory:
     """A memory as it was at a version or date, under the name it had then."""
@@ -67,8 +69,11 @@ def _wanted(step: InStep, path: str, at: str | None) -> tuple[NoteThen, str]:
         hint = "Say which: a version of its history, or a date."
         raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
     last = last_change(step, path)
-    data = text_of(step, last.before, last.path) if last.before else None
-    return NoteThen(path, last.before, data, "" if data is not None else GONE), f"before {last.id}"
+    before, after = next((before, after) for at, before, after in last.effects if at == path)
+    sha, since = (before, f"before {last.id}") if after is None else (after, last.id)
+    data = text_of(step, sha, path) if sha else None
+    doubt = GONE if data is None else "" if after is None else _GONE_OUTSIDE
+    return NoteThen(path, sha, data, doubt), since
 
 
 def _nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
