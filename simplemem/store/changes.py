@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -28,10 +29,13 @@ from simplemem.store.names import path_meant
 from simplemem.store.races import Making
 from simplemem.store.secrecy import judge
 from simplemem.vault import rewrite
+from simplemem.vault.atomic import sha256
+from simplemem.vault.difference import WHAT_YOU_HAD, difference
 from simplemem.vault.history import Version
 from simplemem.vault.links import Named, name_key, resolve
 from simplemem.vault.vault import Change, File, Rewrite, Written
 
+_LATELY = 20  # changes of a note among which a repeated one is looked for
 _TRIES = 50  # a change that names no hash is applied again to what is there now, so often
 
 
@@ -172,6 +176,9 @@ class Changes:
         base = self._text_of(if_sha256)
         if base is not None and self._would_give(base, making, file.data):
             return _saved_as_is(file)
+        if base is not None:
+            with suppress(Invalid):  # an edit that does not fit was never made
+                self._not_twice(file, base, making.make(read_note(base)))
         raise self._lost_race(file, base, making)
 
     def _merge(self, path: str, making: Making, offer: races.Offer, change: Change, *, stamped: bool = True) -> Saved:
@@ -186,8 +193,10 @@ class Changes:
         if not file.sha256.startswith(offer.current):
             seen = self._text_of(offer.current)
             together = None if seen is None else races.brought_together(base, making, seen)
-            if together is not None and together[1].clean and _is_but_for_its_time(together[1].text, file.data):
-                return _saved_as_is(file)  # this very call, whose answer was lost
+            if seen is not None and together is not None and together[1].clean:
+                if _is_but_for_its_time(together[1].text, file.data):
+                    return _saved_as_is(file)  # this very call, whose answer was lost
+                self._not_twice(file, seen, together[1].text)
             raise self._lost_race(file, base, making)
         note, together = read_note(file.data), races.brought_together(base, making, file.data)
         if stamped:
@@ -213,6 +222,23 @@ class Changes:
             judged=lambda before, after: self._judged(file.path, before, after),
             keep=self._vault.keep_text,
         )
+
+    def _not_twice(self, file: File, before: bytes, text: str) -> None:
+        """Conflict, and nothing offered, when a change was made already and others followed: its answer may have been
+        lost, and what is offered for a repetition would add the same once more."""
+        for version in self._vault.history.versions(file.path, _LATELY):
+            if version.op not in ("update", "move"):
+                return  # taken back, or another note since
+            if version.before == sha256(before) and version.before != version.after:
+                made = self._vault.history.content(version.after or "")
+                if made is not None and _is_but_for_its_time(text, made):
+                    raise Conflict(
+                        f"this very change of {name_of(file.path)} was made already, as {version.id}, and the note has "
+                        "changed since",
+                        current_sha256=file.sha256,
+                        diff=difference(made, file.data, WHAT_YOU_HAD),
+                        hint="Read it: there may be nothing left to do.",
+                    )
 
     def _judged(self, path: str, before: str, after: str) -> list[str]:
         """What is to be said of secrets that a change would add; it is refused where the settings say so."""

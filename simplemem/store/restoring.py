@@ -7,13 +7,17 @@ from dataclasses import replace
 from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.memory import Memory, Restored
 from simplemem.note.names import check_name, name_of, path_of
+from simplemem.note.note import read_note
 from simplemem.store import from_git
 from simplemem.store.in_step import InStep
 from simplemem.store.past import last_change, look_again, path_with_a_past
 from simplemem.store.reading import memory_of
+from simplemem.store.secrecy import judge
 from simplemem.store.then import GONE, Moment, NoteThen, moment_of, note_then, text_of
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish
+
+_GONE_OUTSIDE = "it was deleted outside simplemem, perhaps after other changes there"
 
 
 def read_at(step: InStep, name: str, section: str | None, at: str) -> Memory:
@@ -47,9 +51,12 @@ def restore(step: InStep, name: str, at: str | None, new_name: str | None, chang
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
         written = step.vault.carry_out([wish], change)[0]
         look_again(step, {target})
-    said = (f"not certain: {then.doubt}",) if then.doubt else ()
+    said = [f"not certain: {then.doubt}"] if then.doubt else []
+    if written.changed:
+        before = read_note(now.data).text if now is not None else ""
+        said += judge(step.settings, name_of(target), before, read_note(then.data).text, anew=False)
     return Restored(
-        name_of(target), then.sha256, written.previous_sha256, written.version, since, written.changed, said
+        name_of(target), then.sha256, written.previous_sha256, written.version, since, written.changed, tuple(said)
     )
 
 
@@ -67,8 +74,11 @@ def _wanted(step: InStep, path: str, at: str | None) -> tuple[NoteThen, str]:
         hint = "Say which: a version of its history, or a date."
         raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
     last = last_change(step, path)
-    data = text_of(step, last.before, last.path) if last.before else None
-    return NoteThen(path, last.before, data, "" if data is not None else GONE), f"before {last.id}"
+    before, after = next((before, after) for at, before, after in last.effects if at == path)
+    sha, since = (before, f"before {last.id}") if after is None else (after, last.id)
+    data = text_of(step, sha, path) if sha else None
+    doubt = GONE if data is None else "" if after is None else _GONE_OUTSIDE
+    return NoteThen(path, sha, data, doubt), since
 
 
 def _nothing_there(name: str, at: str, then: NoteThen) -> NotFound:

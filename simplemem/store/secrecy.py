@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 _MOST_TOLD = 5
 
 
-def judge(settings: Settings, name: str, before: str, after: str) -> list[str]:
-    """What is to be said of the secrets that a change of a note adds. Invalid when they are refused."""
+def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
+    """What is to be said of the secrets that a change of a note adds. Invalid when they are refused. What is not `anew`
+    comes back from the history, where it lies anyway: that is told, and never refused."""
     if settings.write.secrets == "off":
         return []
     from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
@@ -29,7 +30,7 @@ def judge(settings: Settings, name: str, before: str, after: str) -> list[str]:
     told = [f"line {each.line} of {name} seems to hold {_a(each)} {each.shown}" for each in found[:_MOST_TOLD]]
     if len(found) > _MOST_TOLD:
         told.append(f"and {len(found) - _MOST_TOLD} more are in it")
-    if settings.write.secrets == "refuse":
+    if anew and settings.write.secrets == "refuse":
         raise Invalid(
             "; ".join(told) + ": nothing was written",
             hint="Leave it out and say where it is kept; write.secrets = warn would let it pass.",

@@ -78,7 +78,7 @@ def set_entries(
     before = _stamp(index)
     copy.unlink(missing_ok=True)
     if before is not None:
-        shutil.copyfile(index, copy)
+        shutil.copy2(index, copy)  # with its time: by that git tells what was edited in the moment it was staged
     there = in_index(git, list(entries), file=copy)
     if {path: there.get(path, "none") for path in entries} != {path: expected.get(path, "none") for path in entries}:
         raise _busy(lock)

@@ -209,6 +209,21 @@ def test_what_is_staged_stays_staged_as_it_was(git: Any, vault: Path, write: Wri
     assert git("diff", "--name-only").split() == ["b.md"]
 
 
+def test_an_edit_in_the_very_moment_of_staging_is_still_seen(git: Any, vault: Path, write: Write) -> None:
+    git("config", "core.trustctime", "false")
+    git.commit("Begin")
+    moment = 1_700_000_000 * 10**9
+    note = write("b.md", "1")
+    os.utime(note, ns=(moment, moment))
+    git("add", "b.md")
+    os.utime(vault / ".git" / "index", ns=(moment, moment))
+    note.write_text("2")  # of the same size, within one tick of the clock
+    os.utime(note, ns=(moment, moment))
+    with opened(vault) as store:
+        store.create("a", "ours")
+    assert git("show", ":b.md") == "1" and git("diff", "--name-only") == "b.md\n"
+
+
 def test_a_staged_note_waits_until_the_person_has_committed_it(git: Any, vault: Path, write: Write) -> None:
     write("a.md", "one\n\n\n\n\nnine\n")
     write("b.md", "b\n")

@@ -184,6 +184,19 @@ def test_what_cannot_be_brought_back_says_why(plain_store: EnhancedStore, vault:
     assert (vault / "n.md").read_bytes() == files[1]
 
 
+def test_a_note_deleted_outside_comes_back_as_it_was_last(vault: Path, plain_store: EnhancedStore) -> None:
+    last = texts_of(plain_store, vault, "n", "one", "two")[-1]
+    plain_store.create("m", "only")
+    plain_store.move("m", "moved")
+    for name in ("n", "moved"):
+        kept = (vault / f"{name}.md").read_bytes()
+        (vault / f"{name}.md").unlink()
+        restored = plain_store.restore(name)
+        assert (vault / f"{name}.md").read_bytes() == kept and restored.previous_sha256 is None
+        assert "deleted outside simplemem" in restored.warnings[0]
+    assert (vault / "n.md").read_bytes() == last
+
+
 def test_a_vault_for_reading_only_restores_nothing_and_shows_all(vault: Path, plain_store: EnhancedStore) -> None:
     texts_of(plain_store, vault, "n", "one", "two")
     with EnhancedStore(vault, plain_store.settings, read_only=True) as reading:

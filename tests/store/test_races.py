@@ -86,6 +86,31 @@ def test_a_repeated_acceptance_whose_answer_was_lost_succeeds_and_is_made_once(
     assert len(plain_store.history("Kite")) == 1
 
 
+@pytest.mark.parametrize("accepting", [False, True])
+def test_an_append_made_already_is_not_offered_again_after_a_third_change(
+    plain_store: EnhancedStore, write: Write, vault: Path, read: str, accepting: bool
+) -> None:
+    asked = read
+    if accepting:
+        plain_store.update("Kite", append="theirs")
+        with pytest.raises(Conflict) as lost:
+            plain_store.update("Kite", append="ours", if_sha256=read)
+        asked = lost.value.details["accept"]
+    done = plain_store.update("Kite", append="ours", if_sha256=asked)
+    plain_store.update("Kite", append="a third")
+    with pytest.raises(Conflict) as repeated:  # the answer was lost
+        plain_store.update("Kite", append="ours", if_sha256=asked)
+    assert "accept" not in repeated.value.details and done.version in repeated.value.message
+    assert repeated.value.details["current_sha256"] == plain_store.read("Kite").sha256
+    plain_store.undo("Kite")
+    plain_store.undo(done.version)
+    plain_store.update("Kite", append="a third")
+    with pytest.raises(Conflict) as anew:  # it was taken back, and may be made
+        plain_store.update("Kite", append="ours", if_sha256=asked)
+    assert anew.value.details["accept"]
+    assert (vault / "Kite.md").read_text().count("ours") == 0
+
+
 def test_changes_of_the_same_lines_are_shown_marked_and_not_offered(
     plain_store: EnhancedStore, write: Write, vault: Path, read: str
 ) -> None:

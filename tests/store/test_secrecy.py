@@ -80,6 +80,20 @@ def test_what_was_there_before_is_not_judged_again(vault: Path, write: Callable[
         assert store.undo("elsewhere").sha256
 
 
+@pytest.mark.parametrize("mode", ["warn", "refuse"])
+def test_a_restore_that_brings_a_secret_back_says_so_and_is_never_refused(
+    vault: Path, write: Callable[..., Path], mode: str
+) -> None:
+    note = write("there.md", f"Use {TOKEN} for it.\n")
+    with opened(vault, mode) as store:
+        store.sync()
+        store.update("there", content="It is in the safe.")
+        restored = store.restore("there", at="before v1")
+        assert restored.changed and TOKEN in note.read_text()
+        assert "of there seems to hold a GitHub token" in restored.warnings[0] and TOKEN not in str(restored.warnings)
+        assert store.restore("there", at="before v1").warnings == (), "nothing was added"
+
+
 def test_nobody_is_told_where_it_is_switched_off(vault: Path) -> None:
     with opened(vault, "off") as store:
         assert store.create("new", f"Use {TOKEN} for it.").warnings == ()
