@@ -102,13 +102,15 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     db.execute("DELETE FROM links WHERE source_id = ?", (note_id,)).fetchall()
 
 
-def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> None:
-    """Resolve the links that could mean one of `files`, which came or went."""
-    keys = {key for path in files for key in lookup_keys(path)}
+def resolve_again(db: apsw.Connection, files: Iterable[str] | None, named: Named) -> None:
+    """Resolve the links that could mean one of `files`, which came or went; without `files`, every link."""
     sql = """SELECT l.source_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
-             FROM links l JOIN notes n ON n.id = l.source_id
-             WHERE l.key IN (SELECT value FROM json_each(?))"""
-    rows: list[tuple[Any, ...]] = db.execute(sql, (json.dumps(sorted(keys)),)).fetchall()
+             FROM links l JOIN notes n ON n.id = l.source_id"""
+    values: tuple[str, ...] = ()
+    if files is not None:
+        sql += " WHERE l.key IN (SELECT value FROM json_each(?))"
+        values = (json.dumps(sorted({key for path in files for key in lookup_keys(path)})),)
+    rows: list[tuple[Any, ...]] = db.execute(sql, values).fetchall()
     for source_id, seq, source, target, path, via, ambiguous in rows:
         found = resolve(target, source, named)
         if (found.path, found.via, _ambiguous(found)) != (path, via, ambiguous):
@@ -116,6 +118,35 @@ def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> No
                 "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE source_id = ? AND seq = ?",
                 (found.path, found.via, _ambiguous(found), source_id, seq),
             ).fetchall()
+
+
+Owed = dict[str, set[str] | None]
+"""Passes that added or removed files and have not resolved the links again that could mean them: which files, by pass. None
+stands for all files."""
+_OWED = "links owed "
+
+
+def owed(db: apsw.Connection) -> Owed:
+    """What passes that are under way, or whose process died, still owe."""
+    sql = "SELECT key, value FROM meta WHERE key >= ? AND key < ?"
+    found = db.execute(sql, (_OWED, _OWED.rstrip() + "!"))
+    return {key.removeprefix(_OWED): _paths(value) for key, value in found}
+
+
+def _paths(value: str) -> set[str] | None:
+    paths = json.loads(value)
+    return None if paths is None else set(paths)
+
+
+def owe(db: apsw.Connection, debt: str, files: Iterable[str] | None) -> None:
+    """Note down in the transaction that adds or removes files that the links to them are not resolved again yet."""
+    value = json.dumps(None if files is None else sorted(files))
+    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_OWED + debt, value)).fetchall()
+
+
+def paid(db: apsw.Connection, debts: Iterable[str]) -> None:
+    """In the transaction in which they were resolved."""
+    db.executemany("DELETE FROM meta WHERE key = ?", ((_OWED + debt,) for debt in debts))
 
 
 def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -167,6 +168,8 @@ class Sync:
         report = SyncReport()
         with self.database.reading() as db:
             total, generation = notes.count(db), self.database.generation
+            # What stands for all files is likely under way in another process; a scan is soon enough for that.
+            owed: links.Owed = {debt: of for debt, of in links.owed(db).items() if of is not None}
             for path in sorted(set(paths)):
                 for entry in self._entries_at(path):
                     entries[entry.path] = entry
@@ -175,7 +178,7 @@ class Sync:
                         known[found.path] = found
                 files |= _files_at(db, path)
         known, files = self._doubting(entries, known, files, total, report)
-        return self._reconcile(entries, known, files, report, generation)
+        return self._reconcile(entries, known, files, report, generation, owed)
 
     def _entries_at(self, path: str) -> list[Entry]:
         try:
@@ -193,10 +196,11 @@ class Sync:
         report = SyncReport()
         entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
         with self.database.reading() as db:
-            known, files, generation = notes.all_known(db), links.all_files(db), self.database.generation
+            known, files, owed = notes.all_known(db), links.all_files(db), links.owed(db)
+            generation = self.database.generation
         if not believe:
             known, files = self._doubting(entries, known, files, len(known), report)
-        self._reconcile(entries, known, files, report, generation, progress)
+        self._reconcile(entries, known, files, report, generation, owed, progress)
         report.seconds = time.perf_counter() - began
         return report
 
@@ -220,9 +224,10 @@ class Sync:
         files: set[str],
         report: SyncReport,
         generation: int,
+        owed: links.Owed,
         progress: Progress | None = None,
     ) -> SyncReport:
-        """Make the rows of the files in `entries` and `known` right."""
+        """Make the rows of the files in `entries` and `known` right, and the links that a pass before did not come to."""
         came, went = entries.keys() - files, files - entries.keys()
         went = {path for path in went if self._is_gone(path)}
         self.skipped = {
@@ -236,9 +241,10 @@ class Sync:
         ]  # fmt: skip
         too_large = {path for path in self.skipped if path in known and path in entries}
         gone = {path: k for path, k in known.items() if path not in entries and (path in went or path not in files)}
-        if not (came or went or to_read or gone or too_large):
+        if not (came or went or to_read or gone or too_large or owed):
             return report
         much = len(to_read) > _MUCH
+        debt = uuid.uuid4().hex
         with self.database.writing_on(generation) as db:
             links.add_files(db, came)
             links.remove_files(db, went)
@@ -246,6 +252,8 @@ class Sync:
             at_first = links.all_files(db) if much else set[str]()
             in_memory = links.named_in_memory(at_first) if much else None
             report.modified += self._judge_copies_of(db, came | went, in_memory or links.named_by(db))
+            if much or came or went:
+                links.owe(db, debt, None if much else came | went)
             if much:
                 text.expect_much(db)
         gone_by_hash: dict[str, list[Known]] = {}
@@ -258,6 +266,8 @@ class Sync:
                 for path, read in batch:
                     self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
                 rows.write(db)
+                if much:  # again, for another process may have thought that it paid for this one
+                    links.owe(db, debt, None)
                 report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
             done += len(batch)
             self.database.checkpoint(amid_much=True)
@@ -272,14 +282,16 @@ class Sync:
             for path in too_large:
                 self._remove_at(db, path)
                 report.removed.append(path)
-            if (
-                much
-            ):  # the first notes of an index were put when all files were known, but for what others did meanwhile
+            if much:
+                # The first notes of an index were put when all files were known, but for what others did meanwhile.
                 files = links.all_files(db)
                 came, went = (set() if is_first else came) | (files - at_first), went | (at_first - files)
                 in_memory = links.named_in_memory(files)
-            if came or went:
-                links.resolve_again(db, came | went, in_memory or links.named_by(db))
+            if None in owed.values():
+                links.resolve_again(db, None, in_memory or links.named_in_memory(links.all_files(db)))
+            elif concerned := came.union(went, *(paths for paths in owed.values() if paths is not None)):
+                links.resolve_again(db, concerned, in_memory or links.named_by(db))
+            links.paid(db, {debt, *owed})
         text.fold(lambda: self.database.writing_on(generation))
         self.database.checkpoint()
         return report

@@ -316,3 +316,67 @@ def test_a_note_that_another_server_has_given_a_new_name_is_not_given_a_second_o
         store.sync(progress=a_copy_comes)
         assert names(store, "plum") == ["z one", "z two"]
         assert_equals_rebuilt(store, tmp_path)
+
+
+@pytest.mark.parametrize("much", [False, True])
+def test_a_pass_that_is_killed_before_it_came_to_the_links_owes_them(
+    much: bool, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The files are known after the first transaction, and what comes after a kill finds none of them new."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 1)
+    monkeypatch.setattr(sync, "_MUCH", 1 if much else 250)
+    write("old.md", "[[z came]] [[went]]")
+    write("went.md", "plum")
+    os.utime(vault / "old.md", (1_700_000_000, 1_700_000_000))
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        (vault / "went.md").unlink()
+        write("first.md", "pear")
+        write("z came.md", "cherry")
+
+        def killed(what: str, done: int, of: int) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.sync(progress=killed)
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        assert_equals_rebuilt(store, tmp_path)
+        assert [link.path for link in store.step.index.links_from("old.md")] == ["z came.md", None]
+
+
+def test_a_note_that_comes_while_a_first_index_is_made_that_is_killed_is_linked_to(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 1)
+    monkeypatch.setattr(sync, "_MUCH", 1)
+    for k in range(4):
+        write(f"n{k}.md", f"pear {k} [[came]]")
+        os.utime(vault / f"n{k}.md", (1_700_000_000, 1_700_000_000))
+    with EnhancedStore(vault, settings) as store:
+
+        def one_comes(what: str, done: int, of: int) -> None:
+            if done == 1:
+                store.create("came", "plum")
+            if done == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.sync(progress=one_comes)
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        assert_equals_rebuilt(store, tmp_path)
+        assert {link.path for k in range(4) for link in store.step.index.links_from(f"n{k}.md")} == {"came.md"}
+
+
+def test_a_pass_that_is_done_owes_nothing(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("a.md", "[[b]]")
+    plain_store.sync()
+    write("b.md", "pear")
+    plain_store.step.look_at({"b.md"})
+    (vault / "a.md").unlink()
+    plain_store.sync()
+    with plain_store.step.index.snapshot() as db:
+        assert db.execute("SELECT key FROM meta WHERE key LIKE 'links%'").fetchall() == []
