@@ -183,12 +183,8 @@ FAULTS = (
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
         "simplemem.vault.rewrite",
-        [
-            (
-                "if link.scalar is not None:\n            values.append((link.scalar, _value_with(link.scalar.value, meant",
-                "if link.scalar is not None and link.scalar.verbatim < 0:\n            values.append((link.scalar, _value_with(link.scalar.value, meant",
-            )
-        ],
+        [("            values.append((link.scalar, _value_with(link.scalar.value, meant, wanted, written)))\n",
+          "            edits += _edits(note.text, link, meant, wanted, written, bar_ends_cell=False)\n")],
     ),
 )  # fmt: skip
 
