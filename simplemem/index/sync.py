@@ -282,6 +282,8 @@ class Sync:
             for path in too_large:
                 self._remove_at(db, path)
                 report.removed.append(path)
+            if too_large:
+                report.modified += self._judge_copies_of(db, too_large, in_memory or links.named_by(db))
             if much:
                 # The first notes of an index were put when all files were known, but for what others did meanwhile.
                 files = links.all_files(db)

@@ -380,3 +380,18 @@ def test_a_pass_that_is_done_owes_nothing(plain_store: EnhancedStore, write: Wri
     plain_store.sync()
     with plain_store.step.index.snapshot() as db:
         assert db.execute("SELECT key FROM meta WHERE key LIKE 'links%'").fetchall() == []
+
+
+def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
+    vault: Path, write: Write, tmp_path: Path
+) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.002}})
+    write("Chapter.md", "The harbour crane was repaired in spring.\n")
+    write("Chapter 2.md", "The harbour crane was repaired in spring.\n")
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        assert names(store, "crane") == ["Chapter"]
+        write("Chapter.md", "Something else now. " * 200)
+        store.sync()
+        assert names(store, "crane") == ["Chapter 2"]
+        assert_equals_rebuilt(store, tmp_path)
