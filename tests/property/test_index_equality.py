@@ -156,6 +156,7 @@ class AVault(RuleBasedStateMachine):
         self.touched: set[str] = set()
         self.patches = [
             patch.object(sync, "_BATCH", 3),  # as many transactions as if there were thousands of notes
+            patch.object(sync, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
             patch.object(embedder, "embedder_named", _LOADED),
         ]
         for each in self.patches:
@@ -395,7 +396,8 @@ class AVaultWithManyHands(AVault):
     @precondition(lambda self: self.notes())
     @rule(who=st.integers(0, 1), data=st.data())
     def delete(self, who: int, data: st.DataObject) -> None:
-        name = self.some(data, self.notes())
+        linked = [path for path in self.notes() if self.stores[who].step.index.links_to(path)]
+        name = self.some(data, self.notes() + 2 * linked)  # what a link means more often than what none does
         self.ask(lambda: self.stores[who].delete(name))
 
     @precondition(lambda self: self.stores[0].history(limit=1))
