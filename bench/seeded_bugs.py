@@ -118,7 +118,7 @@ FAULTS = (
     Fault(
         "index", "a file that went leaves the links to it as they were",
         "simplemem.index.sync",
-        [("            if came or went:\n", "            if came:\n")],
+        [("links.resolve_again(db, came | went, named)", "links.resolve_again(db, came, named)")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
@@ -148,12 +148,12 @@ FAULTS = (
     Fault(
         "index", "a note that we delete keeps the links to it",
         "simplemem.index.sync",
-        [("            links.resolve_again(db, [path], links.named_by(db))\n", "")],
+        [("db)\n            links.resolve_again(db, [path], named)\n", "db)\n")],
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
         "simplemem.index.sync",
-        [("return known.hidden != self.hidden_reason(known.path) or (", "return (")],
+        [("return by_settings != self.hidden_reason(known.path) or (", "return (")],
     ),
     Fault(
         "index", "the tags of a note that is gone are left behind",
@@ -183,7 +183,8 @@ FAULTS = (
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
         "simplemem.vault.rewrite",
-        [("if link.scalar is not None:", "if link.scalar is not None and link.scalar.verbatim < 0:")],
+        [("            values.append((link.scalar, _value_with(link.scalar.value, meant, wanted, written)))\n",
+          "            edits += _edits(note.text, link, meant, wanted, written, bar_ends_cell=False)\n")],
     ),
 )  # fmt: skip
 

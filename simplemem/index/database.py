@@ -310,6 +310,11 @@ class Database:
         self._local = threading.local()
 
 
+def state_of(db: apsw.Connection) -> tuple[int, int]:
+    """What changes whenever anybody writes: others, or this connection itself."""
+    return int(db.execute("PRAGMA data_version").get), db.total_changes()
+
+
 class _Turns:
     """Writers of this process one after another, in the order they came: whoever writes much, as a first scan does,
     hands over to one who waits. SQLite's own waiting only looks now and then, and would miss the moment."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from simplemem.index.database import state_of
 from simplemem.index.notes import _ROW, Row
 from simplemem.index.theirs import Theirs
 from simplemem.note.names import compare_key
@@ -126,7 +127,7 @@ class Narrowed:
 
     def ids(self, db: apsw.Connection, narrow: Narrow) -> array[int]:
         """As the function `ids`. `db` is always the same."""
-        state = int(db.execute("PRAGMA data_version").get), db.total_changes()  # by others, by itself
+        state = state_of(db)
         if state != self._state:
             self._state, self._found = state, []
         for asked, found in self._found:

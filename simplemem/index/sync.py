@@ -16,7 +16,7 @@ import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import copies, links, notes, text, vectors
-from simplemem.index.database import Database
+from simplemem.index.database import Database, state_of
 from simplemem.index.facts import Facts, facts_of
 from simplemem.index.generations import NEXT, NOW
 from simplemem.index.notes import Known, Stat
@@ -193,7 +193,8 @@ class Sync:
         report = SyncReport()
         entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
         with self.database.reading() as db:
-            known, files, generation = notes.all_known(db), links.all_files(db), self.database.generation
+            known, files = notes.all_known(db), links.all_files(db)
+            generation = self.database.generation
         if not believe:
             known, files = self._doubting(entries, known, files, len(known), report)
         self._reconcile(entries, known, files, report, generation, progress)
@@ -247,22 +248,23 @@ class Sync:
             report.modified += self._judge_copies_of(db, came | went, named)
             if much:
                 text.expect_much(db)
-            seen = db.execute("PRAGMA data_version").get
+            seen = state_of(db)
         gone_by_hash: dict[str, list[Known]] = {}
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
         done = 0
         for batch in self._batches([entries[path] for path in to_read]):
             with self.database.writing_on(generation) as db:
-                rows, last_seen, seen = Rows(), seen, db.execute("PRAGMA data_version").get
+                rows = Rows()
                 if not much:
                     named = links.named_by(db)
-                elif seen != last_seen:  # others wrote meanwhile, perhaps files
+                elif state_of(db) != seen:  # others wrote meanwhile, perhaps files
                     named = links.named_in_memory(links.all_files(db))
                 for path, read in batch:
                     self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
                 rows.write(db)
                 report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
+                seen = state_of(db)
             done += len(batch)
             self.database.checkpoint(amid_much=True)
             if progress is not None:
@@ -276,6 +278,8 @@ class Sync:
             for path in too_large:
                 self._remove_at(db, path)
                 report.removed.append(path)
+            if too_large:
+                report.modified += self._judge_copies_of(db, too_large, links.named_by(db))
         text.fold(lambda: self.database.writing_on(generation))
         self.database.checkpoint()
         return report

@@ -22,7 +22,7 @@ _RUNS_SQL = {"execute", "executemany"}
 _OF_OUR_OWN = {
     "_ROW", "_SCHEMA.read_text(encoding='utf-8')", "_vectors_of(note_id, found.shelf)", "blocks", "found.shelf.flag",
     "found.shelf.table", "owner", "name", "shelf.flag", "shelf.table", "table", "wants_nothing", "where",
-    "APPLICATION_ID", "SCHEMA_VERSION",
+    "APPLICATION_ID", "SCHEMA_VERSION", "_SUMS", "leg", "rows",
 }  # fmt: skip
 
 HOSTILE = (

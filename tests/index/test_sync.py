@@ -334,3 +334,71 @@ def test_a_scan_that_is_cut_short_leaves_no_link_that_misses_its_file(
     plain_store.sync()
     assert [(link.target, link.resolved) for link in plain_store.read("a").links] == [("b", True), ("c", False)]
     assert not [finding for finding in plain_store.doctor() if finding.check == "index"]
+
+
+@pytest.mark.parametrize("much", [False, True])
+def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
+    much: bool, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The files are known after the first transaction, and what comes after a kill finds none of them new."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 1)
+    monkeypatch.setattr(sync, "_MUCH", 1 if much else 250)
+    write("old.md", "[[z came]] [[went]]")
+    write("went.md", "plum")
+    os.utime(vault / "old.md", (1_700_000_000, 1_700_000_000))
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        (vault / "went.md").unlink()
+        write("first.md", "pear")
+        write("z came.md", "cherry")
+
+        def killed(what: str, done: int, of: int) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.sync(progress=killed)
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        assert_equals_rebuilt(store, tmp_path)
+        assert [link.path for link in store.step.index.links_from("old.md")] == ["z came.md", None]
+
+
+def test_a_note_that_comes_while_a_first_index_is_made_that_is_killed_is_linked_to(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    monkeypatch.setattr(sync, "_BATCH", 1)
+    monkeypatch.setattr(sync, "_MUCH", 1)
+    for k in range(4):
+        write(f"n{k}.md", f"pear {k} [[came]]")
+        os.utime(vault / f"n{k}.md", (1_700_000_000, 1_700_000_000))
+    with EnhancedStore(vault, settings) as store:
+
+        def one_comes(what: str, done: int, of: int) -> None:
+            if done == 1:
+                store.create("came", "plum")
+            if done == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.sync(progress=one_comes)
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        assert_equals_rebuilt(store, tmp_path)
+        assert {link.path for k in range(4) for link in store.step.index.links_from(f"n{k}.md")} == {"came.md"}
+
+
+def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
+    vault: Path, write: Write, tmp_path: Path
+) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.002}})
+    write("Chapter.md", "The harbour crane was repaired in spring.\n")
+    write("Chapter 2.md", "The harbour crane was repaired in spring.\n")
+    with EnhancedStore(vault, settings) as store:
+        store.sync()
+        assert names(store, "crane") == ["Chapter"]
+        write("Chapter.md", "Something else now. " * 200)
+        store.sync()
+        assert names(store, "crane") == ["Chapter 2"]
+        assert_equals_rebuilt(store, tmp_path)

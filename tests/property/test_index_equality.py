@@ -156,6 +156,7 @@ class AVault(RuleBasedStateMachine):
         self.touched: set[str] = set()
         self.patches = [
             patch.object(sync, "_BATCH", 3),  # as many transactions as if there were thousands of notes
+            patch.object(sync, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
             patch.object(embedder, "embedder_named", _LOADED),
         ]
         for each in self.patches:
@@ -257,7 +258,7 @@ class AVaultWithManyHands(AVault):
     @rule(path=st.sampled_from(["e", "a/b", "third.md"]))
     def make_a_folder(self, path: str) -> None:
         file = self.make_room(path)
-        if file is not None and not file.exists():
+        if file is not None and not os.path.lexists(file):  # a link to a note that went leads nowhere, and is there
             file.mkdir()
             self.by_hand(path)
 
@@ -325,7 +326,7 @@ class AVaultWithManyHands(AVault):
     def rename_a_folder(self, data: st.DataObject, to: str) -> None:
         path = self.some(data, self.folders())
         file = self.make_room(to)
-        if file is not None and not file.exists() and not f"{to}/".startswith(f"{path}/"):
+        if file is not None and not os.path.lexists(file) and not f"{to}/".startswith(f"{path}/"):
             (self.vault / path).rename(file)
             self.by_hand(path, to)
 
@@ -395,7 +396,8 @@ class AVaultWithManyHands(AVault):
     @precondition(lambda self: self.notes())
     @rule(who=st.integers(0, 1), data=st.data())
     def delete(self, who: int, data: st.DataObject) -> None:
-        name = self.some(data, self.notes())
+        linked = [path for path in self.notes() if self.stores[who].step.index.links_to(path)]
+        name = self.some(data, self.notes() + 2 * linked)  # what a link means more often than what none does
         self.ask(lambda: self.stores[who].delete(name))
 
     @precondition(lambda self: self.stores[0].history(limit=1))
