@@ -6,9 +6,11 @@ it is forgotten, and a vault that suddenly looks empty is not believed. Indexing
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -253,22 +255,25 @@ class Sync:
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
         done = 0
-        for batch in self._batches([entries[path] for path in to_read]):
-            with self.database.writing_on(generation) as db:
-                rows = Rows()
-                if not much:
-                    named = links.named_by(db)
-                elif state_of(db) != seen:  # others wrote meanwhile, perhaps files
-                    named = links.named_in_memory(links.all_files(db))
-                for path, read in batch:
-                    self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
-                rows.write(db)
-                report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
-                seen = state_of(db)
-            done += len(batch)
-            self.database.checkpoint(amid_much=True)
-            if progress is not None:
-                progress("text", done, len(to_read))
+        with _collector_at_rest() if much else nullcontext():
+            for batch in self._batches([entries[path] for path in to_read]):
+                with self.database.writing_on(generation) as db:
+                    rows = Rows()
+                    if not much:
+                        named = links.named_by(db)
+                    elif state_of(db) != seen:  # others wrote meanwhile, perhaps files
+                        named = links.named_in_memory(links.all_files(db))
+                    for path, read in batch:
+                        self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
+                    rows.write(db)
+                    report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
+                    seen = state_of(db)
+                done += len(batch)
+                self.database.checkpoint(amid_much=True)
+                if progress is not None:
+                    progress("text", done, len(to_read))
+                if much:
+                    gc.collect(0)
         left = [found for same in gone_by_hash.values() for found in same]
         with self.database.writing_on(generation) as db:
             for found in left:
@@ -441,6 +446,19 @@ class Sync:
         text.remove(db, found.id)
         links.remove(db, found.id)
         notes.remove(db, found.id)
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Without Python looking for circles among values that all live until their batch is written, which was a sixth of a
+    first index. Whoever rests it looks itself after every batch, at what is young."""
+    was_at_work = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_at_work:
+            gc.enable()
 
 
 def _is_note(path: str) -> bool:
