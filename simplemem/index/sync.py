@@ -285,7 +285,8 @@ class Sync:
                 report.removed.append(path)
             if too_large:
                 report.modified += self._judge_copies_of(db, too_large, links.named_by(db))
-        text.fold(lambda: self.database.writing_on(generation))
+            unfolded = text.unfolded(db)
+        text.fold(unfolded, lambda: self.database.writing_on(generation))
         self.database.checkpoint()
         return report
 

@@ -125,12 +125,18 @@ def expect_much(db: apsw.Connection) -> None:
         db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 
 
-def fold(transaction: Callable[[], AbstractContextManager[apsw.Connection]]) -> None:
-    """After that: merge the segments, a few pages a transaction. Also what a process that died has left unmerged."""
-    for table in ("note_text", "block_text"):
-        with transaction() as db:
-            if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get != 0:
-                continue
+def unfolded(db: apsw.Connection) -> list[str]:
+    """The word tables that still expect much: of this pass, or of a process that died."""
+    return [
+        table
+        for table in ("note_text", "block_text")
+        if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0
+    ]
+
+
+def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager[apsw.Connection]]) -> None:
+    """After much was put: merge the segments of these tables, a few pages a transaction."""
+    for table in tables:
         merged = True
         while merged:
             with transaction() as db:
