@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
@@ -17,15 +16,6 @@ from simplemem.store import EnhancedStore
 CANARY = "quetzalcoatl"
 Open = Callable[..., EnhancedStore]
 Write = Callable[[str, str | bytes], Path]
-
-
-@pytest.fixture
-def opened(vault: Path) -> Open:
-    def open_with(no_delete: bool = False, **access: Any) -> EnhancedStore:
-        settings = {"embed": {"provider": "none"}, "no_delete": no_delete, "access": access}
-        return EnhancedStore(vault, Settings.model_validate(settings))
-
-    return open_with
 
 
 @pytest.fixture

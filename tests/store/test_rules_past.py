@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError
 from simplemem.store import EnhancedStore
 from simplemem.vault import atomic
@@ -19,15 +18,6 @@ from simplemem.vault import atomic
 CANARY = "quetzalcoatl"
 Open = Callable[..., EnhancedStore]
 Write = Callable[[str, str | bytes], Path]
-
-
-@pytest.fixture
-def opened(vault: Path) -> Open:
-    def open_with(no_delete: bool = False, **access: Any) -> EnhancedStore:
-        settings = {"embed": {"provider": "none"}, "no_delete": no_delete, "access": access}
-        return EnhancedStore(vault, Settings.model_validate(settings))
-
-    return open_with
 
 
 def answer_of(ask: Callable[[], Any]) -> Any:
