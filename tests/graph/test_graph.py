@@ -147,7 +147,7 @@ def test_a_change_of_several_notes_is_one_step_that_undo_takes_back(
 def test_all_or_nothing(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     graph.create_entities([an("A", "t", "1")])
     before = note(store, "graph/A.md")
-    with pytest.raises(NoSuchEntity, match="^Entity with name ghost not found$"):
+    with pytest.raises(NoSuchEntity, match=r"^Entity with name ghost not found$"):
         graph.add_observations([("A", [Observation("2")]), ("ghost", [Observation("3")])])
     with pytest.raises(NoSuchEntity):
         graph.create_relations([Relation("A", "knows", "A"), Relation("A", "knows", "ghost")], missing="refuse")
