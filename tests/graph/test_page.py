@@ -76,7 +76,7 @@ def test_in_another_note_only_the_lists_of_other_memories_count() -> None:
     text = "---\npermalink: x\n---\n# Tea\n- plain\n- [fact] Half oxidised #tea\n- [x] done\n- grown_in [[Fujian]]\n"
     page = read(text, "notes/Tea.md")
     assert not page.is_entity
-    assert said(page) == ["[fact] Oolong is half oxidised #tea"]
+    assert said(page) == ["[fact] Half oxidised #tea"]
     assert related(page) == [("grown_in", "Fujian")]
 
 
