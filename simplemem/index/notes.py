@@ -86,14 +86,31 @@ def put(
     """Write the note's own rows (not its links and text), all but the first only `into` what is written later. Returns its
     id, which it keeps for life, and whether the note is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
-    rev = next_rev(db)
+    return put_as(db, None if found is None else found[0], path, note, facts, stat, hidden, private, into), found is None
+
+
+def put_as(
+    db: apsw.Connection,
+    note_id: int | None,
+    path: str,
+    note: Note,
+    facts: Facts,
+    stat: Stat,
+    hidden: str | None,
+    private: str | None = None,
+    into: Rows | None = None,
+) -> int:
+    """The same where it is known which note the index has at the path, None for none. Returns the note's id."""
+    rows = into or Rows()
+    if rows.rev is None:
+        rows.rev = next_rev(db)
     values = (
         path, compare_key(name_of(path)), compare_key(base_name(path)), compare_key(facts.title), note.sha256,
         stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
         compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, private,
-        0, rev,
+        0, rows.rev,
     )  # fmt: skip
-    if found is None:
+    if note_id is None:
         db.execute(
             """INSERT INTO notes (path, path_key, name_key, title_key, sha256, size, mtime_ns, ctime_ns, checked_ns,
                                   title, description, type, type_key, created, modified, words, hidden, problem, private,
@@ -103,7 +120,6 @@ def put(
         ).fetchall()
         note_id = db.last_insert_rowid()
     else:
-        note_id = found[0]
         db.execute(
             """UPDATE notes SET path = ?, path_key = ?, name_key = ?, title_key = ?, sha256 = ?, size = ?, mtime_ns = ?,
                                 ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, type_key = ?,
@@ -113,7 +129,6 @@ def put(
             (*values, note_id),
         ).fetchall()
         _clear(db, note_id)
-    rows = into or Rows()
     if note.aliases:
         rows.add(_PUT_ALIAS, [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)])
     rows.add(_PUT_TAG, [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)])
@@ -121,7 +136,7 @@ def put(
     rows.add(_PUT_PROPERTY, [(note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))])
     if into is None:
         rows.write(db)
-    return note_id, found is None
+    return note_id
 
 
 def newest_rev(db: apsw.Connection) -> int:
@@ -131,8 +146,8 @@ def newest_rev(db: apsw.Connection) -> int:
 
 def next_rev(db: apsw.Connection) -> int:
     """The number of the change that is being made."""
-    db.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev'").fetchall()
-    return newest_rev(db)
+    sql = "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value"
+    return int(db.execute(sql).get)
 
 
 def _clear(db: apsw.Connection, note_id: int) -> None:
@@ -174,6 +189,13 @@ def known(db: apsw.Connection, path: str) -> Known | None:
     sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes WHERE path = ?"
     row = db.execute(sql, (path,)).fetchone()
     return None if row is None else _known(row)
+
+
+def known_at(db: apsw.Connection, paths: Iterable[str]) -> dict[str, Known]:
+    """Those of the notes at these paths that the index knows."""
+    sql = """SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes
+             WHERE path IN (SELECT value FROM json_each(?))"""
+    return {row[1]: _known(row) for row in db.execute(sql, (json.dumps(list(paths)),))}
 
 
 def known_below(db: apsw.Connection, folder: str) -> list[Known]:

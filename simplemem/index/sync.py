@@ -263,17 +263,23 @@ class Sync:
                         named = links.named_by(db)
                     elif state_of(db) != seen:  # others wrote meanwhile, perhaps files
                         named = links.named_in_memory(links.all_files(db))
+                    paths = [path for path, _ in batch]
+                    there = notes.known_at(db, paths)
                     for path, read in batch:
-                        self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
+                        self._look_at_file(
+                            db, path, read, known.get(path), there.get(path), gone_by_hash, named, report, rows
+                        )
                     rows.write(db)
-                    report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
+                    report.modified += self._judge_copies_of(db, paths, named)
                     seen = state_of(db)
+                seen = seen[0], db.total_changes()  # FTS5 wrote more of ours as the transaction ended
                 done += len(batch)
+                batch.clear()  # before the collector looks at what lives
+                if much:
+                    gc.collect(0)
                 self.database.checkpoint(amid_much=True)
                 if progress is not None:
                     progress("text", done, len(to_read))
-                if much:
-                    gc.collect(0)
         left = [found for same in gone_by_hash.values() for found in same]
         with self.database.writing_on(generation) as db:
             for found in left:
@@ -311,12 +317,13 @@ class Sync:
         path: str,
         read: _Read | SimplememError | OSError,
         known: Known | None,
+        now: Known | None,
         gone_by_hash: dict[str, list[Known]],
         named: Named,
         report: SyncReport,
         rows: Rows,
     ) -> None:
-        now = notes.known(db, path)
+        """Put a file that was read. `known` is what the index knew of it before, `now` what it knows."""
         if now != known:  # somebody put or removed it since: what was read may be older than that
             known = now
             with self.vault.reading() as reading:
@@ -338,7 +345,7 @@ class Sync:
             report.moved.append((origin.path, path))
         else:
             (report.added if known is None else report.modified).append(path)
-        self._put(db, read, named, rows)
+        self._put(db, read, named, known or origin, rows)
 
     @staticmethod
     def _origin(db: apsw.Connection, gone: list[Known]) -> Known | None:
@@ -386,12 +393,13 @@ class Sync:
     # -- rows
 
     def _put_unless_large(self, db: apsw.Connection, read: _Read, named: Named) -> None:
+        found = notes.known(db, read.path)
         if read.stat.size <= self.max_note_bytes:
             self.skipped.pop(read.path, None)
-            self._put(db, read, named)
+            self._put(db, read, named, found)
             return
         self.skipped[read.path] = self._too_large(read.stat.size)
-        if (found := notes.known(db, read.path)) is not None:
+        if found is not None:
             self._remove(db, found)
 
     def _judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
@@ -422,11 +430,15 @@ class Sync:
         except (SimplememError, OSError):
             return None
 
-    def _put(self, db: apsw.Connection, read: _Read, named: Named, into: Rows | None = None) -> int:
+    def _put(
+        self, db: apsw.Connection, read: _Read, named: Named, found: Known | None, into: Rows | None = None
+    ) -> None:
+        """Write all rows of a note; `found` is what the index has of it."""
         hidden = self._hidden(db, read)
         facts = read.facts
         private = private_reason(read.path, read.note, self.private)
-        note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden, private, into)
+        new, note_id = found is None, None if found is None else found.id
+        note_id = notes.put_as(db, note_id, read.path, read.note, facts, read.stat, hidden, private, into)
         if hidden is None:
             missing = text.put(db, note_id, read.path, facts, new=new, private=private is not None, into=into)
             if self.waiting is not None:
@@ -436,7 +448,6 @@ class Sync:
             for shelf in (NOW, NEXT):
                 vectors.settle(db, note_id, shelf)
         links.put(db, note_id, read.path, read.note, named, new=new, into=into)
-        return note_id
 
     def _remove_at(self, db: apsw.Connection, path: str) -> None:
         """Remove what a path names now: the note it named before may have another name since, by another process."""

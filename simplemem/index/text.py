@@ -72,12 +72,14 @@ def put(
     """Write a note's text rows, or keep them `into` what is written later. Vectors whose text is unchanged stay; returns
     the places that need one, with their text. A generation of a remote embedder keeps nothing of a private note and asks
     for nothing."""
-    shelves = generations(db) or [_TO_COME]
+    rows = into or Rows()
+    if rows.generations is None:
+        rows.generations = generations(db) or [_TO_COME]
+    shelves = rows.generations
     kept: dict[Shelf, dict[bytes, bytes]] = {}
     if not new:
         kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
         remove(db, note_id)
-    rows = into or Rows()
     title = indexed(_titles(path, facts), facts.language)
     body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
     whole = body if body is not None else "\n".join([unit.text for unit in facts.blocks])
