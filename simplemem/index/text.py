@@ -20,8 +20,8 @@ from simplemem.note.words import searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64))
-_OTHERWISE = (("automerge", 4), ("crisismerge", 16))  # FTS5's own
+_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
+_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
 _PAGES_AT_ONCE = 1000
 
 
@@ -122,7 +122,8 @@ def indexed(text: str, language: str, *, names: bool = True) -> str:
 
 
 def expect_much(db: apsw.Connection) -> None:
-    """Before very many notes are put: segments of the word tables are not merged again and again while they come."""
+    """Before very many notes are put: segments of the word tables are not merged again and again while they come, and
+    there are fewer, since the words of a whole batch are gathered before they are sorted."""
     for table in ("note_text", "block_text"):
         db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 
