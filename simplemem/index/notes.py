@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
@@ -33,15 +33,24 @@ class Known(NamedTuple):
     id: int
     path: str
     sha256: str
-    stat: Stat
+    size: int
+    mtime_ns: int
+    ctime_ns: int
     checked_ns: int
     hidden: str | None
     private: str | None
 
-    def may_have_changed(self, now: Stat) -> bool:
+    @property
+    def stat(self) -> Stat:
+        """What the disk said when it was last read."""
+        return Stat(self.size, self.mtime_ns, self.ctime_ns)
+
+    def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
         """Whether the file must be read again: another size or time, or a time too near to the last reading."""
-        newest = max(self.stat.mtime_ns, self.stat.ctime_ns)
-        return now != self.stat or newest > self.checked_ns - RACY_NS
+        if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:
+            return True
+        long_ago = self.checked_ns - RACY_NS
+        return mtime_ns > long_ago or ctime_ns > long_ago
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ _ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n
           n.problem, n.private"""
 
 
+_KNOWN = ", ".join(Known._fields)
 _PUT_ALIAS = "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)"
 _PUT_TAG = "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)"
 _PUT_PAIR = "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)"
@@ -86,7 +96,9 @@ def put(
     """Write the note's own rows (not its links and text), all but the first only `into` what is written later. Returns its
     id, which it keeps for life, and whether the note is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
-    return put_as(db, None if found is None else found[0], path, note, facts, stat, hidden, private, into), found is None
+    return put_as(
+        db, None if found is None else found[0], path, note, facts, stat, hidden, private, into
+    ), found is None
 
 
 def put_as(
@@ -181,32 +193,24 @@ def count(db: apsw.Connection) -> int:
 
 def all_known(db: apsw.Connection) -> dict[str, Known]:
     """Every note by path, as a scan compares it."""
-    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes"
-    return {row[1]: _known(row) for row in db.execute(sql)}
+    return {known.path: known for known in map(Known._make, db.execute(f"SELECT {_KNOWN} FROM notes"))}
 
 
 def known(db: apsw.Connection, path: str) -> Known | None:
-    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes WHERE path = ?"
-    row = db.execute(sql, (path,)).fetchone()
-    return None if row is None else _known(row)
+    row = db.execute(f"SELECT {_KNOWN} FROM notes WHERE path = ?", (path,)).fetchone()
+    return None if row is None else Known._make(row)
 
 
 def known_at(db: apsw.Connection, paths: Iterable[str]) -> dict[str, Known]:
     """Those of the notes at these paths that the index knows."""
-    sql = """SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes
-             WHERE path IN (SELECT value FROM json_each(?))"""
-    return {row[1]: _known(row) for row in db.execute(sql, (json.dumps(list(paths)),))}
+    sql = f"SELECT {_KNOWN} FROM notes WHERE path IN (SELECT value FROM json_each(?))"
+    return {known.path: known for known in map(Known._make, db.execute(sql, (json.dumps(list(paths)),)))}
 
 
 def known_below(db: apsw.Connection, folder: str) -> list[Known]:
     """The notes in a folder and its folders."""
-    sql = """SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes
-             WHERE path >= ? || '/' AND path < ? || '0'"""
-    return [_known(row) for row in db.execute(sql, (folder, folder))]
-
-
-def _known(row: Sequence[Any]) -> Known:
-    return Known(row[0], row[1], row[2], Stat(row[3], row[4], row[5]), row[6], row[7], row[8])
+    sql = f"SELECT {_KNOWN} FROM notes WHERE path >= ? || '/' AND path < ? || '0'"
+    return [Known._make(row) for row in db.execute(sql, (folder, folder))]
 
 
 def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:
