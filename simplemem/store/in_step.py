@@ -51,6 +51,7 @@ class InStep:
             raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
+        self._settings_files = tuple(os.path.join(self.root, *name.split("/")) for name in CONVENTION_FILES)
         self._settings_seen = self._settings_stamps()
         self.conventions = read_conventions(self.root)
         self.vault = Vault(
@@ -104,7 +105,7 @@ class InStep:
             self.conventions = read_conventions(self.root)
 
     def _settings_stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
-        return tuple(_stamp(self.root / name) for name in CONVENTION_FILES)
+        return tuple(map(_stamp, self._settings_files))
 
     # -- scanning
 
@@ -408,7 +409,7 @@ class TextsReadLately:
             return self._texts.get(sha256)
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
+def _stamp(file: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(file)
     except OSError:
