@@ -271,7 +271,7 @@ class Changes:
             raise
         if old == new:
             raise Invalid(f"{name_of(old)} already has this name")
-        self._step.catch_up()  # a link saved a moment ago is to follow as well
+        self._step.catch_up_lately()  # a link saved a moment ago is to follow as well
         with self._vault.lock():
             if compare_key(old) != compare_key(new) and self._step.entry(new) is not None:
                 raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
