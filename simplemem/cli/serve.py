@@ -49,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--read-only", action="store_true", default=None, help="refuse every write")
     parser.add_argument("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
+    parser.add_argument(
+        "--graph-dialect",
+        choices=("published", "main"),
+        help="for the graph profiles: behave as the published versions, or as the coming one",
+    )
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
     parser.add_argument(
         "--print-config",
@@ -80,7 +85,7 @@ def _serve(asked: argparse.Namespace) -> int:
     tools = choose(profile, split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS")))
     root = _vault(asked, profile)
     flags: dict[str, Any] = {"db": asked.db, "read_only": asked.read_only, "log_level": asked.log_level}
-    flags["no_delete"] = asked.no_delete
+    flags |= {"no_delete": asked.no_delete, "graph.dialect": asked.graph_dialect}
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     wire = take_standard_streams()

@@ -21,6 +21,7 @@ from simplemem.tools.tool import Tool
 TOOLSETS: dict[str, str] = {
     "core": "simplemem.tools.core",
     "original": "simplemem.tools.original",
+    "server-memory": "simplemem.tools.server_memory",
 }
 """Name -> the module that holds it."""
 
@@ -38,6 +39,8 @@ class Profile:
     """The folder it works in when none is named, in place of searching for one."""
     settings_for: Callable[[Path, Mapping[str, str], Path | None], dict[str, Any]] | None = None
     """Reads its own files and variables, or the one file it is given, as dotted names."""
+    known_as: tuple[str, str] | None = None
+    """The name and version of the graph memory server in whose place it stands, for one that does."""
 
 
 PROFILES: dict[str, Profile] = {
@@ -51,6 +54,13 @@ PROFILES: dict[str, Profile] = {
             instructions=ORIGINAL,
             vault=".memories",
             settings_for=original_settings,
+        ),
+        Profile(
+            "server-memory",
+            "The nine tools of the graph memory server, its resource and its ways",
+            ("server-memory",),
+            instructions="",
+            known_as=("memory-server", "0.6.3"),
         ),
     )
 }
