@@ -23,7 +23,7 @@ from simplemem.index.filters import Narrow, Narrowed
 from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
 from simplemem.index.links import StoredLink
-from simplemem.index.notes import Known, Row
+from simplemem.index.notes import Known, Noted, Row
 from simplemem.index.resident import Resident
 from simplemem.index.text import Place
 from simplemem.index.theirs import SharedBlocks
@@ -110,6 +110,11 @@ class Index:
         """The newest revision, and the paths of notes put after `rev`."""
         with self.database.reading() as db:
             return notes.changed_since(db, rev)
+
+    def noted_since(self, rev: int, having: str) -> tuple[int, list[Noted], set[str]]:
+        """The newest revision, the notes put after `rev`, and which of them have a property."""
+        with self.database.reading() as db:
+            return notes.newest_rev(db), *notes.noted_since(db, rev, having)
 
     # -- narrowing and listing
 

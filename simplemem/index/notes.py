@@ -12,6 +12,7 @@ import apsw
 
 from simplemem.index.facts import Facts, pair_rows, property_rows
 from simplemem.index.rows import Rows
+from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note
 
@@ -190,6 +191,26 @@ def _known(row: Sequence[Any]) -> Known:
 def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:
     """The newest revision, and the paths of notes put after `rev`."""
     return newest_rev(db), [row[0] for row in db.execute("SELECT path FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
+
+
+class Noted(NamedTuple):
+    """What tells somebody above whether a note concerns them. `is_copy` is of what is left out as a conflict copy."""
+
+    path: str
+    type: str
+    sha256: str
+    is_copy: bool
+
+
+def noted_since(db: apsw.Connection, rev: int, having: str) -> tuple[list[Noted], set[str]]:
+    """The notes put after `rev`, and which of them have a property."""
+    sql = """SELECT path, type, sha256, hidden, EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = ?)
+             FROM notes n WHERE rev > ?"""
+    rows: list[tuple[Any, ...]] = db.execute(sql, (having, rev)).fetchall()
+    return (
+        [Noted(path, kind, sha256, is_copy_reason(hidden)) for path, kind, sha256, hidden, _ in rows],
+        {row[0] for row in rows if row[4]},
+    )
 
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -130,6 +130,21 @@ class Sync:
             if came:
                 links.resolve_again(db, [path], named)
             self._judge_copies_of(db, [path], named)
+
+    def put_together(self, there: Mapping[str, tuple[bytes, Entry]], gone: Collection[str] = ()) -> None:
+        """Notes that we have just written or deleted in one step, under the lock in which it was done."""
+        read = [_understood(path, read_note(data), entry) for path, (data, entry) in there.items()]
+        with self.database.writing() as db:
+            for path in gone:
+                self._remove_at(db, path)
+            came = [path for path in there if not links.is_file(db, path)]
+            links.add_files(db, there)
+            links.remove_files(db, gone)
+            named = links.named_by(db)
+            for each in read:
+                self._put_unless_large(db, each, named)
+            links.resolve_again(db, {*came, *gone}, named)
+            self._judge_copies_of(db, {*there, *gone}, named)
 
     def forget(self, path: str) -> None:
         """A note we have just moved away or deleted."""

@@ -316,13 +316,14 @@ class InStep:
             known.stat.size, known.stat.mtime_ns, known.stat.ctime_ns
         )  # fmt: skip
 
-    def indexed(self, path: str, put: Callable[[], None]) -> list[str]:
-        """Index a file that was just written. It is safe; an index that fails now is caught up with later."""
+    def indexed(self, path: str, put: Callable[[], None], *more: str) -> list[str]:
+        """Index a file that was just written, or several. They are safe; an index that fails now is caught up with
+        later."""
         try:
             self.healing(put)
             self.index.database.checkpoint()  # a program that only writes has no background that would see to it
         except (SimplememError, Damaged) as error:
-            self._owed.add(path)
+            self._owed |= {path, *more}
             return [f"written, but not yet searchable: {error}"]
         return []
 

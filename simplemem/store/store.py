@@ -50,6 +50,7 @@ from simplemem.store.names import path_meant
 from simplemem.store.packs import Packs
 from simplemem.store.reading import is_kept, read_memory
 from simplemem.store.recall import Recall
+from simplemem.store.workbench import Workbench
 from simplemem.vault.vault import Change
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class EnhancedStore:
         self._packs = Packs(self.step, self._recall)
         self._past: Past | None = None
         self._changes = Changes(self.step)
+        self.workbench = Workbench(self.step)
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,116 @@
+"""A change of the graph while it is made: the pages it touches, read as they are now, and what they shall be.
+
+It is written as one step, or not at all. A page that somebody saves meanwhile makes the step be thought out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simplemem.errors import Unreadable
+from simplemem.graph import page as pages
+from simplemem.graph.files import file_for
+from simplemem.graph.page import Bullet, Page, read_page
+from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.store.workbench import Draft, Workbench
+
+
+class Drafting:
+    """The notes that one change touches."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._before: dict[str, str | None] = {}
+        self._after: dict[str, str | None] = {}
+        self._made: dict[str, str] = {}  # new pages by what the names of their files are compared by
+
+    def page(self, path: str) -> Page | None:
+        """A page as this change has made it so far, beginning with what lies on the disk now."""
+        text = self._text(path)
+        return None if text is None else read_page(path, text, "")
+
+    def text(self, path: str) -> str:
+        """The text of a page that is there."""
+        text = self._text(path)
+        assert text is not None
+        return text
+
+    def made_as(self, target: str) -> str | None:
+        """The name of the page that this change makes, and a link with that target would lead to."""
+        path = self._made.get(compare_key(base_name(target)))
+        page = None if path is None else self.page(path)
+        return None if page is None else page.name
+
+    def _text(self, path: str) -> str | None:
+        if path not in self._after:
+            read = next(iter(self._bench.read([path])), None)
+            if read is not None and (problem := read.problem or read_page(path, read.text, read.sha256).problem):
+                raise Unreadable(
+                    f"{name_of(path)} cannot be changed: {problem}",
+                    hint="It is read as it is. Mend it in an editor, then try again.",
+                )
+            self._before[path] = self._after[path] = None if read is None else read.text
+        return self._after[path]
+
+    def make(self, name: str, kind: str | None, order: int, now: str, **lists: Sequence[object]) -> str:
+        """A new page, and its path."""
+        path = file_for(name, self._is_taken)
+        self._made[compare_key(base_name(path))] = path
+        self._before.setdefault(path, None)
+        self._after[path] = pages.new_page(name, path, kind, order, now, **lists)  # type: ignore[arg-type]
+        return path
+
+    def set(self, path: str, text: str) -> None:
+        self._text(path)
+        self._after[path] = text
+
+    def add(self, path: str, section: str, lines: Sequence[str]) -> None:
+        """Add bullets to a section of a page."""
+        text = self.text(path)
+        self._after[path] = pages.with_lines(text, read_page(path, text, ""), section, lines)
+
+    def take_out(self, path: str, bullets: Sequence[Bullet]) -> None:
+        self._after[path] = pages.without_bullets(self.text(path), bullets)
+
+    def change(self, path: str, bullet: Bullet, line: str) -> None:
+        self._after[path] = pages.with_bullet(self.text(path), bullet, line)
+
+    def drop(self, path: str) -> None:
+        """The page goes into the trash."""
+        if self._text(path) is not None:
+            self._after[path] = None
+
+    def drafts(self) -> list[Draft]:
+        return [
+            Draft(path, text, self._before[path]) for path, text in self._after.items() if text != self._before[path]
+        ]
+
+    def link_to(self, path: str, name: str, source: str) -> str:
+        """A link to a page from another, as short as it can be, showing the exact name where the file has another."""
+        stem = base_name(path)
+        spellings = (stem, name_of(path), f"{stem}.md", path)
+        target = stem
+        if (
+            self._before.get(path, "") is not None
+        ):  # a page that is new has a name of its own, and no index knows it yet
+            meant = self._bench.meant([(spelling, source) for spelling in spellings])
+            target = next((each for each, found in zip(spellings, meant, strict=True) if found == path), path)
+        shown = name if name != target and _can_be_shown(name) else ""
+        return f"[[{target}|{shown}]]" if shown else f"[[{target}]]"
+
+    def _is_taken(self, path: str) -> bool:
+        """Whether a link to this name would be doubtful, or a file is in the way."""
+        stem = base_name(path)
+        if compare_key(stem) in self._made:
+            return True
+        return bool(self._bench.files_called(stem) or self._bench.files_called(f"{stem}.md")) or self._bench.is_taken(
+            path
+        )
+
+
+def _can_be_shown(name: str) -> bool:
+    """Whether a link can show this name."""
+    return (
+        bool(name) and len(name) <= 120 and name.isprintable() and name == name.strip()
+        and not set(name) & set("[]|#^") and "%%" not in name
+    )  # fmt: skip

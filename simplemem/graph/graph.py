@@ -1,0 +1,427 @@
+"""The knowledge graph of one store: read, searched and changed. Entities are notes, every change is one step.
+
+What is read is what the vault holds now, whoever wrote it; what is changed is read again under the vault's lock first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+from simplemem.errors import Conflict, Invalid, NotFound
+from simplemem.graph.draft import Drafting
+from simplemem.graph.known import Known, Tie, entity_of
+from simplemem.graph.page import (
+    Bond,
+    Bullet,
+    Page,
+    bond_line,
+    made_entity,
+    observation_line,
+)
+from simplemem.graph.spelling import literal
+from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
+from simplemem.note.names import base_name
+from simplemem.store.workbench import Read, Stat, now
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+T = TypeVar("T")
+_TRIES = 50
+_AGAIN = 5
+
+
+class KnowledgeGraph:
+    """The entities of a vault, their observations and relations. May be used from several threads."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        self._bench = store.workbench
+        self._known = Known(self._bench)
+        self._lock = threading.RLock()
+
+    # -- reading
+
+    def read(self) -> Graph:
+        """All of it, in the order in which it came."""
+        with self._lock:
+            self._known.refresh()
+            return self._told([page for page in self._known.in_order() if not page.is_stub], everything=True)
+
+    def search(self, query: str) -> Graph:
+        """The entities with this very text in their name, their type or an observation, whatever the case of its letters;
+        and the relations from and to them."""
+        wanted = query.lower()
+
+        def matches(page: Page) -> bool:
+            together, *parts = self._known.haystack(page)
+            return wanted in together and any(wanted in part for part in parts)
+
+        return self._fresh(lambda: [page for page in self._known.in_order() if not page.is_stub and matches(page)])
+
+    def open(self, names: Collection[str]) -> Graph:
+        """The entities with these names, and the relations from and to them."""
+        wanted = set(names)
+        return self._fresh(
+            lambda: sorted(
+                (page for name in wanted for page in self._known.all_named(name) if not page.is_stub),
+                key=self._known.place,
+            )
+        )
+
+    def entity(self, name: str) -> Entity | None:
+        """The entity of exactly this name."""
+        found = self.open([name]).entities
+        return found[0] if found else None
+
+    def relation(self, source: str, kind: str, target: str) -> Relation | None:
+        """The relation of that type from one name to another."""
+        return next((each for each in self.open([source]).relations if each.key == (source, kind, target)), None)
+
+    def _fresh(self, find: Callable[[], list[Page]]) -> Graph:
+        """What is found, once the files of all that is found are known to be what was read."""
+        with self._lock:
+            for _ in range(_AGAIN):
+                self._known.refresh()
+                pages = find()
+                differing = self._known.differing(pages)
+                if not differing:
+                    break
+                self._bench.look_at(differing)
+                self._known.look_again(differing)
+            return self._told(pages)
+
+    def _told(self, pages: list[Page], *, everything: bool = False) -> Graph:
+        """Pages as entities, with the relations that have at least one end among them."""
+        known, names = self._known, {page.name for page in pages}
+        sources: Iterable[Page]
+        if everything or len(pages) > 500:
+            sources = known.in_order()
+        else:
+            near = {page.path: page for page in pages}
+            for page in pages:
+                near |= {source.path: source for source in known.pointing_at(page)}
+            sources = sorted(near.values(), key=known.place)
+        relations = [
+            relation
+            for source in sources
+            for relation in known.relations_of(source)
+            if everything or relation.source in names or relation.target in names
+        ]
+        return Graph(tuple(map(entity_of, pages)), tuple(relations))
+
+    # -- writing
+
+    def create_entities(
+        self, entities: Sequence[Entity], *, who: str = "", tool: str = "create_entities", reason: str = ""
+    ) -> list[Entity]:
+        """Make entities; those that are there are left as they are. Returns those that were made."""
+
+        def draft(drafting: Drafting) -> list[Entity]:
+            made: dict[str, Entity] = {}
+            order, moment = self._known.next_order(), now()
+            for entity in entities:
+                there = self._known.named(entity.name)
+                if entity.name in made or (there is not None and not there.is_stub):
+                    continue
+                if there is not None:
+                    self._fill_stub(drafting, there.path, entity, order)
+                else:
+                    drafting.make(entity.name, entity.type, order, moment, observations=entity.observations)
+                made[entity.name] = entity
+                order += 1
+            return list(made.values())
+
+        return self._change(draft, who, tool, reason)
+
+    @staticmethod
+    def _fill_stub(drafting: Drafting, path: str, entity: Entity, order: int) -> None:
+        drafting.set(path, made_entity(drafting.text(path), entity.type, order))
+        drafting.add(path, "observations", list(map(observation_line, entity.observations)))
+
+    def create_relations(
+        self,
+        relations: Sequence[Relation],
+        *,
+        missing: Literal["stub", "refuse", "skip"] = "stub",
+        update: bool = False,
+        who: str = "",
+        tool: str = "create_relations",
+        reason: str = "",
+    ) -> list[Relation]:
+        """Relate names; a relation that is there is not made again. For a name without an entity a page is made that only
+        holds relations ("stub"), or all is refused, or the relation is skipped. With `update` a relation that is there
+        gets these attributes, and counts as made."""
+
+        def draft(drafting: Drafting) -> list[Relation]:
+            made: dict[tuple[str, str, str], Relation] = {}
+            new: dict[str, str] = {}
+            order, moment = self._known.next_order(), now()
+            for relation in relations:
+                ends = [self._end(name) or new.get(name) for name in (relation.source, relation.target)]
+                lacking = [
+                    name
+                    for name, path in zip((relation.source, relation.target), ends, strict=True)
+                    if path is None or self._is_stub(path)
+                ]
+                if lacking and missing == "refuse":
+                    raise NoSuchEntity(lacking[0])
+                if relation.key in made or (lacking and missing == "skip"):
+                    continue
+                if ends[0] is not None and (held := self._bullet(drafting, ends[0], relation)) is not None:
+                    if update and dict(held[1].attributes) != dict(relation.attributes):
+                        drafting.change(ends[0], held[0], self._line(drafting, ends[0], relation, ends[1]))
+                        made[relation.key] = relation
+                    continue
+                for number, name in enumerate((relation.source, relation.target)):
+                    if ends[number] is None:
+                        ends[number] = new.get(name) or self._note_called(name)
+                    if ends[number] is None:
+                        ends[number] = new[name] = drafting.make(name, None, order, moment)
+                        order += 1
+                source = ends[0]
+                assert source is not None
+                drafting.add(source, "relations", [self._line(drafting, source, relation, ends[1])])
+                made[relation.key] = relation
+            return list(made.values())
+
+        return self._change(draft, who, tool, reason)
+
+    def add_observations(
+        self,
+        additions: Sequence[tuple[str, Sequence[Observation]]],
+        *,
+        missing: Literal["refuse", "skip"] = "refuse",
+        who: str = "",
+        tool: str = "add_observations",
+        reason: str = "",
+    ) -> list[tuple[str, list[str]]]:
+        """Say more of entities; what is said already is not said again. Returns what was added, for each."""
+
+        def draft(drafting: Drafting) -> list[tuple[str, list[str]]]:
+            added: list[tuple[str, list[str]]] = []
+            for name, said in additions:
+                there = self._known.named(name)
+                if there is None or there.is_stub:
+                    if missing == "refuse":
+                        raise NoSuchEntity(name)
+                    continue
+                page = drafting.page(there.path)
+                if page is None:
+                    raise NoSuchEntity(name)
+                held = {each.text for each in page.observations}
+                new = [each for each in said if each.text not in held]
+                drafting.add(page.path, "observations", list(map(observation_line, new)))
+                added.append((name, [each.text for each in new]))
+            return added
+
+        return self._change(draft, who, tool, reason)
+
+    def delete_entities(
+        self, names: Sequence[str], *, who: str = "", tool: str = "delete_entities", reason: str = ""
+    ) -> list[str]:
+        """Put entities into the trash, and take out every relation from and to these names. Returns the names that were
+        no entity's."""
+
+        def draft(drafting: Drafting) -> list[str]:
+            known, wanted = self._known, dict.fromkeys(names)
+            absent = [name for name in names if not any(not page.is_stub for page in known.all_named(name))]
+            gone = {page.path: page for name in wanted for page in known.all_named(name)}
+            for page in gone.values():
+                if not page.is_entity:
+                    raise Invalid(
+                        f"{page.name} is a note, not an entity: it is not deleted from the graph",
+                        hint=f"delete_memory deletes it; its name is {base_name(page.path)}.",
+                    )
+            sources = {source.path for page in gone.values() for source in known.pointing_at(page)}
+            sources |= {source.path for name in wanted for source in known.pointing_at_name(name)}
+            for path in sorted(sources - gone.keys()):
+                self._take_out(drafting, path, lambda relation: relation.target in wanted)
+            for path in gone:
+                drafting.drop(path)
+            self._drop_idle_stubs(drafting, gone)
+            return absent
+
+        return self._change(draft, who, tool, reason)
+
+    def delete_observations(
+        self,
+        deletions: Sequence[tuple[str, Sequence[str]]],
+        *,
+        who: str = "",
+        tool: str = "delete_observations",
+        reason: str = "",
+    ) -> tuple[int, list[str]]:
+        """Take observations out, all that are equal to these texts. Returns how many, and the names that were no
+        entity's."""
+
+        def draft(drafting: Drafting) -> tuple[int, list[str]]:
+            count, absent = 0, []
+            for name, texts in deletions:
+                there = self._known.named(name)
+                page = None if there is None or there.is_stub else drafting.page(there.path)
+                if page is None:
+                    absent.append(name)
+                    continue
+                wanted = set(texts)
+                gone = [
+                    bullet
+                    for bullet in page.bullets
+                    if isinstance(bullet.says, Observation) and bullet.says.text in wanted and bullet.end > bullet.start
+                ]
+                drafting.take_out(page.path, gone)
+                count += len(gone)
+            return count, absent
+
+        return self._change(draft, who, tool, reason)
+
+    def delete_relations(
+        self, relations: Sequence[Relation], *, who: str = "", tool: str = "delete_relations", reason: str = ""
+    ) -> int:
+        """Take relations out. Returns how many there were."""
+
+        def draft(drafting: Drafting) -> int:
+            wanted = {relation.key for relation in relations}
+            count = 0
+            for name in dict.fromkeys(relation.source for relation in relations):
+                for page in self._known.all_named(name):
+                    count += self._take_out(drafting, page.path, lambda relation: relation.key in wanted)
+            self._drop_idle_stubs(drafting, ())
+            return count
+
+        return self._change(draft, who, tool, reason)
+
+    def update_relation(
+        self, relation: Relation, *, who: str = "", tool: str = "update_relation", reason: str = ""
+    ) -> Relation:
+        """Give a relation other attributes, in place of those it has."""
+
+        def draft(drafting: Drafting) -> Relation:
+            path = self._end(relation.source)
+            held = None if path is None else self._bullet(drafting, path, relation)
+            if path is None or held is None:
+                raise NotFound(
+                    f"Relation not found: {relation.source} -> {relation.target} ({relation.type})",
+                    hint="create_relations makes it.",
+                )
+            drafting.change(path, held[0], self._line(drafting, path, relation, self._end(relation.target)))
+            return relation
+
+        return self._change(draft, who, tool, reason)
+
+    # -- how a change is made
+
+    def _change(self, draft: Callable[[Drafting], T], who: str, tool: str, reason: str) -> T:
+        """Draft on what is there now, and write it as one step; again when somebody saved one of the notes meanwhile."""
+        self._bench.begin()
+        with self._lock, self._bench.alone():
+            for tries_left in range(_TRIES, -1, -1):
+                self._known.refresh()
+                drafting = Drafting(self._bench)
+                answer = draft(drafting)
+                drafts = drafting.drafts()
+                if not drafts:
+                    return answer
+                try:
+                    carried = self._bench.write(drafts, who=who, tool=tool, reason=reason)
+                except Conflict:
+                    if not tries_left:
+                        raise
+                    paths = {each.path for each in drafts}
+                    self._bench.look_at(paths)
+                    self._known.look_again(paths)
+                    continue
+                read = []
+                for each in carried.written:
+                    if (text := carried.texts.get(each.path)) is not None and each.entry is not None:
+                        stat = Stat(each.entry.size, each.entry.mtime_ns, each.entry.ctime_ns)
+                        read.append(Read(each.path, text, each.sha256 or "", stat, ""))
+                new = [each.path for each in drafts if each.before is None]
+                self._known.take(read, [each.path for each in drafts if each.text is None], new)
+                return answer
+        raise AssertionError("unreachable")
+
+    def _end(self, name: str) -> str | None:
+        """The page of a name."""
+        page = self._known.named(name)
+        return None if page is None else page.path
+
+    def _is_stub(self, path: str) -> bool:
+        page = self._known.pages.get(path)
+        return page is None or page.is_stub
+
+    def _note_called(self, name: str) -> str | None:
+        """The one note of exactly this name, which a relation then draws into the graph."""
+        found = [path for path in self._bench.files_called(f"{name}.md") if base_name(path) == name]
+        pages = [page for page in map(self._known.page_at, found) if page is not None and page.name == name]
+        return pages[0].path if len(pages) == 1 and len(found) == 1 else None
+
+    def _bonds(self, drafting: Drafting, path: str) -> list[tuple[Bullet, Bond, Relation]]:
+        """The relations of a page as this change has made it so far."""
+        page = drafting.page(path)
+        if page is None:
+            return []
+        bullets = [bullet for bullet in page.bullets if isinstance(bullet.says, Bond)]
+        ties = self._known.resolved(page)
+        return [
+            (bullet, tie.bond, Relation(page.name, tie.bond.type, self._name_at(tie, drafting), tie.bond.attributes))
+            for bullet, tie in zip(bullets, ties, strict=True)
+        ]
+
+    def _name_at(self, tie: Tie, drafting: Drafting) -> str:
+        """Where a relation leads, also to a page that is made in this very change."""
+        if tie.path is None and tie.bond.link and (made := drafting.made_as(tie.bond.link)) is not None:
+            return made
+        return self._known.target(tie)
+
+    def _bullet(self, drafting: Drafting, path: str, wanted: Relation) -> tuple[Bullet, Bond] | None:
+        for bullet, bond, relation in self._bonds(drafting, path):
+            if relation.key == wanted.key:
+                return bullet, bond
+        return None
+
+    def _take_out(self, drafting: Drafting, path: str, which: Callable[[Relation], bool]) -> int:
+        gone = [bullet for bullet, _, relation in self._bonds(drafting, path) if which(relation)]
+        if gone:
+            drafting.take_out(path, gone)
+        return len(gone)
+
+    @staticmethod
+    def _line(drafting: Drafting, source: str, relation: Relation, target: str | None) -> str:
+        link = literal(relation.target) if target is None else drafting.link_to(target, relation.target, source)
+        return bond_line(relation.type, link, relation.attributes)
+
+    def _drop_idle_stubs(self, drafting: Drafting, gone: Collection[str]) -> None:
+        """Pages that only held relations, and hold none any more."""
+        touched = {draft.path for draft in drafting.drafts()} | set(gone)
+        led_to = {
+            tie.path
+            for path in touched
+            if (page := self._known.pages.get(path)) is not None
+            for tie in self._known.ties(page)
+            if tie.path is not None
+        }
+        for path in sorted((touched | led_to) - set(gone)):
+            stub = self._known.pages.get(path)
+            if stub is None or not stub.is_stub or self._bonds(drafting, path):
+                continue
+            sources = [page.path for page in self._known.pointing_at(stub) if page.path not in gone]
+            if not any(
+                relation.target == stub.name for source in sources for _, _, relation in self._bonds(drafting, source)
+            ):
+                drafting.drop(path)
+
+
+_GRAPHS: WeakKeyDictionary[EnhancedStore, KnowledgeGraph] = WeakKeyDictionary()
+_GUARD = threading.Lock()
+
+
+def graph_of(store: EnhancedStore) -> KnowledgeGraph:
+    """The graph of a store: one for all who ask, since it remembers what it has read."""
+    with _GUARD:
+        found = _GRAPHS.get(store)
+        if found is None:
+            found = _GRAPHS[store] = KnowledgeGraph(store)
+        return found

@@ -1,0 +1,307 @@
+"""The pages of the graph as this process knows them: read once, and again when the store says that a note changed.
+
+A page is known by its path, and what its relations mean by path as well; names are looked up when they are told. So a note
+that is renamed, or a title that a person mends, takes its relations along.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from simplemem.graph.page import FOLDER, Bond, Page, is_entity_note, read_page
+from simplemem.graph.values import Entity, Relation
+from simplemem.note.names import base_name
+from simplemem.store.workbench import Mark, Noticed, Read, Stat, Workbench
+from simplemem.vault.links import lookup_keys, name_key
+
+ORIGIN = "permalink"
+"""The property that notes of another Markdown memory have, whose lists are relations and observations too."""
+_MANY = 200
+
+
+class Tie(NamedTuple):
+    """A bond with what it leads to: a page, or no more than a name."""
+
+    bond: Bond
+    path: str | None
+    name: str
+
+
+class Known:
+    """Everything that is known. Not thread-safe: the graph sees to that."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._mark: Mark | None = None
+        self._roots: set[str] = set()  # entities, and notes that count by themselves
+        self._paths: set[str] = set()  # all notes there are: one that comes or goes may change what a link means
+        self._stats: dict[str, Stat] = {}
+        self._ties: dict[str, tuple[Tie, ...]] = {}
+        self._by_key: dict[str, set[str]] = {}  # what a link is looked up by -> the pages with such a link
+        self._into: dict[str, set[str]] = {}  # page -> the pages with a relation to it
+        self._into_name: dict[str, set[str]] = {}  # the same for names without a page
+        self._named: dict[str, set[str]] = {}
+        self._in_order: list[Page] | None = None
+        self._haystacks: dict[str, tuple[str, ...]] = {}
+        self.pages: dict[str, Page] = {}
+
+    # -- asking
+
+    def in_order(self) -> list[Page]:
+        """All pages, as they came."""
+        if self._in_order is None:
+            self._in_order = sorted(self.pages.values(), key=place)
+        return self._in_order
+
+    def named(self, name: str) -> Page | None:
+        """The page of an exact name: the entity, else the stub or the note that has it."""
+        paths = self._named.get(name)
+        if not paths:
+            return None
+        return min(
+            (self.pages[path] for path in paths), key=lambda page: (page.is_stub, not page.is_entity, place(page))
+        )
+
+    def all_named(self, name: str) -> list[Page]:
+        return sorted((self.pages[path] for path in self._named.get(name, ())), key=place)
+
+    def ties(self, page: Page) -> tuple[Tie, ...]:
+        return self._ties.get(page.path, ())
+
+    def target(self, tie: Tie) -> str:
+        """The name that a relation leads to."""
+        if tie.path is None:
+            return tie.name
+        page = self.pages.get(tie.path)
+        return page.name if page is not None else base_name(tie.path)
+
+    def relations_of(self, page: Page) -> Iterator[Relation]:
+        for tie in self.ties(page):
+            yield Relation(page.name, tie.bond.type, self.target(tie), tie.bond.attributes)
+
+    def pointing_at(self, page: Page) -> list[Page]:
+        """The pages with a relation to this one."""
+        sources = self._into.get(page.path, set()) | self._into_name.get(page.name, set())
+        return sorted((self.pages[path] for path in sources if path in self.pages), key=place)
+
+    def pointing_at_name(self, name: str) -> list[Page]:
+        """The pages with a relation to a name that has no page."""
+        return sorted((self.pages[path] for path in self._into_name.get(name, ())), key=place)
+
+    def haystack(self, page: Page) -> tuple[str, ...]:
+        """What is searched of a page, in lower case: all of it together, then each part."""
+        found = self._haystacks.get(page.path)
+        if found is None:
+            parts = (page.name, page.type, *(each.text for each in page.observations))
+            lowered = tuple(part.lower() for part in parts)
+            found = self._haystacks[page.path] = ("\n".join(lowered), *lowered)
+        return found
+
+    @staticmethod
+    def place(page: Page) -> tuple[bool, bool, int, str, str]:
+        """What pages are sorted by."""
+        return place(page)
+
+    def next_order(self) -> int:
+        """The place behind all others."""
+        return max((page.order for page in self.pages.values() if page.order is not None), default=0) + 1
+
+    def page_at(self, path: str) -> Page | None:
+        """A note as a page, whether or not it is part of the graph."""
+        if path in self.pages:
+            return self.pages[path]
+        read = next(iter(self._bench.read([path])), None)
+        return None if read is None else read_page(path, read.text, read.sha256)
+
+    def resolved(self, page: Page) -> list[Tie]:
+        """What the relations of a page lead to that is not known, or not as it is now."""
+        bonds = page.bonds
+        meant = iter(self._bench.meant([(bond.link, page.path) for bond in bonds if bond.link]))
+        return [_tie(bond, next(meant) if bond.link else None) for bond in bonds]
+
+    # -- keeping up
+
+    def refresh(self) -> None:
+        """Read what changed since this was last asked."""
+        self._bench.begin()
+        noticed = self._bench.noticed_since(self._mark, ORIGIN)
+        if noticed.mark == self._mark:
+            return
+        self._mark = noticed.mark
+        changed = {each.path for each in noticed.notes}
+        gone = self._paths - noticed.there if noticed.there is not None else set()
+        came = changed - self._paths
+        to_read = self._concerning(noticed)
+        if noticed.whole:  # those too large to be indexed are no less part of the graph
+            unindexed = set(self._bench.files_below(FOLDER)) - changed
+            to_read |= unindexed
+            came |= unindexed - self._paths
+            gone -= unindexed
+        self._paths = (self._paths | came) - gone
+        copies = {each.path for each in noticed.notes if each.is_copy}
+        self.take(self._bench.read(sorted(to_read)), gone, came, copies)
+
+    def _concerning(self, noticed: Noticed) -> set[str]:
+        """The paths among those that changed whose pages must be read."""
+        to_read = set()
+        for each in noticed.notes:
+            page = self.pages.get(each.path)
+            if each.path in noticed.having:
+                self._roots.add(each.path)
+            if page is not None and page.sha256 == each.sha256:
+                continue
+            if page is not None or each.path in noticed.having or is_entity_note(each.path, each.type):
+                to_read.add(each.path)
+        return to_read
+
+    def take(
+        self, read: Iterable[Read], gone: Collection[str] = (), came: Collection[str] = (), copies: Collection[str] = ()
+    ) -> None:
+        """Texts as they are now, files that are gone, and files that came. A page among the `copies` with the order of
+        another is a conflict copy of that; two entities with names like that ("Plan", "Plan 2") are two."""
+        self._paths = (self._paths | set(came)) - set(gone)
+        undrawn: set[str] = set()
+        placed = []
+        for each in read:
+            page = read_page(each.path, each.text, each.sha256)
+            if each.problem:
+                page = page._replace(problem=each.problem)
+            self._stats[each.path] = each.stat
+            if page.is_entity:
+                self._roots.add(each.path)
+            elif each.path not in self._roots and not self._is_drawn(each.path):
+                undrawn |= self._forget(each.path)
+                continue
+            undrawn |= self._untie(each.path)
+            self._place(page)
+            placed.append(page)
+        for path in gone:
+            undrawn |= self._forget(path)
+        for path in copies:
+            if path in self.pages and self._has_a_twin(self.pages[path]):
+                undrawn |= self._forget(path)
+        again = self._that_could_mean([*gone, *came])
+        for page in again:
+            undrawn |= self._untie(page.path)
+        self._tie([*(page for page in placed if page.path in self.pages), *again])
+        for path in undrawn:
+            if path not in self._roots and not self._is_drawn(path):
+                self._forget(path)
+
+    def look_again(self, paths: Collection[str]) -> None:
+        """Read pages whose file is another, whatever the index says of them."""
+        read = list(self._bench.read(sorted(paths)))
+        self.take(read, set(paths) - {each.path for each in read})
+
+    def differing(self, pages: Collection[Page]) -> set[str]:
+        """The paths of those whose file is another than the one that was read."""
+        if len(pages) > _MANY:
+            return set()
+        now = self._bench.stats(page.path for page in pages)
+        return {page.path for page in pages if now.get(page.path) != self._stats.get(page.path)}
+
+    def _has_a_twin(self, page: Page) -> bool:
+        return page.order is not None and any(
+            other.order == page.order and other.path != page.path for other in self.pages.values()
+        )
+
+    def _is_drawn(self, path: str) -> bool:
+        """Whether a note is part of the graph because one that counts by itself links to it."""
+        return any(source in self._roots for source in self._into.get(path, ()))
+
+    def _place(self, page: Page) -> None:
+        old = self.pages.get(page.path)
+        if old is not None:
+            self._named[old.name].discard(page.path)
+        self.pages[page.path] = page
+        self._named.setdefault(page.name, set()).add(page.path)
+        self._haystacks.pop(page.path, None)
+        if self._in_order is None:
+            return
+        at = bisect_left(self._in_order, place(page), key=place)
+        if old is None:
+            self._in_order.insert(at, page)
+        elif place(old) == place(page):
+            self._in_order[at] = page
+        else:
+            self._in_order = None
+
+    def _forget(self, path: str) -> set[str]:
+        """A page that is none any more. Returns the pages it led to."""
+        page = self.pages.pop(path, None)
+        self._roots.discard(path)
+        self._stats.pop(path, None)
+        self._haystacks.pop(path, None)
+        if page is not None:
+            self._named[page.name].discard(path)
+            if self._in_order is not None:
+                del self._in_order[bisect_left(self._in_order, place(page), key=place)]
+        return self._untie(path)
+
+    # -- what relations lead to
+
+    def _tie(self, pages: Sequence[Page]) -> None:
+        """Find out what the relations of some pages lead to, and read the notes that are drawn in by that."""
+        links = [(bond.link, page.path) for page in pages for bond in page.bonds if bond.link]
+        meant = iter(self._bench.meant(links))
+        wanted = set()
+        for page in pages:
+            ties = []
+            for bond in page.bonds:
+                tie = _tie(bond, next(meant) if bond.link else None)
+                ties.append(tie)
+                note = tie.path
+                if bond.link:
+                    self._by_key.setdefault(name_key(bond.link), set()).add(page.path)
+                if note is None:
+                    self._into_name.setdefault(tie.name, set()).add(page.path)
+                    continue
+                self._into.setdefault(note, set()).add(page.path)
+                if page.path in self._roots and note not in self.pages:
+                    wanted.add(note)
+            self._ties[page.path] = tuple(ties)
+        linked = []
+        for read in self._bench.read(sorted(wanted)):
+            self._stats[read.path] = read.stat
+            self._place(read_page(read.path, read.text, read.sha256))
+            linked.append(self.pages[read.path])
+        if linked:
+            self._tie(linked)  # their own relations are told; what those lead to is not drawn in
+
+    def _untie(self, path: str) -> set[str]:
+        """Returns the pages that its relations led to."""
+        led_to = set()
+        for tie in self._ties.pop(path, ()):
+            if tie.path is None:
+                self._into_name.get(tie.name, set()).discard(path)
+            else:
+                self._into.get(tie.path, set()).discard(path)
+                led_to.add(tie.path)
+            if tie.bond.link:
+                self._by_key.get(name_key(tie.bond.link), set()).discard(path)
+        return led_to
+
+    def _that_could_mean(self, files: Collection[str]) -> list[Page]:
+        """The pages with a link that could mean one of these files, which came or went."""
+        sources = {source for path in files for key in lookup_keys(path) for source in self._by_key.get(key, ())}
+        return [self.pages[path] for path in sorted(sources) if path in self.pages]
+
+
+def _tie(bond: Bond, path: str | None) -> Tie:
+    """A bond, and the note it leads to if its link leads to one."""
+    note = path if path is not None and path.lower().endswith(".md") else None
+    return Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1])
+
+
+def entity_of(page: Page) -> Entity:
+    """A page as it is told."""
+    return Entity(
+        page.name, page.type, page.observations, page.path, page.sha256, page.created, page.modified, not page.is_entity
+    )
+
+
+def place(page: Page) -> tuple[bool, bool, int, str, str]:
+    """Where a page stands among the others: in the order in which they were made, those that tell none behind."""
+    return (not page.is_entity, page.order is None, page.order or 0, page.created, page.path)

@@ -1,0 +1,161 @@
+"""What a room above the store needs to keep a kind of note of its own: which notes changed, their texts, what a link
+means, and several notes written as one step. The store's promises hold for all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from simplemem.errors import SimplememError
+from simplemem.index.links import named_in_memory
+from simplemem.index.notes import Noted, Stat
+from simplemem.store.in_step import InStep
+from simplemem.store.together import Carried, Draft, write_together
+from simplemem.vault.links import name_key, resolve
+from simplemem.vault.vault import Change
+
+__all__ = ["Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "Workbench"]
+
+_MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one
+
+
+class Mark(NamedTuple):
+    """A state of the index, to ask what changed since."""
+
+    generation: int
+    rev: int
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Notes put since a mark. `having` are those of them with the property that was asked for. `there` are all the notes
+    there are, None where nothing can have gone; `whole` says that `notes` are all of them."""
+
+    mark: Mark
+    notes: tuple[Noted, ...]
+    having: frozenset[str]
+    there: frozenset[str] | None
+    whole: bool
+
+
+class Read(NamedTuple):
+    """A note's text, and what the disk said about its file."""
+
+    path: str
+    text: str
+    sha256: str
+    stat: Stat
+    problem: str
+
+
+class Workbench:
+    """One store, for the rooms above it."""
+
+    def __init__(self, step: InStep) -> None:
+        self._step = step
+        self._begun = False
+
+    @property
+    def read_only(self) -> bool:
+        return self._step.read_only or self._step.vault.read_only
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold the vault: what is read in here is what is written on. A thread may take it again and again."""
+        return self._step.vault.lock()
+
+    def begin(self) -> None:
+        """Compare the vault with the index, the first time: what a person wrote while nobody listened counts as well."""
+        if not self._begun:
+            if self.read_only:
+                self._step.healing(
+                    lambda: self._step.sync(None, embed=False, rebuild=False, believe=False, begin=False)
+                )
+            else:
+                self._step.catch_up()
+            self._begun = True
+
+    def noticed_since(self, mark: Mark | None, having: str) -> Noticed:
+        """What changed in the index since a mark, everything without one. Any process's changes, and a person's as soon
+        as they are indexed."""
+        return self._step.healing(lambda: self._noticed_since(mark, having))
+
+    def _noticed_since(self, mark: Mark | None, having: str) -> Noticed:
+        index = self._step.index
+        with index.snapshot():
+            generation = index.generation
+            whole = mark is None or mark.generation != generation
+            rev, noted, with_it = index.noted_since(-1 if whole or mark is None else mark.rev, having)
+            there = None
+            if whole or (mark is not None and rev - mark.rev != len(noted)):  # every removal counts as a change
+                there = frozenset(index.all_paths()) if not whole else frozenset(each.path for each in noted)
+        return Noticed(Mark(generation, rev), tuple(noted), frozenset(with_it), there, whole)
+
+    def files_below(self, folder: str) -> list[str]:
+        """The note files in a folder as the disk has them, those too large to be indexed as well."""
+        entries = self._step.vault.entries_below(folder)
+        return [entry.path for entry in entries if entry.path.lower().endswith(".md")]
+
+    def read(self, paths: Iterable[str]) -> Iterator[Read]:
+        """Notes as they stand on the disk, one after the other. Those that are not there are left out."""
+        with self._step.vault.reading() as reading:
+            for path in paths:
+                try:
+                    file = reading(path)
+                except (SimplememError, OSError):
+                    continue
+                stat = Stat(file.entry.size, file.entry.mtime_ns, file.entry.ctime_ns)
+                try:
+                    yield Read(path, file.data.decode("utf-8"), file.sha256, stat, "")
+                except UnicodeDecodeError as error:
+                    problem = f"byte {error.start} is not UTF-8 text"
+                    yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, stat, problem)
+
+    def stats(self, paths: Iterable[str]) -> dict[str, Stat]:
+        """What the disk says about some files now; those that are gone are absent."""
+        found = {}
+        for path in paths:
+            entry = self._step.entry(path)
+            if entry is not None:
+                found[path] = Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
+        return found
+
+    def meant(self, links: Sequence[tuple[str, str]]) -> list[str | None]:
+        """The paths of the files that links lead to, each a target and the note it stands in."""
+        if not links:
+            return []
+        return self._step.healing(lambda: self._meant(links))
+
+    def _meant(self, links: Sequence[tuple[str, str]]) -> list[str | None]:
+        index = self._step.index
+        named = named_in_memory(index.files()) if len(links) > _MANY else index.named()
+        with index.snapshot():
+            return [resolve(target, source, named).path for target, source in links]
+
+    def files_called(self, name: str) -> Sequence[str]:
+        """All files of that name, compared as links compare."""
+        return self._step.healing(lambda: self._step.index.named()(name_key(name)))
+
+    def is_taken(self, path: str) -> bool:
+        """Whether anything lies at a path."""
+        return self._step.vault.is_taken(path)
+
+    def write(self, drafts: Sequence[Draft], *, who: str, tool: str, reason: str) -> Carried:
+        """Carry out drafts as one step: one entry of the history, one undo. Conflict when a note is another by now."""
+        return write_together(self._step, drafts, Change(tool, who, reason), now())
+
+    def look_at(self, paths: Iterable[str]) -> None:
+        """Index what is at these paths now."""
+        self._step.look_at(set(paths))
+
+    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Be told the names of memories that changed."""
+        self._step.on_change(listener)
+
+
+def now() -> str:
+    """The time as our notes have it: local, to the second."""
+    return datetime.now().strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ005  (local, as notes are)
