@@ -88,6 +88,10 @@ def _serve(asked: argparse.Namespace) -> int:
     flags |= {"no_delete": asked.no_delete, "graph.dialect": asked.graph_dialect}
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
+    if profile.known_as is not None:
+        from simplemem.tools.server_memory import in_dialect
+
+        tools = in_dialect(tools, settings.graph.dialect)
     wire = take_standard_streams()
 
     def opening() -> Any:
@@ -97,7 +101,9 @@ def _serve(asked: argparse.Namespace) -> int:
 
     from simplemem.server.serve import serve_stdio
 
-    return serve_stdio(tools, profile.instructions, root, opening, wire, log_level=settings.log_level)
+    return serve_stdio(
+        tools, profile.instructions, root, opening, wire, log_level=settings.log_level, known_as=profile.known_as
+    )
 
 
 def _own_settings(asked: argparse.Namespace, profile: Profile) -> dict[str, Any]:
@@ -142,6 +148,7 @@ def _print_config(asked: argparse.Namespace) -> int:
     more += ["--no-delete"] if asked.no_delete else []
     for option, file in (("--config", asked.config), ("--db", asked.db)):
         more += [option, os.path.abspath(os.path.expanduser(file))] if file else []
+    more += ["--graph-dialect", asked.graph_dialect] if asked.graph_dialect else []
     more += ["--log-level", asked.log_level] if asked.log_level else []
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")

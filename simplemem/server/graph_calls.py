@@ -63,9 +63,7 @@ def perform_contract(tool: ContractTool, door: Door, sent: Mapping[str, Any] | N
         # Its message may quote a note: the log says where it happened, the model that it did.
         log.exception("the tool %s failed", tool.name)
         return failed(f"{tool.name} failed inside simplemem ({type(error).__name__}), which its log tells of.")
-    return CallToolResult(
-        content=[TextContent(type="text", text=reply.text)], structured_content=reply.data, is_error=None
-    )
+    return CallToolResult(content=[TextContent(type="text", text=reply.text)], structured_content=reply.data)
 
 
 def said(error: SimplememError) -> str:
