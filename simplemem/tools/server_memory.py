@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from simplemem.graph.jsonl import entity_shown, relation_shown
 from simplemem.graph.values import Entity, Graph, Observation, Relation
@@ -63,8 +63,14 @@ def graph_in(call: Call) -> KnowledgeGraph:
     return graph_of(call.store)
 
 
-def by(call: Call) -> dict[str, str]:
+class Asker(TypedDict):
     """Who makes a change, for the history."""
+
+    who: str
+    tool: str
+
+
+def by(call: Call) -> Asker:
     return {"who": call.who, "tool": call.tool}
 
 
