@@ -97,7 +97,12 @@ def _serve(asked: argparse.Namespace) -> int:
     def opening() -> Any:
         from simplemem.store import open_store
 
-        return open_store(root, settings=settings, read_only=settings.read_only)
+        store = open_store(root, settings=settings, read_only=settings.read_only)
+        if profile.known_as is not None:
+            from simplemem.server.taking_over import take_over
+
+            take_over(store, os.environ)
+        return store
 
     from simplemem.server.serve import serve_stdio
 
@@ -124,6 +129,11 @@ def _vault(asked: argparse.Namespace, profile: Profile) -> Path:
 
     if asked.vault is None and profile.vault and not os.environ.get("SIMPLEMEM_VAULT"):
         return Path.cwd() / profile.vault
+    if asked.vault is None and profile.known_as is not None and not os.environ.get("SIMPLEMEM_VAULT"):
+        from simplemem.server.taking_over import vault_beside
+
+        if (beside := vault_beside(os.environ)) is not None:
+            return beside
     return find_vault(asked.vault)
 
 
