@@ -89,11 +89,11 @@ def import_graph(
     told and passed over. After Ctrl-C, begin again: what was done is not done twice.
     """
     from simplemem.cli import output
-    from simplemem.cli.opening import finishing, opened, progress_bar
+    from simplemem.cli.opening import opened, progress_bar
     from simplemem.graph.importing import import_file
 
     with opened(vault) as store, progress_bar() as progress:
-        done = import_file(store, file.expanduser(), who=WHO, progress=progress, guard=finishing)
+        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
     for broken in done.broken[:_MOST_TOLD]:
         output.warn(f"line {broken.line} of {file.name} was passed over: {broken.why}")
     if len(done.broken) > _MOST_TOLD:

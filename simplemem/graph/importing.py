@@ -11,23 +11,22 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypedDict, TypeVar
 
 from simplemem.errors import Unavailable
-from simplemem.graph.graph import KnowledgeGraph, graph_of
+from simplemem.graph.graph import graph_of
 from simplemem.graph.jsonl import Broken, read
-from simplemem.graph.values import Graph
 from simplemem.store import EnhancedStore
 from simplemem.vault import kernel
 from simplemem.vault.lock import make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath
 
 Progress = Callable[[str, int, int], None]
-Guard = Callable[[], AbstractContextManager[None]]
 T = TypeVar("T")
 
 _RECORD: Final = "imports.jsonl"
@@ -66,11 +65,10 @@ def import_file(
     *,
     who: str = "",
     progress: Progress | None = None,
-    guard: Guard = nullcontext,
 ) -> Imported:
-    """Bring a file's graph into the vault, whether or not that was done before. Each step is written under `guard`."""
+    """Bring a file's graph into the vault, whether or not that was done before."""
     with _recorded(store) as record:
-        imported, digest = _import(store, file, who, progress or _silent, guard)
+        imported, digest = _import(store, file, who, progress or _silent)
         _note(record, imported, digest)
     return imported
 
@@ -81,7 +79,7 @@ def import_once(store: EnhancedStore, file: Path, *, who: str = "") -> Imported 
     with _recorded(store) as record:
         if str(_absolute(file)) in _known(record):
             return None
-        imported, digest = _import(store, file, who, _silent, nullcontext)
+        imported, digest = _import(store, file, who, _silent)
         _note(record, imported, digest)
     return imported
 
@@ -94,48 +92,34 @@ def _absolute(file: Path) -> Path:
     return Path(os.path.abspath(file))
 
 
-def _import(store: EnhancedStore, file: Path, who: str, progress: Progress, guard: Guard) -> tuple[Imported, str]:
+def _import(store: EnhancedStore, file: Path, who: str, progress: Progress) -> tuple[Imported, str]:
     try:
         data = file.read_bytes()
     except OSError as error:
         raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
     found = read(data)
-    asker = _Asker(who=who, tool="import", reason=f"import of {file.name}")
-    made, added = _take_entities(graph_of(store), found.graph, asker, progress, guard)
-    related = _take_relations(graph_of(store), found.graph, asker, progress, guard)
-    entities, relations = len(found.graph.entities), len(found.graph.relations)
-    imported = Imported(str(_absolute(file)), made, related, added, entities - made, relations - related, found.broken)
+    graph, asker = graph_of(store), _Asker(who=who, tool="import", reason=f"import of {file.name}")
+    there = {each.name for each in graph.read().entities}
+    entities, relations = graph.take_in(found.graph, partial(progress, "import"), **asker)
+    added = 0
+    for more in _batches([each for each in found.graph.entities if each.name in there and each.observations]):
+        said = [(each.name, each.observations) for each in more]
+        added += sum(len(texts) for _, texts in graph.add_observations(said, missing="skip", **asker))
+    imported = Imported(
+        file=str(_absolute(file)),
+        entities=entities,
+        relations=relations,
+        observations=added,
+        entities_there=len(found.graph.entities) - entities,
+        relations_there=len(found.graph.relations) - relations,
+        broken=found.broken,
+    )
     return imported, hashlib.sha256(data).hexdigest()
 
 
-def _take_entities(
-    graph: KnowledgeGraph, found: Graph, asker: _Asker, progress: Progress, guard: Guard
-) -> tuple[int, int]:
-    """Make those that are not there, and let those that are say what they did not."""
-    made = added = 0
-    for batch in _batches(found.entities, "entities", progress):
-        with guard():
-            new = {each.name for each in graph.create_entities(batch, **asker)}
-        made += len(new)
-        more = [(each.name, each.observations) for each in batch if each.name not in new and each.observations]
-        if more:
-            with guard():
-                added += sum(len(texts) for _, texts in graph.add_observations(more, missing="skip", **asker))
-    return made, added
-
-
-def _take_relations(graph: KnowledgeGraph, found: Graph, asker: _Asker, progress: Progress, guard: Guard) -> int:
-    made = 0
-    for batch in _batches(found.relations, "relations", progress):
-        with guard():
-            made += len(graph.create_relations(batch, **asker))
-    return made
-
-
-def _batches(items: Sequence[T], stage: str, progress: Progress) -> Iterator[Sequence[T]]:
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
     for begin in range(0, len(items), _BATCH):
         yield items[begin : begin + _BATCH]
-        progress(stage, min(begin + _BATCH, len(items)), len(items))
 
 
 # --- the record
