@@ -41,9 +41,9 @@ def utf16_length(text: str) -> int:
 def _taken(schema: Schema, value: Any, where: str, issues: list[str]) -> Any:
     kind = schema.get("type")
     if kind in ("array", "object") and isinstance(value, str):
-        value = _from_json(value)
+        value = from_json(value)
     if kind in _NUMBERS and isinstance(value, str):
-        value = _from_json(value)
+        value = from_json(value)
     if not _is(kind, value):
         issues.append(f"Invalid input: expected {kind}, received {_called(value)}{_at(where)}")
     elif kind == "object" and "properties" in schema:
@@ -68,7 +68,7 @@ def _properties(schema: Schema, value: Mapping[str, Any], where: str, issues: li
     return taken
 
 
-def _from_json(text: str) -> Any:
+def from_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

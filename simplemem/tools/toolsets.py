@@ -21,6 +21,7 @@ from simplemem.tools.tool import Tool
 TOOLSETS: dict[str, str] = {
     "core": "simplemem.tools.core",
     "original": "simplemem.tools.original",
+    "graph": "simplemem.tools.graph",
     "server-memory": "simplemem.tools.server_memory",
 }
 """Name -> the module that holds it."""
