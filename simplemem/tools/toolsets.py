@@ -23,6 +23,7 @@ TOOLSETS: dict[str, str] = {
     "original": "simplemem.tools.original",
     "graph": "simplemem.tools.graph",
     "server-memory": "simplemem.tools.server_memory",
+    "memento": "simplemem.tools.memento",
 }
 """Name -> the module that holds it."""
 
@@ -62,6 +63,13 @@ PROFILES: dict[str, Profile] = {
             ("server-memory",),
             instructions="",
             known_as=("memory-server", "0.6.3"),
+        ),
+        Profile(
+            "memento",
+            "Memento's seventeen tools: those nine, and the past, decay and meaning of the graph",
+            ("memento",),
+            instructions="",
+            known_as=("memento-mcp", "1.0.0"),
         ),
     )
 }
