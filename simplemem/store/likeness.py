@@ -13,8 +13,8 @@ from simplemem.store.in_step import InStep
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """By path: the cosine of a note's best passage or block, and its score by words divided by the best one's. `missing` says why
-    there is no meaning in it, and is empty when there is."""
+    """By path: the cosine of a note's best passage or block, and its score by words divided by the best one's.
+    `missing` says why there is no meaning in it, and is empty when there is."""
 
     meaning: dict[str, float]
     words: dict[str, float]

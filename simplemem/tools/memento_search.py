@@ -2,8 +2,8 @@
 
 A similarity is that of its database, (1 + cosine) / 2, so that a threshold means what it meant. The score is the
 similarity and the score of words, each from 0 to 1, weighed by `semantic_weight`; an entity is found when either of the
-two reaches the threshold, since the one may be far in meaning from the few words that name it. Where there are no vectors words are
-searched alone, and the answer says so.
+two reaches the threshold, since an entity may hold the very words and yet be far in meaning. Where there are no vectors
+words are searched alone, and the answer says so.
 """
 
 from __future__ import annotations
