@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from simplemem.vault.log import Log, Version, no_version, number_of
+from simplemem.vault.paths import Beneath
 from simplemem.vault.rules import Rules
 
 
@@ -48,9 +49,9 @@ class SeenLog(Log):
         """The changes of one operation that may be seen."""
         return list(filter(self._is_seen, self._whole.group(group)))
 
-    def next_number(self) -> int:
+    def next_number(self, here: Beneath | None = None) -> int:
         """One more than the last version in the whole log."""
-        return self._whole.next_number()
+        return self._whole.next_number(here)
 
     def knows(self, versions: Sequence[Version]) -> set[str]:
         """Which of these ids the whole log has already."""
