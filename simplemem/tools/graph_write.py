@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.graph.graph import KnowledgeGraph, graph_of
@@ -42,6 +42,12 @@ def _object(*needed: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(needed)}
 
 
+def _said(name: str) -> str:
+    if not name.strip():
+        raise ValueError("an entity has a name")
+    return name
+
+
 class _Item(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -50,7 +56,7 @@ _Texts = Annotated[list[str], BeforeValidator(texts_listed)]
 
 
 class EntityItem(_Item):
-    name: str = Field(min_length=1, validation_alias=AliasChoices("name", "entityName", "entity"))
+    name: Annotated[str, AfterValidator(_said)] = Field(validation_alias=AliasChoices("name", "entityName", "entity"))
     kind: str = Field(default="thing", validation_alias=AliasChoices("entityType", "entity_type", "type"))
     observations: _Texts = Field(default=[], validation_alias=AliasChoices("observations", "contents"))
 
