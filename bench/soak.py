@@ -38,6 +38,8 @@ MOST_GROWTH = 0.05
 """Of memory, from the second quarter to the last: more is a leak, or a cache that is larger than it is worth."""
 MOST_LEFT = 2
 """Files or threads more than then. Some come and go."""
+FILES_OF_A_THREAD = 3
+"""A second thread that answers is begun when two questions first meet, and has the index open."""
 LEAST_MINUTES = 5.0
 
 REFUSALS = {"not_found", "already_exists", "undo_change: conflict"}
@@ -178,15 +180,24 @@ def compare(seen: list[Figures], minutes: float) -> bool:
         print("too short to compare")
         return False
     early, late = seen[quarter : 2 * quarter], seen[-quarter:]
-    faults = []
-    for what in ("resident", "private", "files", "threads"):
+    faults, threads = [], 0.0
+    for what in ("resident", "private", "threads", "files"):
         before, after = (statistics.median(getattr(each, what) for each in part) for part in (early, late))
-        most = before * MOST_GROWTH if what == "resident" else MOST_LEFT
-        judged = minutes >= LEAST_MINUTES if what == "resident" else what != "private"  # it is a part of the resident
-        if judged and after - before > most:
+        grown = after - before
+        if what == "threads":
+            threads = max(grown, 0.0)
+        most = {
+            "resident": before * MOST_GROWTH,
+            "threads": MOST_LEFT,
+            "files": MOST_LEFT + FILES_OF_A_THREAD * threads,
+        }
+        judged = what in most and (
+            what != "resident" or minutes >= LEAST_MINUTES
+        )  # the private is a part of the resident
+        if judged and grown > most[what]:
             faults.append("memory" if what == "resident" else what)
-        share = f", {(after - before) / before:+.1%}" if what in ("resident", "private") else ""
-        print(f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({after - before:+.1f}{share})")
+        share = f", {grown / before:+.1%}" if what in ("resident", "private") else ""
+        print(f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({grown:+.1f}{share})")
     if minutes < LEAST_MINUTES:
         print(f"memory is judged from {LEAST_MINUTES:g} minutes on: before, a server is still loading what it uses")
     if faults:

@@ -86,7 +86,14 @@ def test_a_writer_that_does_not_sync_does_not_get_past_the_power_cuts(room: Path
 
 
 @pytest.mark.parametrize(
-    ("late", "code"), [("104, 64, 17, 8", 0), ("106, 66, 17, 8", 1), ("100, 60, 20, 8", 1), ("100, 60, 17, 11", 1)]
+    ("late", "code"),
+    [
+        ("104, 64, 17, 8", 0),
+        ("106, 66, 17, 8", 1),
+        ("100, 60, 20, 8", 1),
+        ("100, 60, 20, 9", 0),
+        ("100, 60, 17, 11", 1),
+    ],
 )
 def test_a_long_run_that_ends_with_more_than_it_began_with_fails(late: str, code: int) -> None:
     judge = """
