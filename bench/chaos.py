@@ -118,7 +118,8 @@ class Writer:
             new = f"w{self.me}/deep/m{self.made}" if "deep" not in name else f"w{self.me}/n{self.made % OWN}"
             if self.known.get(new) is None:
                 self.change(talk, {name: None, new: old}, "move_memory", name=name, new_name=new)
-                self.change(talk, {new: None, name: old}, "move_memory", name=new, new_name=name)
+                if self.known.get(new) is not None:  # it was not refused
+                    self.change(talk, {new: None, name: old}, "move_memory", name=new, new_name=name)
         return None
 
     def change(self, talk: Conversation, after: Bodies, tool: str, /, **arguments: str) -> None:
