@@ -232,8 +232,9 @@ def unlike_each_other(asked_of: Corpus) -> Scores:
     def middle(name: str) -> NDArray[np.float32]:
         row = index.row(f"{name}.md")
         stored = [np.frombuffer(raw, np.int8).astype(np.float32) for raw in index.vectors_of(row.id)] if row else []
-        whole = sum((each / (np.linalg.norm(each) or 1) for each in stored), np.zeros(1, np.float32))
-        return whole / (np.linalg.norm(whole) or 1)  # type: ignore[no-any-return]
+        each_of_length_one = [each / (np.linalg.norm(each) or 1) for each in stored]
+        whole: NDArray[np.float32] = np.sum(each_of_length_one or [np.zeros(1)], axis=0).astype(np.float32)
+        return whole / np.float32(np.linalg.norm(whole) or 1)
 
     def found(question: str) -> list[str]:
         left = {hit.name: (hit.score, middle(hit.name)) for hit in asked_of.store.search(question, limit=20).hits}
