@@ -276,11 +276,6 @@ class Index:
         with self.database.reading() as db:
             return links.sources_that_could_mean(db, paths)
 
-    def links_among(self, sources: Collection[int], paths: Collection[str]) -> list[tuple[int, str]]:
-        """Which of some notes, by id, link to which of some files."""
-        with self.database.reading() as db:
-            return links.links_among(db, sources, paths)
-
     def all_links(self) -> list[StoredLink]:
         with self.database.reading() as db:
             return links.all_links(db)

@@ -7,7 +7,7 @@ depends on the change and not on the vault.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,14 +149,6 @@ def links_to(db: apsw.Connection, path: str) -> list[StoredLink]:
     sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
               WHERE l.path = ? AND s.path != l.path AND instr(coalesce(s.hidden, ''), ?) != 1 ORDER BY s.path, l.seq"""
     return [_stored(row) for row in db.execute(sql, (path, COPY_REASON))]
-
-
-def links_among(db: apsw.Connection, sources: Collection[int], paths: Collection[str]) -> list[tuple[int, str]]:
-    """Which of some notes, by id, link to which of some files."""
-    sql = """SELECT DISTINCT source_id, path FROM links WHERE source_id IN (SELECT value FROM json_each(?))
-             AND path IN (SELECT value FROM json_each(?))"""
-    found = db.execute(sql, (json.dumps(list(sources)), json.dumps(list(paths))))
-    return [(source, path) for source, path in found]
 
 
 def unresolved(db: apsw.Connection) -> list[StoredLink]:

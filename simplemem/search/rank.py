@@ -17,8 +17,8 @@ from simplemem.index.vectors import Nearness
 from simplemem.search.query import Query
 
 Mode = Literal["hybrid", "text", "semantic"]
-Part = Literal["covered", "linked", "dated"]  # of a score, beside words and meaning
-FURTHER: tuple[Part, ...] = ("covered", "linked", "dated")
+Part = Literal["covered", "dated"]  # of a score, beside words and meaning
+FURTHER: tuple[Part, ...] = ("covered", "dated")
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 
 _NOTES, _BLOCKS, _NEAREST = 300, 1500, 200  # so many rows of a leg are looked at
@@ -31,7 +31,6 @@ PARTS = {  # what a score is made of, for `explain`
     "phrases": "BM25 of neighbouring words of the question",
     "meaning": "the mean cosine of the best passage and the best block",
     "covered": "how much of the question the best passage covers, word by word by the nearest",
-    "linked": "the scores of the best notes that link to it",
     "dated": "whether it is of the days the question names",
 }
 
@@ -58,7 +57,6 @@ class Ranked:
     matches: Mapping[str, Match]
     nearness: Nearness | None
     covered: float = 0.0  # of a question's words, by its best passage
-    linked: float = 0.0  # to by the best notes
     dated: float = 0.0  # on a day the question names
 
     @property

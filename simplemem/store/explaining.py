@@ -18,7 +18,7 @@ from simplemem.search.query import Query
 from simplemem.search.rank import FURTHER, Mode, Ranked, weights
 from simplemem.store.in_step import InStep
 
-_WEIGHTS = {"covered": coverage.WEIGHT, "linked": priors.LINKED, "dated": priors.DATED}
+_WEIGHTS = {"covered": coverage.WEIGHT, "dated": priors.DATED}
 _MOST_FILES = 20  # named among those that were not searched
 
 

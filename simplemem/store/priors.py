@@ -1,11 +1,10 @@
-"""The best notes of a ranking, ordered by what else speaks for them: links, and days that the question names."""
+"""The best notes of a ranking, ordered by the days that the question names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from simplemem.index.index import Index
 from simplemem.index.notes import Row
 from simplemem.note.names import base_name
 from simplemem.search import priors
@@ -15,18 +14,14 @@ from simplemem.search.voices import date_in
 
 
 def with_priors(
-    index: Index, question: str, every: Sequence[Ranked], first: Sequence[Ranked], rows: Mapping[int, Row]
+    question: str, every: Sequence[Ranked], first: Sequence[Ranked], rows: Mapping[int, Row]
 ) -> list[Ranked]:
     """The whole ranking with the scores that its `first` notes come to have."""
-    note_of = {rows[found.note].path: found.note for found in first}
-    strong = [found.note for found in first[: priors.STRONG]]
-    links = [(source, note_of[path]) for source, path in index.links_among(strong, note_of)]
-    ranked = with_part(every, "linked", priors.lent(first, links), priors.LINKED)
     spans = spans_in(question, datetime.now())  # noqa: DTZ005  (local, as notes are)
     if not spans:
-        return ranked
+        return list(every)
     dated = [float(any_holds(spans, _days_of(rows[found.note]))) for found in first]
-    return with_part(ranked, "dated", dated, priors.DATED)
+    return with_part(every, "dated", dated, priors.DATED)
 
 
 def _days_of(row: Row) -> tuple[str, ...]:

@@ -171,10 +171,9 @@ class Recall:
             every = with_part(every, "covered", covering, coverage.WEIGHT)
             kept = sorted(every[: len(kept)], key=place)
             every = [*kept, *every[len(kept) :]]
-        if not narrow.theirs.notes:  # whose links they are is not known
-            every = with_priors(self._index, query.text, every, kept[: priors.NOTES], rows)
-            kept = sorted(every[: len(kept)], key=place)
-            every = [*kept, *every[len(kept) :]]
+        every = with_priors(query.text, every, kept[: priors.NOTES], rows)
+        kept = sorted(every[: len(kept)], key=place)
+        every = [*kept, *every[len(kept) :]]
         return Ranking(kept[:limit], rows, vector, degraded, every)
 
     def _covering(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
 _AUTHORS = 3  # of a passage, that are named
 _DOUBTS = 3  # about an earlier moment, that are named
-_PARTS = ("words", "phrases", "meaning", "covered", "linked", "dated")
+_PARTS = ("words", "phrases", "meaning", "covered", "dated")
 _WORDS_TOLD = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.
 _SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}

@@ -1,12 +1,10 @@
-"""Notes that the best hits link to, and notes of the days a question names, come before others that are as good."""
+"""Notes of the days a question names come before others that are as good."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from simplemem.search.priors import lent
-from simplemem.search.rank import Ranked
 from simplemem.store import EnhancedStore
 
 Write = Callable[..., Path]
@@ -14,29 +12,6 @@ Write = Callable[..., Path]
 
 def names(store: EnhancedStore, question: str, **asked: object) -> list[str]:
     return [hit.name for hit in store.search(question, **asked).hits]  # type: ignore[arg-type]
-
-
-def test_the_best_notes_lend_their_scores_to_those_they_link_to() -> None:
-    ranked = [Ranked(note, 1.0 - note / 10, 0.0, 0.0, 0.0, {}, None) for note in range(8)]
-    given = lent(ranked, [(0, 3), (0, 3), (1, 3), (2, 2), (3, 5), (6, 7)])
-    assert [round(value, 4) for value in given] == [0.0, 0.0, 0.0, 1.9, 0.0, 0.7, 0.0, 0.0]  # 6 is not among the best
-
-
-def test_the_note_that_others_lead_to_comes_before_its_equal(store: EnhancedStore, write: Write) -> None:
-    write("a.md", "A crane stands in the harbour.\n")
-    write("z.md", "A crane stands in the harbour.\n")
-    write("log.md", "# Crane in the harbour\n\nThe crane in the harbour was painted.\n")
-    store.sync()
-    assert names(store, "crane harbour") == ["log", "a", "z"]
-    write("log.md", "# Crane in the harbour\n\nThe crane in the harbour was painted. [[z]]\n")
-    store.sync()
-    found = store.search("crane harbour", explain=True)
-    whys = {hit.name: hit.why or {} for hit in found.hits}
-    assert list(whys).index("z") < list(whys).index("a")
-    assert [whys[name].get("linked") for name in ("a", "log", "z")] == [None, None, 1.0]
-    assert found.explain is not None
-    assert found.explain["weights"]["linked"] > 0.1
-    assert "linked" in found.explain["formula"]
 
 
 def test_a_day_that_the_question_names_comes_first(store: EnhancedStore, write: Write) -> None:
