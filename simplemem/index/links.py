@@ -39,7 +39,8 @@ def named_by(db: apsw.Connection) -> Named:
     """Which files have a name, asked of the index."""
 
     def named(key: str) -> Sequence[str]:
-        return [row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ? ORDER BY path", (key,))]
+        # Not ORDER BY: SQLite prepares a statement that orders and has a value given anew for every value.
+        return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
 
     return named
 
@@ -72,7 +73,7 @@ def all_files(db: apsw.Connection) -> set[str]:
 
 _LINKS = Table(
     """SELECT source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous FROM links
-       WHERE source_id = ? ORDER BY seq""",
+       WHERE source_id = ?""",
     "DELETE FROM links WHERE source_id = ?",
     """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",

@@ -79,22 +79,22 @@ _ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n
 
 _KNOWN = ", ".join(Known._fields)
 _ALIASES = Table(
-    "SELECT note_id, seq, alias, key FROM aliases WHERE note_id = ? ORDER BY seq",
+    "SELECT note_id, seq, alias, key FROM aliases WHERE note_id = ?",
     "DELETE FROM aliases WHERE note_id = ?",
     "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)",
 )
 _TAGS = Table(
-    "SELECT note_id, seq, tag, source FROM tags WHERE note_id = ? ORDER BY seq",
+    "SELECT note_id, seq, tag, source FROM tags WHERE note_id = ?",
     "DELETE FROM tags WHERE note_id = ?",
     "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)",
 )
 _PAIRS = Table(
-    "SELECT key, value, note_id FROM tag_pairs WHERE note_id = ? ORDER BY key, value",
+    "SELECT key, value, note_id FROM tag_pairs WHERE note_id = ?",
     "DELETE FROM tag_pairs WHERE note_id = ?",
     "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)",
 )
 _PROPERTIES = Table(
-    "SELECT note_id, seq, key, value FROM properties WHERE note_id = ? ORDER BY seq",
+    "SELECT note_id, seq, key, value FROM properties WHERE note_id = ?",
     "DELETE FROM properties WHERE note_id = ?",
     "INSERT INTO properties (note_id, seq, key, value) VALUES (?, ?, ?, ?)",
 )

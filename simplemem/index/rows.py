@@ -16,7 +16,8 @@ from simplemem.index.generations import Generation
 
 
 class Table(NamedTuple):
-    """Rows that belong to a note: how those it has are asked for, in their order and as they are put, and how they go."""
+    """Rows that belong to a note: how those it has are asked for, as they are put, and how they go. In no
+    order: SQLite would prepare a statement that orders anew for every note."""
 
     held: str
     clear: str
@@ -44,7 +45,7 @@ class Rows:
         """Keep the rows of a note for a table, unless they are there already: most changes of a note leave most of its rows
         as they were, and every page that is not touched need not be written."""
         if not new:
-            if db.execute(table.held, (note_id,)).fetchall() == wanted:
+            if sorted(db.execute(table.held, (note_id,))) == wanted:
                 return
             db.execute(table.clear, (note_id,)).fetchall()
         if wanted:

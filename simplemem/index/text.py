@@ -171,8 +171,8 @@ def _range(note_id: int) -> tuple[int, int]:
 def remove(db: apsw.Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
     db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
-    blocks = "SELECT id FROM blocks WHERE id >= ? AND id < ?"
-    db.execute(f"DELETE FROM block_text WHERE rowid IN ({blocks})", _range(note_id)).fetchall()
+    blocks = db.execute("SELECT id FROM blocks WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
+    db.executemany("DELETE FROM block_text WHERE rowid = ?", blocks)  # as a subquery it cost twice as much
     for table in ("passages", "blocks", "vectors", "vectors_next"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
     db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()
