@@ -91,6 +91,7 @@ def import_graph(
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
     from simplemem.graph.importing import import_file
+    from simplemem.tools.render import counted
 
     with opened(vault) as store, progress_bar() as progress:
         done = import_file(store, file.expanduser(), who=WHO, progress=progress)
@@ -101,7 +102,9 @@ def import_graph(
     if as_json:
         output.print_json(done.as_dict())
         return
-    more = f" and {done.observations} observations more of those there" if done.observations else ""
+    brought = [counted(done.entities, "entity", "entities"), counted(done.relations, "relation", "relations")]
+    if done.observations:
+        brought.append(f"{counted(done.observations, 'observation', 'observations')} more of entities that were there")
     known = done.entities_there or done.relations_there
     there = f" ({done.entities_there} and {done.relations_there} were there)" if known else ""
-    output.say(("Imported", "green"), f": {done.entities} entities{more}, {done.relations} relations{there}")
+    output.say(("Imported", "green"), f": {', '.join(brought)}{there}")
