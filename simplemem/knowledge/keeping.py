@@ -1,0 +1,390 @@
+"""The knowledge of one store: kept, found, linked and laid aside. Every change is one step of the history, which one undo
+takes back. What is read is what the vault holds now, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong, Unreadable
+from simplemem.knowledge.access import Access
+from simplemem.knowledge.contradictions import Verdict
+from simplemem.knowledge.entries import (
+    FOLDER,
+    MOST_CHARACTERS,
+    SUPERSEDED,
+    TYPES,
+    Entry,
+    body_of,
+    clean_text,
+    is_entry_note,
+    properties_of,
+    read_entry,
+    slug_of,
+    with_tie,
+)
+from simplemem.knowledge.statistics import Latencies
+from simplemem.memory import Filter
+from simplemem.note.authors import origin_of
+from simplemem.note.frontmatter import set_property
+from simplemem.note.names import path_of
+from simplemem.store.editing import new_text
+from simplemem.store.workbench import Carried, Draft, Mark, now
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+MOST_HITS: Final = 10
+_TRIES: Final = 20
+_LOOKED_AT_TWICE: Final = 500  # entries whose files are compared with what was read
+_LEAST_PREFIX: Final = 4
+_LESS: Final = 0.3  # confidence that what is superseded loses,
+_FLOOR: Final = 0.1  # and what is left of it at least
+
+
+class Hit(NamedTuple):
+    """An entry that answers a question, how well, and where in it."""
+
+    entry: Entry
+    score: float
+    snippet: str
+
+
+class Found(NamedTuple):
+    """The answer to a question. `method` says how it was found; `degraded` what was missing, "" when nothing was."""
+
+    hits: list[Hit]
+    method: str
+    degraded: str
+
+
+class Kept(NamedTuple):
+    """An entry that was saved. `twins` say the very same and were there before."""
+
+    entry: Entry
+    twins: list[Entry]
+    warnings: tuple[str, ...]
+
+
+class Knowledge:
+    """What is known in one vault. May be used from several threads."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        self._store = store
+        self._bench = store.workbench
+        self._lock = threading.RLock()
+        self._mark: Mark | None = None
+        self._entries: dict[str, Entry] = {}
+        self._stats: dict[str, object] = {}
+        self.access = Access(store.root, read_only=store.read_only or store.vault.read_only)
+        self.latencies = Latencies()
+
+    # -- reading
+
+    def entries(self) -> list[Entry]:
+        """Every entry, in the order in which they were made."""
+        with self._lock:
+            self._refresh()
+            if len(self._entries) <= _LOOKED_AT_TWICE:
+                now_there = self._bench.stats(self._entries)
+                differing = {path for path in self._entries if now_there.get(path) != self._stats.get(path)}
+                if differing:
+                    self._bench.look_at(differing)
+                    self._refresh()
+                    self._take(differing & self._entries.keys())
+            return sorted(self._entries.values(), key=lambda entry: (entry.created, entry.path))
+
+    def find(self, ref: str) -> Entry:
+        """The entry of this id, of an id that begins so, or of this name."""
+        wanted = ref.strip()
+        every = self.entries()
+        if not wanted:
+            raise Invalid("an id is needed")
+        exact = [entry for entry in every if entry.id == wanted] or [
+            entry for entry in every if _is_called(entry, wanted)
+        ]
+        found = exact or [
+            entry
+            for entry in every
+            if len(wanted) >= _LEAST_PREFIX and entry.id.casefold().startswith(wanted.casefold())
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise Ambiguous(
+                f"{wanted[:60]} may be any of {len(found)} entries",
+                candidates=[f"{entry.id} ({entry.name})" for entry in found],
+            )
+        raise NotFound(
+            f"Knowledge entry not found: {wanted[:100]}",
+            hint="An id, the first letters of one, or the name of a note in knowledge/.",
+        )
+
+    def leading_to(self, entries: Sequence[Entry]) -> dict[str, list[tuple[str, Entry]]]:
+        """For each entry by its path, its relations to other entries among these: the words, and the entry."""
+        at = {entry.path: entry for entry in entries}
+        ties = [(entry, tie) for entry in entries for tie in entry.ties]
+        meant = self._bench.meant([(tie.target, entry.path) for entry, tie in ties])
+        found: dict[str, list[tuple[str, Entry]]] = {entry.path: [] for entry in entries}
+        for (entry, tie), path in zip(ties, meant, strict=True):
+            if path in at:
+                found[entry.path].append((tie.relationship, at[path]))
+        return found
+
+    def search(
+        self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = MOST_HITS, counted: bool = True
+    ) -> Found:
+        """The entries that answer a question, best first, those that are superseded behind all others. Each hit counts as
+        a read."""
+        passing = [
+            entry
+            for entry in self.entries()
+            if (not kind or entry.type == kind)
+            and (not least_confidence or (entry.confidence or 0.0) >= least_confidence)
+        ]
+        hits: list[Hit] = []
+        method = degraded = ""
+        for some in ([e for e in passing if not e.is_superseded], [e for e in passing if e.is_superseded]):
+            if some and len(hits) < limit:
+                among = {entry.path: entry for entry in some}
+                asked = Filter(among=tuple(among))
+                found = self._store.search(query, filter=asked, limit=limit - len(hits))
+                method, degraded = method or self._method(found.mode, found.degraded), degraded or found.degraded
+                hits += [
+                    Hit(among[path_of(hit.name)], hit.score, hit.snippet)
+                    for hit in found.hits
+                    if path_of(hit.name) in among
+                ]
+        if counted:
+            self.access.count([hit.entry.id for hit in hits])
+        return Found(hits, method or "words and meaning", degraded)
+
+    def _method(self, mode: str, degraded: str) -> str:
+        embedder = self.embedder()
+        if mode == "text" or not embedder or degraded.startswith("Searched by words only"):
+            return "words"
+        return f"words and meaning ({embedder})"
+
+    def embedder(self) -> str:
+        """The name of the embedder whose vectors are in use, "" when there are none."""
+        found = self._store.step.index.generations()
+        return found[0].embedder if found and found[0].dimension else ""
+
+    # -- keeping
+
+    def save(
+        self,
+        kind: str,
+        content: str,
+        *,
+        context: str = "",
+        confidence: float,
+        verified: bool = False,
+        tags: Sequence[str] = (),
+        who: str = "",
+        tool: str = "save_knowledge",
+        reason: str = "",
+    ) -> Kept:
+        """Keep something that was learned, as a note of its own."""
+        said, where = clean_text(content, "content"), clean_text(context, "context")
+        _refuse(kind, said, where, confidence)
+        body, said, more = body_of(said, where)
+        id_ = str(uuid.uuid4())
+        properties = properties_of(id_, kind, confidence, verified, list(tags), more)
+        twins = [
+            entry for entry in self.entries() if entry.type == kind and (entry.content, entry.context) == (said, where)
+        ]
+        slug = f"{FOLDER}/{kind}/{slug_of(said)}"
+        with self._lock, self._bench.alone():
+            for number in range(1, 100_000):
+                name = slug if number == 1 else f"{slug}-{number}"
+                if not self._bench.is_taken(path_of(name)) and not self._is_near(path_of(name)):
+                    break
+            text = new_text(name, body, properties, now())
+            carried = self._write([Draft(path_of(name), text)], who, tool, reason)
+        return Kept(self._entries[path_of(name)], twins, carried.warnings)
+
+    def _is_near(self, path: str) -> bool:
+        """Whether a name differs from one there in nothing but case or the form of its letters."""
+        return any(other.casefold() == path.casefold() for other in self._entries)
+
+    def link(
+        self,
+        source: str,
+        target: str,
+        relationship: str = "relates_to",
+        *,
+        who: str = "",
+        tool: str = "link_knowledge",
+        reason: str = "",
+    ) -> tuple[Entry, Entry, bool]:
+        """Relate an entry to another. Returns both, and whether that was new."""
+        kind = " ".join(relationship.split()) or "relates_to"
+        for tries_left in range(_TRIES, -1, -1):
+            one, other = self.find(source), self.find(target)
+            if one.path == other.path:
+                raise Invalid("an entry is not related to itself")
+            if any(
+                said == kind and there.path == other.path for said, there in self.leading_to([one, other])[one.path]
+            ):
+                return one, other, False
+            text = self._text(one)
+            try:
+                self._write([Draft(one.path, with_tie(text, kind, other.name), text)], who, tool, reason)
+            except Conflict:
+                if not tries_left:
+                    raise
+                continue
+            return self._entries[one.path], other, True
+        raise AssertionError("unreachable")
+
+    def supersede(
+        self,
+        verdicts: Sequence[Verdict],
+        *,
+        who: str = "",
+        tool: str = "auto_resolve_contradictions",
+        reason: str = "",
+    ) -> str:
+        """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says what
+        it supersedes. One step; its version."""
+        before: dict[str, str] = {}
+        after: dict[str, str] = {}
+        moment = now()
+        with self._lock, self._bench.alone():
+            for verdict in verdicts:
+                for entry in (verdict.winner, verdict.loser):
+                    if entry.path not in before:
+                        before[entry.path] = after[entry.path] = self._text(entry)
+                winner, loser = verdict.winner, verdict.loser
+                after[winner.path] = with_tie(after[winner.path], "supersedes", loser.name)
+                why = f"{verdict.contradiction.rule}: {verdict.why}"
+                properties = {
+                    "status": SUPERSEDED,
+                    "superseded_by": f"[[{winner.name}]]",
+                    "superseded_at": moment,
+                    "superseded_reason": why,
+                }
+                if loser.confidence is not None:
+                    properties["confidence"] = less_sure(loser.confidence)  # type: ignore[assignment]
+                for key, value in properties.items():
+                    after[loser.path] = set_property(after[loser.path], key, value)
+            drafts = [Draft(path, text, before[path]) for path, text in after.items()]
+            carried = self._write(drafts, who, tool, reason or f"{len(verdicts)} contradictions resolved")
+        return carried.written[0].version if carried.written else ""
+
+    def reset(self, *, who: str = "", tool: str = "reset", reason: str = "") -> tuple[int, str]:
+        """Put every entry into the trash, as one step. How many there were, and its version."""
+        with self._lock, self._bench.alone():
+            entries = self.entries()
+            drafts = [Draft(entry.path, None, self._text(entry)) for entry in entries]
+            if not drafts:
+                return 0, ""
+            carried = self._write(drafts, who, tool, reason)
+        return len(drafts), carried.written[0].version
+
+    # -- who wrote an entry
+
+    def is_by_hand(self, entry: Entry) -> bool:
+        """Whether a person changed an entry last, or made it: nobody told us, or they used a command."""
+        last = next(iter(self._store.history(entry.name, limit=1)), None)
+        if last is None or last.sha256 != entry.sha256:
+            return True
+        return origin_of(last.who, last.tool, last.when).kind == "human"
+
+    # -- how it is read and written
+
+    def _refresh(self) -> None:
+        self._bench.begin()
+        noticed = self._bench.noticed_since(self._mark, "knowledge_type")
+        if noticed.mark == self._mark:
+            return
+        concerned = {each.path for each in noticed.notes if is_entry_note(each.path, each.type) and not each.is_copy}
+        others = {each.path for each in noticed.notes} - concerned
+        if noticed.there is not None:
+            others |= self._entries.keys() - noticed.there
+        for path in others:
+            self._forget(path)
+        known = {each.path: each.sha256 for each in noticed.notes}
+        self._take(path for path in concerned if path not in self._entries or self._entries[path].sha256 != known[path])
+        self._mark = noticed.mark
+
+    def _take(self, paths: Iterable[str]) -> None:
+        wanted = sorted(paths)
+        seen = set()
+        for read in self._bench.read(wanted):
+            entry = read_entry(read.path, read.text, read.sha256)
+            self._entries[read.path] = entry
+            self._stats[read.path] = read.stat
+            seen.add(read.path)
+        for path in set(wanted) - seen:
+            self._forget(path)
+
+    def _forget(self, path: str) -> None:
+        self._entries.pop(path, None)
+        self._stats.pop(path, None)
+
+    def _text(self, entry: Entry) -> str:
+        """The note as it is now. It must be what was read of it."""
+        read = next(iter(self._bench.read([entry.path])), None)
+        if read is None or read.sha256 != entry.sha256:
+            with self._lock:
+                self._bench.look_at([entry.path])
+                self._take([entry.path])
+            raise Conflict(f"{entry.name} has changed since it was looked at", current_sha256=None, hint="Ask again.")
+        if read.problem or entry.problem:
+            raise Unreadable(
+                f"{entry.name} cannot be changed: {read.problem or entry.problem}",
+                hint="It is read as it is. Mend it in an editor, then try again.",
+            )
+        return read.text
+
+    def _write(self, drafts: Sequence[Draft], who: str, tool: str, reason: str) -> Carried:
+        carried = self._bench.write(drafts, who=who, tool=tool, reason=reason)
+        with self._lock:
+            self._refresh()
+            self._take(draft.path for draft in drafts)
+        return carried
+
+
+def less_sure(confidence: float) -> float:
+    """What is left of the confidence in something that is superseded."""
+    return max(_FLOOR, round(confidence - _LESS, 4))
+
+
+def _is_called(entry: Entry, wanted: str) -> bool:
+    key = wanted.removeprefix("[[").removesuffix("]]").removesuffix(".md").casefold()
+    name = entry.name.casefold()
+    return key in (name, name.rsplit("/", 1)[-1])
+
+
+def _refuse(kind: str, content: str, context: str, confidence: float) -> None:
+    if kind not in TYPES:
+        raise Invalid(f"there is no type {kind[:40]!r}", hint=f"Types are: {', '.join(TYPES)}.")
+    if not content:
+        raise Invalid("the content is empty")
+    if not 0 <= confidence <= 1:
+        raise Invalid(f"a confidence is a number from 0 to 1, not {confidence:g}")
+    for what, text in (("content", content), ("context", context)):
+        if len(text) > MOST_CHARACTERS:
+            raise TooLong(
+                f"the {what} has {len(text):,} characters; {MOST_CHARACTERS:,} are allowed",
+                hint="Nothing was saved or cut. Keep the point, or make several entries and link them.",
+            )
+
+
+_KNOWN: WeakKeyDictionary[EnhancedStore, Knowledge] = WeakKeyDictionary()
+_GUARD = threading.Lock()
+
+
+def knowledge_of(store: EnhancedStore) -> Knowledge:
+    """The knowledge of a store: one for all who ask, since it remembers what it has read."""
+    with _GUARD:
+        found = _KNOWN.get(store)
+        if found is None:
+            found = _KNOWN[store] = Knowledge(store)
+        return found
