@@ -124,9 +124,12 @@ class Knowledge:
             hint="An id, the first letters of one, or the name of a note in knowledge/.",
         )
 
-    def leading_to(self, entries: Sequence[Entry]) -> dict[str, list[tuple[str, Entry]]]:
-        """For each entry by its path, its relations to other entries among these: the words, and the entry."""
-        at = {entry.path: entry for entry in entries}
+    def leading_to(
+        self, entries: Sequence[Entry], among: Sequence[Entry] | None = None
+    ) -> dict[str, list[tuple[str, Entry]]]:
+        """For each entry by its path, its relations to others (all there are, or those `among` some): the words, and the
+        entry they lead to."""
+        at = self._entries if among is None else {entry.path: entry for entry in among}
         ties = [(entry, tie) for entry in entries for tie in entry.ties]
         meant = self._bench.meant([(tie.target, entry.path) for entry, tie in ties])
         found: dict[str, list[tuple[str, Entry]]] = {entry.path: [] for entry in entries}
@@ -228,9 +231,7 @@ class Knowledge:
             one, other = self.find(source), self.find(target)
             if one.path == other.path:
                 raise Invalid("an entry is not related to itself")
-            if any(
-                said == kind and there.path == other.path for said, there in self.leading_to([one, other])[one.path]
-            ):
+            if any(said == kind and there.path == other.path for said, there in self.leading_to([one])[one.path]):
                 return one, other, False
             text = self._text(one)
             try:

@@ -71,7 +71,7 @@ class Look:
     @cached_property
     def solved(self) -> set[str]:
         """The ids of the errors that have a solution."""
-        leading = knowledge_of(self.store).leading_to(self.entries)
+        leading = knowledge_of(self.store).leading_to(self.entries, self.entries)
         return insights.solved_errors(self.entries, lambda entry: leading[entry.path])
 
     def is_solved(self, entry: Entry) -> bool:
