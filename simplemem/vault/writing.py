@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -123,8 +123,9 @@ class Writer:
             data = self._current(here, wish)
             if data is not None:  # of a move too: where it goes, another program may change it unseen
                 self._history.keep(here, data, sha256(data))
+        listed: Listed = {}
         for wish in wishes:
-            self._check_free(here, wish)
+            self._check_free(here, wish, listed)
             if wish.data is not None:
                 self._history.keep(here, wish.data, sha256(wish.data))
         versions = self._versions(here, wishes, change)
@@ -190,11 +191,11 @@ class Writer:
             raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
         return data
 
-    def _check_free(self, here: Beneath, wish: Wish) -> None:
+    def _check_free(self, here: Beneath, wish: Wish, listed: Listed) -> None:
         """obsidian.md §5: unique without regard to case and to how accents are spelled."""
         if wish.before is not None and wish.new_path is None:
             return
-        for twin in _spellings(here, wish.target):
+        for twin in _spellings(here, wish.target, listed):
             respelled = twin == wish.path and wish.new_path is not None
             if not respelled and not self._were_both_there(wish, twin):
                 raise _exists(twin)
@@ -323,7 +324,11 @@ def _comes_back(here: Beneath, wish: Wish) -> bool:
     return wish.trash is not None and _hash(here, wish.trash) == wish.after
 
 
-def _spellings(here: Beneath, path: str) -> list[str]:
+Listed = dict[str, dict[str, list[str]]]
+"""Folders that were looked into, each name under what it is compared by: a step may make a thousand notes in one."""
+
+
+def _spellings(here: Beneath, path: str, listed: Listed) -> list[str]:
     """The paths there are that differ from this one in nothing but case and composition, or in nothing."""
     found = [""]
     parts = check_path(path)
@@ -331,10 +336,12 @@ def _spellings(here: Beneath, path: str) -> list[str]:
         key, deeper = compare_key(part), []
         ending = "/" if depth < len(parts) - 1 else ""
         for prefix in found:
-            try:
-                names = here.folder(tuple(prefix.split("/")[:-1])).names()
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            deeper += [f"{prefix}{n}{ending}" for n in names if compare_key(n) == key and is_path(n)]
+            there = listed.get(prefix)
+            if there is None:
+                there = listed[prefix] = {}
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    for name in here.folder(tuple(prefix.split("/")[:-1])).names():
+                        there.setdefault(compare_key(name), []).append(name)
+            deeper += [f"{prefix}{name}{ending}" for name in there.get(key, ()) if is_path(name)]
         found = deeper
     return found
