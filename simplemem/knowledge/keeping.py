@@ -138,6 +138,16 @@ class Knowledge:
                 found[entry.path].append((tie.relationship, at[path]))
         return found
 
+    def leading_nowhere(self, entries: Sequence[Entry]) -> dict[str, list[str]]:
+        """For each entry by its path, what its relations and its header name that is no note."""
+        wanted = [(tie.target, entry.path) for entry in entries for tie in entry.ties]
+        wanted += [(entry.superseded_by, entry.path) for entry in entries if entry.superseded_by]
+        found: dict[str, list[str]] = {}
+        for (target, source), path in zip(wanted, self._bench.meant(wanted), strict=True):
+            if path is None:
+                found.setdefault(source, []).append(target)
+        return found
+
     def search(
         self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = MOST_HITS, counted: bool = True
     ) -> Found:

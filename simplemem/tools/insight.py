@@ -13,6 +13,18 @@ from pydantic import Field
 
 from simplemem.tools import render
 from simplemem.tools.arguments import Arguments, at_most
+from simplemem.tools.insight_answers import (
+    MOST_SHOWN,
+    cluster,
+    contradiction,
+    contradiction_lines,
+    finding,
+    finding_lines,
+    more,
+    pair,
+    suggestion,
+    verdict_lines,
+)
 from simplemem.tools.knowing import BRIEF, FAILURE, answer, brief, knowledge_in, named, pretty, timed
 from simplemem.tools.schema import COUNT, FLAG, MAP, NUMBER, TEXT, TEXTS, Schema, record, several
 from simplemem.tools.tool import Call, Reply, Tool
@@ -26,7 +38,7 @@ if TYPE_CHECKING:
     from simplemem.knowledge.insights import Finding
     from simplemem.knowledge.looking import Look
 
-_MOST_SHOWN = 30
+_MOST_SHOWN_OF_A_FILE = 20_000  # characters
 _RULES = "rules (slot, polarity, near duplicates)"
 _NO_MODEL = "no language model was asked"
 
@@ -77,36 +89,12 @@ class ContradictionArguments(OfNotes):
 def detect_contradictions(call: Call, asked: ContradictionArguments) -> Reply:
     look = looked_at(call, asked.notes)
     found = look.contradictions(asked.similarityThreshold, asked.minConfidenceDelta, same_type_only=asked.sameTypeOnly)
-    winners = {_pair(verdict.contradiction): verdict for verdict in look.verdicts(found[:_MOST_SHOWN])}
-    lines = [line for each in found[:_MOST_SHOWN] for line in _contradiction_lines(each, winners.get(_pair(each)))]
+    winners = {pair(verdict.contradiction): verdict for verdict in look.verdicts(found[:MOST_SHOWN])}
+    lines = [line for each in found[:MOST_SHOWN] for line in contradiction_lines(each, winners.get(pair(each)))]
     head = f"{render.counted(len(found), 'contradiction', 'contradictions')} among {len(look.entries)} {look.what}."
-    head += _more(len(found))
-    data = [_contradiction(each, winners.get(_pair(each))) for each in found]
+    head += more(len(found))
+    data = [contradiction(each, winners.get(pair(each))) for each in found]
     return answer(head, lines, f"{_RULES}; similarity by {look.method}; {_NO_MODEL}", {"contradictions": data})
-
-
-def _pair(found: Contradiction) -> tuple[str, str]:
-    return found.one.path, found.other.path
-
-
-def _contradiction_lines(found: Contradiction, verdict: Verdict | None) -> list[str]:
-    lines = [f"- **{found.rule}**" + (f" about *{render.line(found.about, 80)}*" if found.about else "")]
-    for entry, said in ((found.one, found.said), (found.other, found.instead)):
-        lines.append(f"  - [[{render.name_of(entry.name)}]]: {render.line(said, 200)}")
-    if verdict is not None:
-        lines.append(f"  - would win: [[{render.name_of(verdict.winner.name)}]], because {verdict.why}")
-    return lines
-
-
-def _contradiction(found: Contradiction, verdict: Verdict | None) -> dict[str, Any]:
-    data = {
-        "rule": found.rule,
-        "one": brief(found.one) | {"said": found.said, "confidence": found.one.confidence},
-        "other": brief(found.other) | {"said": found.instead, "confidence": found.other.confidence},
-        "about": found.about,
-        "similarity": found.similarity,
-    }
-    return data | {"winner": verdict.winner.id, "why": verdict.why} if verdict is not None else data
 
 
 class ResolveArguments(Arguments):
@@ -125,27 +113,14 @@ def auto_resolve_contradictions(call: Call, asked: ResolveArguments) -> Reply:
         head = f"Resolved {count}." + (f" One step: undo {version} takes all of it back." if version else "")
     else:
         head = f"{count} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
-    lines = [line for verdict in verdicts[:_MOST_SHOWN] for line in _verdict_lines(verdict)]
+    lines = [line for verdict in verdicts[:MOST_SHOWN] for line in verdict_lines(verdict)]
     data = {
         "applied": asked.apply and bool(verdicts),
         "version": version,
-        "resolved": [_contradiction(each.contradiction, each) | {"loser": each.loser.id} for each in verdicts],
+        "resolved": [contradiction(each.contradiction, each) | {"loser": each.loser.id} for each in verdicts],
     }
     order = "the winner is edited by a person, else verified, else newer, else surer"
-    return answer(head + _more(len(verdicts)), lines, f"{_RULES}; {order}; {_NO_MODEL}", data)
-
-
-def _verdict_lines(verdict: Verdict) -> list[str]:
-    from simplemem.knowledge.keeping import less_sure
-
-    loser = verdict.loser
-    less = (
-        f", confidence {loser.confidence:g} to {less_sure(loser.confidence):g}" if loser.confidence is not None else ""
-    )
-    return [
-        f"- {verdict.contradiction.rule}: {named(verdict.winner)}",
-        f"  - supersedes {named(loser)}{less}, because {verdict.why}",
-    ]
+    return answer(head + more(len(verdicts)), lines, f"{_RULES}; {order}; {_NO_MODEL}", data)
 
 
 def get_superseded_history(call: Call, asked: OfNotes) -> Reply:
@@ -164,8 +139,8 @@ def get_superseded_history(call: Call, asked: OfNotes) -> Reply:
         why = f" ({render.line(entry.superseded_reason, 120)})" if entry.superseded_reason else ""
         by = named(winner) if winner is not None else render.line(entry.superseded_by, 120)
         lines += [f"- {named(entry)}", f"  - superseded{when} by {by}{why}"]
-    head = f"{len(gone)} of {len(look.entries)} {look.what} are superseded.{_more(len(gone))}"
-    return answer(head, lines[: 2 * _MOST_SHOWN], "read from the notes' headers", {"superseded": data})
+    head = f"{len(gone)} of {len(look.entries)} {look.what} are superseded.{more(len(gone))}"
+    return answer(head, lines[: 2 * MOST_SHOWN], "read from the notes' headers", {"superseded": data})
 
 
 # -- what they show together
@@ -201,7 +176,7 @@ def analyze_patterns(call: Call, asked: OfNotes) -> Reply:
     }
     return answer(
         head,
-        lines[:_MOST_SHOWN],
+        lines[:MOST_SHOWN],
         f"counted; recurring are those whose first 50 characters are the same; {_NO_MODEL}",
         data,
     )
@@ -216,37 +191,17 @@ def generate_insights(call: Call, asked: InsightArguments) -> Reply:
     look = looked_at(call, asked.notes)
     found = look.insights(asked.similarityThreshold, asked.minClusterSize)
     head = (
-        f"{render.counted(len(found), 'finding', 'findings')} about {len(look.entries)} {look.what}.{_more(len(found))}"
+        f"{render.counted(len(found), 'finding', 'findings')} about {len(look.entries)} {look.what}.{more(len(found))}"
     )
     how = f"counts, and clusters by {look.method}; {_NO_MODEL}, and no conclusion is drawn beyond the counts"
-    return answer(head, _finding_lines(found), how, {"insights": list(map(_finding, found))})
+    return answer(head, finding_lines(found), how, {"insights": list(map(finding, found))})
 
 
 def detect_antipatterns(call: Call, asked: OfNotes) -> Reply:
     look = looked_at(call, asked.notes)
     found = look.antipatterns()
     head = f"{render.counted(len(found), 'habit', 'habits')} to look at among {len(look.entries)} {look.what}."
-    return answer(head, _finding_lines(found), f"counted; {_NO_MODEL}", {"antipatterns": list(map(_finding, found))})
-
-
-def _finding_lines(found: Sequence[Finding]) -> list[str]:
-    lines = []
-    for each in found[:_MOST_SHOWN]:
-        lines.append(f"- {each.priority}: {render.line(each.says, 240)}")
-        lines += [f"  - {named(entry)}" for entry in each.entries[:5]]
-        lines += [f"  - and {len(each.entries) - 5} more"] if len(each.entries) > 5 else []
-    return lines
-
-
-def _finding(found: Finding) -> dict[str, Any]:
-    return {
-        "kind": found.kind,
-        "priority": found.priority,
-        "says": found.says,
-        "entries": [brief(entry) for entry in found.entries],
-        "words": list(found.words),
-        "numbers": dict(found.numbers),
-    }
+    return answer(head, finding_lines(found), f"counted; {_NO_MODEL}", {"antipatterns": list(map(finding, found))})
 
 
 class TagArguments(OfNotes):
@@ -257,21 +212,12 @@ def suggest_tags(call: Call, asked: TagArguments) -> Reply:
     look = looked_at(call, asked.notes)
     found = look.suggestions(asked.similarityThreshold)
     lines = []
-    for each in found[:_MOST_SHOWN]:
+    for each in found[:MOST_SHOWN]:
         known = "a tag already" if each.is_known else "a new tag"
         lines.append(f"- #{render.line(each.tag, 60)} ({known}; {each.having} of {each.of} alike have it)")
         lines += [f"  - {named(entry)}" for entry in each.entries[:5]]
-    head = f"{render.counted(len(found), 'tag', 'tags')} suggested for {look.what}.{_more(len(found))} Nothing was written."
-    data = [
-        {
-            "tag": each.tag,
-            "known": each.is_known,
-            "having": each.having,
-            "of": each.of,
-            "entries": [brief(entry) for entry in each.entries],
-        }
-        for each in found
-    ]
+    head = f"{render.counted(len(found), 'tag', 'tags')} suggested for {look.what}.{more(len(found))} Nothing was written."
+    data = list(map(suggestion, found))
     how = f"words and tags of clusters of three and more, by {look.method}; {_NO_MODEL}"
     return answer(head, lines, how, {"suggestions": data})
 
@@ -286,22 +232,13 @@ def cluster_knowledge(call: Call, asked: ClusterArguments) -> Reply:
     look = looked_at(call, asked.notes)
     found = look.clusters(asked.similarityThreshold, asked.minClusterSize, asked.maxClusters)
     lines = []
-    for cluster in found:
-        lines.append(f"- {len(cluster.members)}: {render.line(', '.join(cluster.words), 100) or 'no common words'}")
-        lines += [f"  - {named(entry)}" for entry in cluster.members[:8]]
-        lines += [f"  - and {len(cluster.members) - 8} more"] if len(cluster.members) > 8 else []
+    for each in found:
+        lines.append(f"- {len(each.members)}: {render.line(', '.join(each.words), 100) or 'no common words'}")
+        lines += [f"  - {named(entry)}" for entry in each.members[:8]]
+        lines += [f"  - and {len(each.members) - 8} more"] if len(each.members) > 8 else []
     head = f"{render.counted(len(found), 'cluster', 'clusters')} among {len(look.entries)} {look.what}."
     how = f"grown around the most read entries, by {look.method}; {_NO_MODEL}"
-    return answer(head, lines, how, {"clusters": list(map(_cluster, found))})
-
-
-def _cluster(found: Cluster) -> dict[str, Any]:
-    members: list[Entry] = list(found.members)
-    return {"words": list(found.words), "size": len(members), "entries": [brief(entry) for entry in members]}
-
-
-def _more(count: int) -> str:
-    return f" The first {_MOST_SHOWN} are shown; the structured content has all." if count > _MOST_SHOWN else ""
+    return answer(head, lines, how, {"clusters": list(map(cluster, found))})
 
 
 _CONTRADICTION: Schema = record(
@@ -324,6 +261,31 @@ def _reading(
     return Tool(name, title, description, arguments, timed(run), record((), **properties, method=TEXT), failure=FAILURE)
 
 
+class ExportArguments(Arguments):
+    format: Literal["html", "json", "dot", "d3", "cytoscape"] = "html"
+
+
+def export_markdown(call: Call, _asked: NoArguments) -> Reply:
+    return _exported(call, "md")
+
+
+def export_graph(call: Call, asked: ExportArguments) -> Reply:
+    return _exported(call, asked.format)
+
+
+def _exported(call: Call, form: str) -> Reply:
+    """An export as a file, and where it is data of a size a model can take, in the answer too."""
+    from simplemem.knowledge.exporting import export_text, file_name, write_export
+
+    text = export_text(call.store, form)
+    path = write_export(call.store, file_name(form), text)
+    count = len(knowledge_in(call).entries())
+    head = f"Exported {count} entries to {path}"
+    shown = text if form != "html" and len(text) <= _MOST_SHOWN_OF_A_FILE else ""
+    data = {"path": str(path), "format": form, "entries": count, "bytes": len(text.encode("utf-8", "replace"))}
+    return Reply(render.answer(head, shown), data)
+
+
 TOOLS: tuple[Tool[Any], ...] = (
     _reading(
         "get_stats",
@@ -342,6 +304,24 @@ TOOLS: tuple[Tool[Any], ...] = (
         relations=COUNT,
         notes=COUNT,
         latency=MAP,
+    ),
+    Tool(
+        "export_markdown",
+        "Export as Markdown",
+        "Write all entries to one Markdown file, grouped by type.",
+        NoArguments,
+        timed(export_markdown),
+        record((), path=TEXT, format=TEXT, entries=COUNT, bytes=COUNT),
+        failure=FAILURE,
+    ),
+    Tool(
+        "export_graph",
+        "Export the graph",
+        "Write entries and entities with their relations to a file: a page to look at, or data.",
+        ExportArguments,
+        timed(export_graph),
+        record((), path=TEXT, format=TEXT, entries=COUNT, bytes=COUNT),
+        failure=FAILURE,
     ),
     _reading(
         "detect_contradictions",
