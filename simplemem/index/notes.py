@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
@@ -34,15 +34,24 @@ class Known(NamedTuple):
     id: int
     path: str
     sha256: str
-    stat: Stat
+    size: int
+    mtime_ns: int
+    ctime_ns: int
     checked_ns: int
     hidden: str | None
     private: str | None
 
-    def may_have_changed(self, now: Stat) -> bool:
+    @property
+    def stat(self) -> Stat:
+        """What the disk said when it was last read."""
+        return Stat(self.size, self.mtime_ns, self.ctime_ns)
+
+    def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
         """Whether the file must be read again: another size or time, or a time too near to the last reading."""
-        newest = max(self.stat.mtime_ns, self.stat.ctime_ns)
-        return now != self.stat or newest > self.checked_ns - RACY_NS
+        if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:
+            return True
+        long_ago = self.checked_ns - RACY_NS
+        return mtime_ns > long_ago or ctime_ns > long_ago
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,7 @@ _ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n
           n.problem, n.private"""
 
 
+_KNOWN = ", ".join(Known._fields)
 _PUT_ALIAS = "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)"
 _PUT_TAG = "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)"
 _PUT_PAIR = "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)"
@@ -87,14 +97,33 @@ def put(
     """Write the note's own rows (not its links and text), all but the first only `into` what is written later. Returns its
     id, which it keeps for life, and whether the note is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
-    rev = next_rev(db)
+    return put_as(
+        db, None if found is None else found[0], path, note, facts, stat, hidden, private, into
+    ), found is None
+
+
+def put_as(
+    db: apsw.Connection,
+    note_id: int | None,
+    path: str,
+    note: Note,
+    facts: Facts,
+    stat: Stat,
+    hidden: str | None,
+    private: str | None = None,
+    into: Rows | None = None,
+) -> int:
+    """The same where it is known which note the index has at the path, None for none. Returns the note's id."""
+    rows = into or Rows()
+    if rows.rev is None:
+        rows.rev = next_rev(db)
     values = (
         path, compare_key(name_of(path)), compare_key(base_name(path)), compare_key(facts.title), note.sha256,
         stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
         compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, private,
-        0, rev,
+        0, rows.rev,
     )  # fmt: skip
-    if found is None:
+    if note_id is None:
         db.execute(
             """INSERT INTO notes (path, path_key, name_key, title_key, sha256, size, mtime_ns, ctime_ns, checked_ns,
                                   title, description, type, type_key, created, modified, words, hidden, problem, private,
@@ -104,7 +133,6 @@ def put(
         ).fetchall()
         note_id = db.last_insert_rowid()
     else:
-        note_id = found[0]
         db.execute(
             """UPDATE notes SET path = ?, path_key = ?, name_key = ?, title_key = ?, sha256 = ?, size = ?, mtime_ns = ?,
                                 ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, type_key = ?,
@@ -114,7 +142,6 @@ def put(
             (*values, note_id),
         ).fetchall()
         _clear(db, note_id)
-    rows = into or Rows()
     if note.aliases:
         rows.add(_PUT_ALIAS, [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)])
     rows.add(_PUT_TAG, [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)])
@@ -122,7 +149,7 @@ def put(
     rows.add(_PUT_PROPERTY, [(note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))])
     if into is None:
         rows.write(db)
-    return note_id, found is None
+    return note_id
 
 
 def newest_rev(db: apsw.Connection) -> int:
@@ -132,8 +159,8 @@ def newest_rev(db: apsw.Connection) -> int:
 
 def next_rev(db: apsw.Connection) -> int:
     """The number of the change that is being made."""
-    db.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev'").fetchall()
-    return newest_rev(db)
+    sql = "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value"
+    return int(db.execute(sql).get)
 
 
 def _clear(db: apsw.Connection, note_id: int) -> None:
@@ -167,25 +194,24 @@ def count(db: apsw.Connection) -> int:
 
 def all_known(db: apsw.Connection) -> dict[str, Known]:
     """Every note by path, as a scan compares it."""
-    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes"
-    return {row[1]: _known(row) for row in db.execute(sql)}
+    return {known.path: known for known in map(Known._make, db.execute(f"SELECT {_KNOWN} FROM notes"))}
 
 
 def known(db: apsw.Connection, path: str) -> Known | None:
-    sql = "SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes WHERE path = ?"
-    row = db.execute(sql, (path,)).fetchone()
-    return None if row is None else _known(row)
+    row = db.execute(f"SELECT {_KNOWN} FROM notes WHERE path = ?", (path,)).fetchone()
+    return None if row is None else Known._make(row)
+
+
+def known_at(db: apsw.Connection, paths: Iterable[str]) -> dict[str, Known]:
+    """Those of the notes at these paths that the index knows."""
+    sql = f"SELECT {_KNOWN} FROM notes WHERE path IN (SELECT value FROM json_each(?))"
+    return {known.path: known for known in map(Known._make, db.execute(sql, (json.dumps(list(paths)),)))}
 
 
 def known_below(db: apsw.Connection, folder: str) -> list[Known]:
     """The notes in a folder and its folders."""
-    sql = """SELECT id, path, sha256, size, mtime_ns, ctime_ns, checked_ns, hidden, private FROM notes
-             WHERE path >= ? || '/' AND path < ? || '0'"""
-    return [_known(row) for row in db.execute(sql, (folder, folder))]
-
-
-def _known(row: Sequence[Any]) -> Known:
-    return Known(row[0], row[1], row[2], Stat(row[3], row[4], row[5]), row[6], row[7], row[8])
+    sql = f"SELECT {_KNOWN} FROM notes WHERE path >= ? || '/' AND path < ? || '0'"
+    return [Known._make(row) for row in db.execute(sql, (folder, folder))]
 
 
 def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:

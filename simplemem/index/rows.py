@@ -1,7 +1,8 @@
 """Rows on their way into the tables, kept by statement.
 
 SQLite takes a thousand rows of one kind in less time than a few of each kind in turn: what one statement needs is then
-still at hand. While many notes are put, their rows are written together at the end of the transaction.
+still at hand. While many notes are put, their rows are written together at the end of the transaction, and what they have
+in common is asked once.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from typing import Any
 
 import apsw
 
+from simplemem.index.generations import Generation
+
 
 class Rows:
-    """What is still to be written, in the order in which its statements first came."""
+    """What is still to be written, in the order in which its statements first came. For one transaction."""
 
     def __init__(self) -> None:
+        self.rev: int | None = None  # the number of the change that they all are
+        self.generations: list[Generation] | None = None  # of vectors, as they are while it lasts
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -21,7 +21,7 @@ from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.database import Damaged, Database, Replaced, SqliteError
 from simplemem.index.index import Index
-from simplemem.index.sync import Progress, Sync, SyncReport
+from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
 from simplemem.store.committing import Committing
@@ -114,7 +114,8 @@ class InStep:
 
     def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool, begin: bool) -> SyncReport:
         """Bring the index in step with the vault, text first and vectors after."""
-        seen = None if rebuild else self.vault.recover_and_scan()
+        with collector_at_rest():
+            seen = None if rebuild else self.vault.recover_and_scan()
         self._follow_obsidian()
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
@@ -201,7 +202,8 @@ class InStep:
 
     def catch_up(self) -> None:
         """Finish what a crash interrupted, and compare the whole vault with the index."""
-        seen = self.vault.recover_and_scan()
+        with collector_at_rest():
+            seen = self.vault.recover_and_scan()
         waited = time.monotonic() - self._doubted_since
         believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
         self.healing(lambda: self._scan(None, believe=believe, seen=seen))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
 from simplemem.index.notes import Noted, Stat
+from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
 from simplemem.store.together import Carried, Draft, write_together
 from simplemem.vault.links import name_key, resolve
@@ -136,7 +137,9 @@ class Workbench:
             return [resolve(target, source, named).path for target, source in links]
 
     def files_called(self, name: str) -> Sequence[str]:
-        """All files of that name, compared as links compare."""
+        """All files of that name, compared as links compare. Half a character is in no file's name."""
+        if well_formed(name) != name:
+            return ()
         return self._step.healing(lambda: self._step.index.named()(name_key(name)))
 
     def is_taken(self, path: str) -> bool:
