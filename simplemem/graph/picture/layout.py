@@ -6,6 +6,7 @@ of the nearest nodes alone in full; so it takes seconds for tens of thousands of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ SPACING: Final = 40.0  # units between neighbours
 _EXACT: Final = 200  # so many nodes are compared each with each
 _GRID: Final = 128
 _NEAREST: Final = 10
+_GRAVITY: Final = 0.5
 
 
 def places_of(drawing: Drawing) -> list[tuple[float, float]]:
@@ -31,18 +33,39 @@ def layout(count: int, edges: Sequence[tuple[int, int]]) -> list[tuple[float, fl
     pairs = {(min(a, b), max(a, b)) for a, b in edges if a != b}
     ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     degree = np.bincount(ends.ravel(), minlength=count).astype(np.float64)
+    tied = np.flatnonzero(degree)
+    at = np.zeros((count, 2))
+    at[tied] = _laid_out(np, np.searchsorted(tied, ends), degree[tied])
+    at[degree == 0] = _around(np, at[tied], count - len(tied))
+    at -= (at.min(axis=0) + at.max(axis=0)) / 2
+    return [(round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in (at * SPACING).tolist()]
+
+
+def _laid_out(np: Any, ends: Any, degree: Any) -> Any:
+    """Places of nodes that are all tied to some other."""
+    count = len(degree)
     at = _begin(np, count, ends, degree)
     rounds = 300 if count <= _EXACT else 160
     push = _push_of_each if count <= _EXACT else _Grid(np).push
-    heat = 0.08 * count**0.5 + 0.5
+    mass = 1.0 + 0.3 * np.minimum(degree, 30.0)
+    spread = 1.0 / np.sqrt(np.minimum(degree[ends[:, 0]], degree[ends[:, 1]]))  # what ties many ties each less closely
+    heat = 0.1 * count**0.5 + 0.5
     for round_ in range(rounds):
-        force = push(np, at, 1.0 + 0.25 * np.minimum(degree, 40.0))
-        force += _pull(np, at, ends, count)
-        force -= at * (0.03 + 0.6 / count**0.5)  # what is tied to nothing must not drift away
+        force = push(np, at, mass) * mass[:, None]
+        force += _pull(np, at, ends, spread)
+        force -= at * _GRAVITY * mass[:, None]  # parts that nothing ties together must not drift away
         length = np.hypot(force[:, 0], force[:, 1])[:, None]
-        at = at + force / np.maximum(length, 1e-9) * np.minimum(length, heat * (1.0 - round_ / rounds) + 0.01)
-    at -= (at.min(axis=0) + at.max(axis=0)) / 2
-    return [(round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in (at * SPACING).tolist()]
+        at = at + force / np.maximum(length, 1e-9) * np.minimum(length, heat * (1.0 - round_ / rounds) ** 1.5 + 0.01)
+    return at
+
+
+def _around(np: Any, inside: Any, count: int) -> Any:
+    """Places for nodes that are tied to nothing: in rings about all the others."""
+    middle = (inside.min(axis=0) + inside.max(axis=0)) / 2 if len(inside) else np.zeros(2)
+    within = float(np.hypot(*(inside - middle).T).max()) + 2.0 if len(inside) else 0.0
+    turn = np.arange(count) * math.pi * (3 - math.sqrt(5))
+    far = np.sqrt(within**2 + 0.9 * (np.arange(count) + 0.5))
+    return np.stack([np.cos(turn) * far, np.sin(turn) * far], axis=1) + middle
 
 
 def _begin(np: Any, count: int, ends: Any, degree: Any) -> Any:
@@ -50,27 +73,21 @@ def _begin(np: Any, count: int, ends: Any, degree: Any) -> Any:
     together before anything pushes."""
     chance = np.random.default_rng(1)
     at = chance.standard_normal((count, 2))
-    tied = degree > 0
-    for _ in range(60 if len(ends) else 0):
+    for _ in range(60 if count > 2 else 0):
         mean = _sum_at(np, ends[:, 0], at[ends[:, 1]], count) + _sum_at(np, ends[:, 1], at[ends[:, 0]], count)
-        at[tied] = 0.5 * at[tied] + 0.5 * mean[tied] / degree[tied, None]
-        at[tied] -= at[tied].mean(axis=0)
-    spread = np.maximum(at[tied].std(axis=0), 1e-9) if tied.any() else np.ones(2)
-    at[tied] = at[tied] / spread * (0.5 * count**0.5)
-    at[~tied] *= 0.5 * count**0.5
-    return at + chance.standard_normal((count, 2)) * 0.3
+        at = 0.5 * at + 0.5 * mean / degree[:, None]
+        at -= at.mean(axis=0)
+        at /= np.maximum(at.std(axis=0), 1e-9)
+    return at * (0.5 * count**0.5) + chance.standard_normal((count, 2)) * 0.3
 
 
 def _sum_at(np: Any, where: Any, vectors: Any, count: int) -> Any:
     return np.stack([np.bincount(where, weights=vectors[:, k], minlength=count) for k in (0, 1)], axis=1)
 
 
-def _pull(np: Any, at: Any, ends: Any, count: int) -> Any:
-    if not len(ends):
-        return np.zeros((count, 2))
-    away = at[ends[:, 1]] - at[ends[:, 0]]
-    away *= np.hypot(away[:, 0], away[:, 1])[:, None]
-    return _sum_at(np, ends[:, 0], away, count) - _sum_at(np, ends[:, 1], away, count)
+def _pull(np: Any, at: Any, ends: Any, weight: Any) -> Any:
+    away = (at[ends[:, 1]] - at[ends[:, 0]]) * weight[:, None]
+    return _sum_at(np, ends[:, 0], away, len(at)) - _sum_at(np, ends[:, 1], away, len(at))
 
 
 def _push_of_each(_: Any, at: Any, mass: Any) -> Any:

@@ -57,9 +57,9 @@ function fit() {
     left = Math.min(left, x); right = Math.max(right, x); top = Math.min(top, y); bottom = Math.max(bottom, y);
   }
   const beside = view.width > 640 ? 270 : 0; // the list of types covers this much
-  view.k = Math.min(2, (view.width - beside - 90) / (right - left + 1), (view.height - 80) / (bottom - top + 1));
+  view.k = Math.min(2, (view.width - beside - 190) / (right - left + 1), (view.height - 80) / (bottom - top + 1));
   view.k = Math.max(view.k, 0.005);
-  view.x = (left + right) / 2 - beside / 2 / view.k;
+  view.x = (left + right) / 2 - (beside / 2 - 50) / view.k; // and names stand to the right
   view.y = (top + bottom) / 2;
   repaint();
 }
@@ -147,7 +147,7 @@ function isNear(edge) {
 function paintEdges(to, some, colour, alpha) {
   to.strokeStyle = to.fillStyle = colour;
   to.globalAlpha = alpha;
-  to.lineWidth = view.k < 0.3 ? 0.6 : 1;
+  to.lineWidth = 1;
   for (let from = 0; from < some.length; from += 64) {
     to.beginPath();
     for (const { s, t } of some.slice(from, from + 64)) {
