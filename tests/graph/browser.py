@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,7 @@ class Page:
         while (passed := time.monotonic() - begun) < seconds:
             move(passed / seconds)
         times = self.value("window.going_ = false; window.frames_")
-        return [b - a for a, b in zip(times[1:], times[2:], strict=False)]
+        return [b - a for a, b in pairwise(times[1:])]
 
 
 @contextmanager

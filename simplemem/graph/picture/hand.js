@@ -51,7 +51,7 @@ canvas.addEventListener("pointermove", (event) => {
   const dx = (event.clientX - before.clientX) / view.k, dy = (event.clientY - before.clientY) / view.k;
   if (held.node) for (const node of moving) { node.x += dx; node.y += dy; }
   else { view.x -= dx; view.y -= dy; }
-  repaint();
+  repaint(!held.node);
 });
 
 function pointerUp(event) {
@@ -91,10 +91,10 @@ canvas.addEventListener("wheel", (event) => {
 canvas.addEventListener("dblclick", (event) => zoom(1.7, event.clientX, event.clientY));
 
 const keys = {
-  ArrowLeft: () => { view.x -= 80 / view.k; repaint(); },
-  ArrowRight: () => { view.x += 80 / view.k; repaint(); },
-  ArrowUp: () => { view.y -= 80 / view.k; repaint(); },
-  ArrowDown: () => { view.y += 80 / view.k; repaint(); },
+  ArrowLeft: () => { view.x -= 80 / view.k; repaint(true); },
+  ArrowRight: () => { view.x += 80 / view.k; repaint(true); },
+  ArrowUp: () => { view.y -= 80 / view.k; repaint(true); },
+  ArrowDown: () => { view.y += 80 / view.k; repaint(true); },
   "+": () => zoom(1.3),
   "=": () => zoom(1.3),
   "-": () => zoom(1 / 1.3),

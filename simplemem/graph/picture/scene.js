@@ -20,6 +20,11 @@ let ink = {};
 let still = null; // while a node is dragged: everything that does not move, painted once
 let moving = null; // the nodes that do
 let due = false;
+let copy = null; // the last whole painting of a large graph, and from where it was seen
+let again = 0;
+const isLarge = nodes.length + edges.length > 2500;
+const copyCanvas = document.createElement("canvas");
+const COPY_LASTS = 250; // milliseconds for which a moved copy stands in for the scene
 
 const toScreenX = (x) => (x - view.x) * view.k + view.width / 2;
 const toScreenY = (y) => (y - view.y) * view.k + view.height / 2;
@@ -33,7 +38,8 @@ function readInk() {
   for (const name of ["ground", "ink", "soft", "edge", "lit"]) ink[name] = style.getPropertyValue("--" + name).trim();
 }
 
-function repaint() {
+function repaint(onlyMoved) {
+  if (!onlyMoved) copy = null;
   if (due) return;
   due = true;
   requestAnimationFrame(() => { due = false; paint(); });
@@ -76,7 +82,7 @@ function zoom(by, x = view.width / 2, y = view.height / 2) {
   view.k = Math.min(8, Math.max(0.005, view.k * by));
   view.x = sx - (x - view.width / 2) / view.k;
   view.y = sy - (y - view.height / 2) / view.k;
-  repaint();
+  repaint(true);
 }
 
 // What stands out: the chosen node and those around it, else what was found.
@@ -90,7 +96,7 @@ function lit() {
 }
 
 function paint() {
-  if (!moving) { paintAll(context, null); return; }
+  if (!moving) { paintWhole(); return; }
   if (!still) {
     still = document.createElement("canvas");
     still.width = canvas.width;
@@ -105,6 +111,28 @@ function paint() {
   paintEdges(context, [...tied].filter((edge) => isShown(edge.s) && isShown(edge.t)), ink.edge, 0.9);
   paintNodes(context, [...moving].filter(isShown), 1);
   paintNames(context, [...moving].filter(isShown), null);
+}
+
+// A large graph that is moved or zoomed is shown as the copy of what was painted, moved; and painted anew now and then.
+function paintWhole() {
+  if (isLarge && copy && performance.now() - copy.when < COPY_LASTS) {
+    const by = view.k / copy.k;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = ink.ground;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    const x = ((copy.x - view.x) * view.k + (view.width / 2) * (1 - by)) * view.ratio;
+    const y = ((copy.y - view.y) * view.k + (view.height / 2) * (1 - by)) * view.ratio;
+    context.drawImage(copyCanvas, x, y, canvas.width * by, canvas.height * by);
+    clearTimeout(again);
+    again = setTimeout(() => repaint(), 90);
+    return;
+  }
+  paintAll(context, null);
+  if (!isLarge) return;
+  if (copyCanvas.width !== canvas.width) copyCanvas.width = canvas.width;
+  if (copyCanvas.height !== canvas.height) copyCanvas.height = canvas.height;
+  copyCanvas.getContext("2d", { alpha: false }).drawImage(canvas, 0, 0);
+  copy = { x: view.x, y: view.y, k: view.k, when: performance.now() };
 }
 
 function paintAll(to, without) {
@@ -157,9 +185,11 @@ function paintEdges(to, some, colour, alpha) {
     to.stroke();
   }
   if (view.k > 0.5 && some.length < 1500) {
-    to.beginPath();
-    for (const edge of some) paintHead(to, edge);
-    to.fill();
+    for (let from = 0; from < some.length; from += 64) {
+      to.beginPath();
+      for (const edge of some.slice(from, from + 64)) paintHead(to, edge);
+      to.fill();
+    }
   }
   to.globalAlpha = 1;
 }
