@@ -76,7 +76,10 @@ def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[EnhancedStor
 
 
 @command(
-    _knowledge, _PANEL, name="init", examples=["simplemem knowledge init", "simplemem knowledge init ~/work/.claude-memory"]
+    _knowledge,
+    _PANEL,
+    name="init",
+    examples=["simplemem knowledge init", "simplemem knowledge init ~/work/.claude-memory"],
 )
 def init(
     folder: Annotated[
@@ -135,7 +138,11 @@ def stats(vault: VaultOption = None, as_json: JsonOption = False) -> None:
     _knowledge,
     _PANEL,
     name="list",
-    examples=["simplemem knowledge list", "simplemem knowledge list error --min-confidence 0.8", "simplemem knowledge list --json"],
+    examples=[
+        "simplemem knowledge list",
+        "simplemem knowledge list error --min-confidence 0.8",
+        "simplemem knowledge list --json",
+    ],
 )
 def list_entries(
     kind: Annotated[Kind | None, typer.Argument(metavar="TYPE", help="Only entries of this type.")] = None,
@@ -161,9 +168,7 @@ def list_entries(
         related = knowledge.leading_to(found[:limit])
         read = knowledge.access.all()
     if as_json:
-        output.print_json(
-            {"entries": [as_value(entry, read, related) for entry in found[:limit]], "total": len(found)}
-        )
+        output.print_json({"entries": [as_value(entry, read, related) for entry in found[:limit]], "total": len(found)})
         return
     if not found:
         output.say(("Nothing yet.", "yellow"))
@@ -249,7 +254,9 @@ def show(ref: Ref, vault: VaultOption = None, as_json: JsonOption = False) -> No
 )
 def export(
     form: Annotated[Form, typer.Argument(metavar="FORMAT", help="md, html, json, dot, d3 or cytoscape.")] = Form.MD,
-    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to. Without it: print it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to. Without it: print it.")
+    ] = None,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -284,7 +291,8 @@ def export(
 def analyze(
     notes: NotesOption = "",
     threshold: Annotated[
-        float, typer.Option("--threshold", min=0, max=1, metavar="0..1", help="How alike entries are that belong together.")
+        float,
+        typer.Option("--threshold", min=0, max=1, metavar="0..1", help="How alike entries are that belong together."),
     ] = 0.75,
     vault: VaultOption = None,
     as_json: JsonOption = False,
@@ -303,7 +311,12 @@ def analyze(
         print_analysis(found)
 
 
-@command(_knowledge, _PANEL, name="validate", examples=["simplemem knowledge validate", "simplemem knowledge validate --json"])
+@command(
+    _knowledge,
+    _PANEL,
+    name="validate",
+    examples=["simplemem knowledge validate", "simplemem knowledge validate --json"],
+)
 def validate(vault: VaultOption = None, as_json: JsonOption = False) -> None:
     """Check every entry: its header, its id, its type, its confidence, and where its relations lead. Changes nothing; ends
     with 1 when there is something to mend."""
@@ -328,7 +341,12 @@ def validate(vault: VaultOption = None, as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-@command(_knowledge, _PANEL, name="reset", examples=["simplemem knowledge reset", "simplemem knowledge reset --confirm reset"])
+@command(
+    _knowledge,
+    _PANEL,
+    name="reset",
+    examples=["simplemem knowledge reset", "simplemem knowledge reset --confirm reset"],
+)
 def reset(
     confirm: Annotated[
         str | None, typer.Option("--confirm", metavar="reset", help="The word, for where nobody can type it.")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 from simplemem.graph.values import Entity, Graph, Observation, Relation
 from simplemem.knowledge.access import NEVER, Read
 from simplemem.knowledge.entries import TYPES, Entry
+from simplemem.knowledge.keeping import knowledge_of
 from simplemem.vault import kernel
 from simplemem.vault.paths import SIDECAR, Beneath
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-FORMATS: Final = ("html", "json", "dot", "d3", "cytoscape")
 _FOLDER: Final = (SIDECAR, "exports")
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
 
@@ -110,17 +110,22 @@ def write_export(store: EnhancedStore, name: str, text: str) -> Path:
 
 
 def export_text(store: EnhancedStore, form: str) -> str:
-    """All entries of a store in one of the forms: `md`, or with the graph of entities one of `FORMATS`."""
+    """All entries of a store in one of the forms: `md`, or with the graph of entities a picture or data (`d3` is `json`
+    in the shape that D3 reads)."""
     knowledge = knowledge_of(store)
     entries = knowledge.entries()
     related = knowledge.leading_to(entries)
     if form == "md":
         return markdown(entries, related, knowledge.access.all())
     from simplemem.graph.graph import graph_of
+    from simplemem.graph.picture.drawing import drawing_of
+    from simplemem.graph.picture.forms import PICTURES
 
-    return drawn(store.root.name, graph_of_entries(entries, related, graph_of(store).read()), form)
+    graph = graph_of_entries(entries, related, graph_of(store).read())
+    texts = {entry.path: entry.text for entry in entries}
+    return PICTURES["json" if form == "d3" else form](drawing_of(store.root.name, graph, texts=texts))
 
 
 def file_name(form: str) -> str:
     """What an export of this form is called."""
-    return f"knowledge.{form}" if form in ("md", "html", "dot") else f"knowledge-{form}.json" if form != "json" else "knowledge.json"
+    return f"knowledge.{form}" if form in ("md", "html", "dot", "json") else f"knowledge-{form}.json"

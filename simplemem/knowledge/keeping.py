@@ -4,6 +4,7 @@ takes back. What is read is what the vault holds now, whoever wrote it.
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
 
 MOST_HITS: Final = 10
 _TRIES: Final = 20
+_SECTIONS: Final = re.compile(r"## (?:Context|Relations)\b")
 _LOOKED_AT_TWICE: Final = 500  # entries whose files are compared with what was read
-_LEAST_PREFIX: Final = 4
+_LEAST_PREFIX: Final = 3
 _LESS: Final = 0.3  # confidence that what is superseded loses,
 _FLOOR: Final = 0.1  # and what is left of it at least
 
@@ -168,7 +170,7 @@ class Knowledge:
                 found = self._store.search(query, filter=asked, limit=limit - len(hits))
                 method, degraded = method or self._method(found.mode, found.degraded), degraded or found.degraded
                 hits += [
-                    Hit(among[path_of(hit.name)], hit.score, hit.snippet)
+                    Hit(among[path_of(hit.name)], hit.score, _SECTIONS.split(hit.snippet)[0].strip())
                     for hit in found.hits
                     if path_of(hit.name) in among
                 ]

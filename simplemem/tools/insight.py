@@ -7,7 +7,7 @@ Where the entries are few, or a person's own notes are meant, `notes` looks at o
 # ruff: noqa: N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -30,12 +30,6 @@ from simplemem.tools.schema import COUNT, FLAG, MAP, NUMBER, TEXT, TEXTS, Schema
 from simplemem.tools.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from simplemem.knowledge.clusters import Cluster
-    from simplemem.knowledge.contradictions import Contradiction, Verdict
-    from simplemem.knowledge.entries import Entry
-    from simplemem.knowledge.insights import Finding
     from simplemem.knowledge.looking import Look
 
 _MOST_SHOWN_OF_A_FILE = 20_000  # characters
@@ -216,7 +210,9 @@ def suggest_tags(call: Call, asked: TagArguments) -> Reply:
         known = "a tag already" if each.is_known else "a new tag"
         lines.append(f"- #{render.line(each.tag, 60)} ({known}; {each.having} of {each.of} alike have it)")
         lines += [f"  - {named(entry)}" for entry in each.entries[:5]]
-    head = f"{render.counted(len(found), 'tag', 'tags')} suggested for {look.what}.{more(len(found))} Nothing was written."
+    head = (
+        f"{render.counted(len(found), 'tag', 'tags')} suggested for {look.what}.{more(len(found))} Nothing was written."
+    )
     data = list(map(suggestion, found))
     how = f"words and tags of clusters of three and more, by {look.method}; {_NO_MODEL}"
     return answer(head, lines, how, {"suggestions": data})
