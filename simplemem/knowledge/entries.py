@@ -237,7 +237,7 @@ def body_of(content: str, context: str) -> tuple[str, str, dict[str, Any]]:
     for closing in _CLOSINGS:
         said = content + closing
         for held, body in _bodies(said, context):
-            read = _parts(read_note(body.encode("utf-8", "surrogatepass")))
+            read = _probed(body)
             if read[:2] == (said, "" if held else context) and _is_open(body):
                 return body, said, {"context": spelling.spell(context)} if held else {}
     raise Invalid(
@@ -260,13 +260,17 @@ def _bodies(content: str, context: str) -> list[tuple[bool, str]]:
 
 def _is_open(body: str) -> bool:
     """Whether what is added at the end will be a section of its own."""
-    probe = f"{body}\n## Relations\n\n- probes [[it]]\n"
-    read = _parts(read_note(probe.encode("utf-8", "surrogatepass")))
-    return len(_ties(read[2])) >= 1 and _ties(read[2])[-1] == Tie("probes", "it")
+    ties = _ties(_probed(f"{body}\n## Relations\n\n- probes [[it]]\n")[2])
+    return bool(ties) and ties[-1] == Tie("probes", "it")
+
+
+def _probed(body: str) -> tuple[str, str, str]:
+    """How a body will be read below its header."""
+    return _parts(read_note(f"---\ntype: {KIND}\n---\n\n{body}".encode("utf-8", "surrogatepass")))
 
 
 def with_tie(text: str, relationship: str, link: str) -> str:
-    """The note with a relation more, behind those it has; the same where it has it already."""
+    """The note with a relation more, behind those it has."""
     note = read_note(text.encode("utf-8", "surrogatepass"))
     newline = "\r\n" if "\r\n" in text else "\n"
     line = f"- {spelling.spell_type(relationship)} [[{link}]]"
