@@ -124,7 +124,8 @@ def suggest_tags(found: Sequence[Cluster], known: Mapping[str, int]) -> list[Sug
         tagged = Counter(tag.casefold() for entry in members for tag in entry.tags)
         wanted = [tag for tag, count in tagged.most_common() if len(members) / 2 <= count < len(members)]
         have = {part for tag in tagged for part in tag.split("/")}
-        wanted += [word for word in cluster.words if word not in have and word.rstrip("s") not in have]
+        new = [word for word in cluster.words if word not in have and word.rstrip("s") not in have]
+        wanted += sorted(new, key=lambda word: word not in spelled)  # a tag that there is comes first
         for tag in wanted[:_MOST_TAGS]:
             holds = {entry.id for entry in members if tag in (each.casefold() for each in entry.tags)}
             says = [entry for entry in members if entry.id not in holds and (holds or tag in _telling(entry))]

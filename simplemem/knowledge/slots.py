@@ -66,6 +66,7 @@ _CHOSEN: Final = re.compile(
     r"(?:we |you |always |please |should |must |decided to |will )*(?:use|using|choose|chose|prefer|adopt|pick|picked|"
     r"go with|switch to|migrate to|standardi[sz]e on) (?P<v>[^,;:()]{2,60}?) (?P<p>for|as|to|when|in) (?P<a>[^,;:()]{3,80})"
 )
+_REASON: Final = re.compile(r",? (?:because|since|so that) .*", re.IGNORECASE)
 _PICKING: Final = ("choose ", "pick ")
 _END: Final = re.compile(r"[.!?…\s]+$")
 _STOPPING: Final = re.compile(
@@ -131,7 +132,7 @@ def deny(one: Statement, other: Statement) -> bool:
 
 
 def _slot(text: str) -> Slot | None:
-    plain_text = _END.sub("", " ".join(text.replace("*", "").replace("`", "").split())).lower()
+    plain_text = _END.sub("", _REASON.sub("", " ".join(text.replace("*", "").replace("`", "").split()))).lower()
     if not plain_text or text.rstrip().endswith("?"):
         return None
     for form in (_CHOSEN, _DEFAULTS, _NAMED, _OWNED, _OF):
