@@ -31,6 +31,7 @@ from simplemem.knowledge.statistics import Latencies
 from simplemem.memory import Filter
 from simplemem.note.frontmatter import set_property
 from simplemem.note.names import path_of
+from simplemem.note.tags import tags_for_new_note
 from simplemem.store.editing import new_text
 from simplemem.store.workbench import Carried, Draft, now
 
@@ -132,7 +133,8 @@ class Knowledge(Shelf):
         _refuse(kind, said, where, confidence)
         body, said, more = body_of(said, where)
         id_ = str(uuid.uuid4())
-        properties = properties_of(id_, kind, confidence, verified, list(tags), more)
+        legal, told = _legal_tags(tags)
+        properties = properties_of(id_, kind, confidence, verified, legal, more)
         twins = [
             entry for entry in self.entries() if entry.type == kind and (entry.content, entry.context) == (said, where)
         ]
@@ -144,7 +146,7 @@ class Knowledge(Shelf):
                     break
             text = new_text(name, body, properties, now())
             carried = self._write([Draft(path_of(name), text)], who, tool, reason)
-        return Kept(self._entries[path_of(name)], twins, carried.warnings)
+        return Kept(self._entries[path_of(name)], twins, (*told, *carried.warnings))
 
     def _is_near(self, path: str) -> bool:
         """Whether a name differs from one there in nothing but case or the form of its letters."""
@@ -246,6 +248,23 @@ class Knowledge(Shelf):
             self._refresh()
             self._take(draft.path for draft in drafts)
         return carried
+
+
+def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tags as Obsidian takes them, and what is to be said of those that were spelled otherwise."""
+    legal: list[str] = []
+    told: list[str] = []
+    for tag in tags:
+        try:
+            tags_for_new_note([tag])
+            legal.append(tag)
+        except Invalid as refused:
+            proposed = refused.details.get("proposed")
+            if not isinstance(proposed, str):
+                raise
+            legal.append(proposed)
+            told.append(f"the tag {tag!r} is kept as {proposed!r}: a tag has letters, digits, _, - and / only")
+    return legal, told
 
 
 def less_sure(confidence: float) -> float:
