@@ -64,7 +64,7 @@ _DEFAULTS: Final = re.compile(
 )
 _CHOSEN: Final = re.compile(
     r"(?:we |you |always |please |should |must |decided to |will )*(?:use|using|choose|chose|prefer|adopt|pick|picked|"
-    r"go with|switch to|migrate to|standardi[sz]e on) (?P<v>[^,;:()]{2,60}?) (?P<p>for|as|to|when|in) (?P<a>[^,;:()]{3,80})"
+    r"go with|switch to|migrate to|standardi[sz]e on) (?P<v>[^,;:()]{1,60}?) (?P<p>for|as|to|when|in) (?P<a>[^,;:()]{3,80})"
 )
 _REASON: Final = re.compile(r",? (?:because|since|so that) .*", re.IGNORECASE)
 _PICKING: Final = ("choose ", "pick ")
