@@ -60,6 +60,7 @@ class Filter(Value):
     link_to: str = ""
     linked_by: str = ""
     author: str = ""  # human, agent, unknown, or how a name begins; any: only that they are named
+    among: tuple[str, ...] = ()  # vault paths: only these
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from simplemem.cli import back, conflicts, doctor, evaluate, find, graph, notes, past, read, settings, vault
+from simplemem.cli import (
+    back,
+    conflicts,
+    doctor,
+    evaluate,
+    find,
+    graph,
+    knowledge,
+    notes,
+    past,
+    picture,
+    read,
+    settings,
+    vault,
+)
 from simplemem.version import __version__
 
 app = typer.Typer(
@@ -36,7 +50,7 @@ def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTION
     raise typer.Exit(serve_main(arguments or []))
 
 
-_GROUPS = (find, read, notes, past, back, graph, vault, doctor, conflicts, evaluate, settings)
+_GROUPS = (find, read, picture, notes, past, back, graph, knowledge, vault, doctor, conflicts, evaluate, settings)
 for group in (*(module.commands for module in _GROUPS), _serving):
     app.add_typer(group)
 

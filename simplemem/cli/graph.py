@@ -1,72 +1,112 @@
-"""Commands about the knowledge graph in a vault: `export graph`, `import graph`."""
+"""Commands that bring a graph out of a vault and into one: `export graph`, `import graph`."""
 
 from __future__ import annotations
 
-import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from simplemem.cli.opening import WHO
-from simplemem.cli.options import JsonOption, VaultOption, command
+from simplemem.cli.options import (
+    AllOption,
+    JsonOption,
+    PrefixOption,
+    SinceOption,
+    TagOption,
+    TypeOption,
+    UntilOption,
+    VaultOption,
+    command,
+)
+from simplemem.errors import Invalid
 
 commands = typer.Typer()
 _PANEL = "Knowledge graph"
 _MOST_TOLD = 20
-_exports = typer.Typer()
-_imports = typer.Typer()
-commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
-commands.add_typer(
-    _imports, name="import", help="Bring what another program kept into the vault.", rich_help_panel=_PANEL
-)
+_export = typer.Typer(no_args_is_help=True, help="Write the graph of a vault for people and other programs.")
+_imports = typer.Typer(no_args_is_help=True, help="Bring what another program kept into the vault.")
+commands.add_typer(_export, name="export", rich_help_panel=_PANEL)
+commands.add_typer(_imports, name="import", rich_help_panel=_PANEL)
 
 
-def _formats() -> list[str]:
-    from simplemem.graph.formats import FORMATS
+class Notes(StrEnum):
+    ALL = "all"
+    LINKED = "linked"
+    NONE = "none"
 
-    return list(FORMATS)
+
+class Form(StrEnum):
+    JSONL = "jsonl"
+    HTML = "html"
+    SVG = "svg"
+    DOT = "dot"
+    JSON = "json"
+    CYTOSCAPE = "cytoscape"
 
 
 @command(
-    _exports,
-    "",
+    _export,
+    "Write",
     name="graph",
     examples=[
         "simplemem export graph > memory.jsonl",
-        "simplemem export graph --format jsonl --out ~/memory.jsonl",
+        "simplemem export graph --format html --output graph.html",
+        "simplemem export graph --format html --notes all --output vault.html",
+        "simplemem export graph --format svg --notes all --prefix flights/ --output flights.svg",
+        "simplemem export graph --format dot | dot -Tpdf > graph.pdf",
+        "simplemem export graph --format json --no-texts | jq '.links[].type'",
     ],
 )
 def export_graph(
     form: Annotated[
-        str,
+        Form,
         typer.Option(
-            "--format", "-f", metavar="FORMAT", autocompletion=_formats, help="What to make of it; `jsonl` unless said."
+            "--format", "-f", help="The file of the graph memory servers, a page to look at, a drawing, or data."
         ),
-    ] = "jsonl",
-    out: Annotated[
+    ] = Form.JSONL,
+    output: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it."),
+        typer.Option("--output", "-o", metavar="FILE", help="Where it is written. Without it: to standard output."),
     ] = None,
+    notes: Annotated[
+        Notes | None,
+        typer.Option(
+            "--notes",
+            help="Notes beside the entities: those they link to (linked), all with their links, or none. "
+            "Without it: linked, and all where the vault has no entity.",
+        ),
+    ] = None,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="With or without the notes' texts in it.")] = True,
+    tag: TagOption = None,
+    require_all: AllOption = False,
+    kind: TypeOption = None,
+    prefix: PrefixOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     vault: VaultOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Write the knowledge graph in a form for other programs.
+    """Write entities, relations, notes and links as a picture or as data.
 
-    `jsonl` is the file of the graph memory servers: what was imported from one goes back to it.
+    `jsonl` is the file of the graph memory servers: what was imported from one goes back to it, entities and relations
+    alone.
+    `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
+    notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out.
     """
-    from simplemem.cli.opening import opened
-    from simplemem.errors import Invalid
-    from simplemem.graph.formats import FORMATS
-    from simplemem.graph.graph import graph_of
+    from simplemem.cli.find import filter_of
+    from simplemem.cli.picture import export_lines, export_picture
+    from simplemem.memory import Filter
 
-    if form not in FORMATS:
-        raise Invalid(f"There is no format {form!r}.", hint="There are " + ", ".join(FORMATS) + ".")
-    with opened(vault) as store:
-        text = FORMATS[form](graph_of(store).read())
-    if out is None:
-        sys.stdout.write(text)
-    else:
-        out.expanduser().write_text(text, encoding="utf-8", newline="\n")
+    narrowed = filter_of(tag, require_all, kind, prefix, since, until)
+    if form is Form.JSONL:
+        if notes is not None or narrowed != Filter():
+            raise Invalid("the file of a graph memory server has entities and relations only, all of them")
+        export_lines(output, vault=vault, as_json=as_json)
+        return
+    wanted = notes.value if notes is not None else None
+    export_picture(form.value, output, wanted, narrowed, texts=texts, vault=vault, as_json=as_json)
 
 
 @command(

@@ -131,7 +131,7 @@ def _vault(asked: argparse.Namespace, profile: Profile) -> Path:
     from simplemem.config import find_vault
 
     if asked.vault is None and profile.vault and not os.environ.get("SIMPLEMEM_VAULT"):
-        return Path.cwd() / profile.vault
+        return Path.cwd() / Path(os.environ.get(profile.vault_env) or profile.vault).expanduser()
     if asked.vault is None and profile.known_as is not None and not os.environ.get("SIMPLEMEM_VAULT"):
         from simplemem.server.taking_over import vault_beside
 

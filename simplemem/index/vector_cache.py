@@ -58,6 +58,15 @@ class VectorCache:
         """How wide this embedder's vectors are, None when there are none of it."""
         return self._asked(lambda db: _dimension(db, name), None, write=False)
 
+    def count(self) -> dict[str, int]:
+        """How many vectors there are, by the name of their embedder."""
+        sql = "SELECT m.name, count(v.id) FROM models m LEFT JOIN vectors v ON v.model = m.id GROUP BY m.id"
+        return self._asked(lambda db: dict(db.execute(sql)), {}, write=False)
+
+    def clear(self) -> int:
+        """Throw every vector out, and give the room back. How many there were."""
+        return self._asked(_cleared, 0, write=True) if self.path.exists() else 0
+
     def _kept(self, db: apsw.Connection, name: str, vectors: Mapping[bytes, bytes]) -> None:
         dimension = len(next(iter(vectors.values())))
         known = _dimension(db, name)
@@ -177,6 +186,14 @@ def _found(db: apsw.Connection, name: str, wanted: list[bytes]) -> dict[bytes, b
 def _dimension(db: apsw.Connection, name: str) -> int | None:
     row = db.execute("SELECT dimension FROM models WHERE name = ?", (name,)).fetchone()
     return None if row is None else int(row[0])
+
+
+def _cleared(db: apsw.Connection) -> int:
+    count = int(db.execute("SELECT count(*) FROM vectors").get)
+    db.execute("DELETE FROM vectors").fetchall()
+    db.execute("DELETE FROM models").fetchall()
+    db.execute("PRAGMA incremental_vacuum").fetchall()
+    return count
 
 
 def _bears_our_mark(path: Path) -> bool:

@@ -105,7 +105,7 @@ def perform(tool: Tool[Any], door: Door, sent: Mapping[str, Any] | None, who: st
         arguments, passed_over = read_arguments(tool.arguments, sent, strict=tool.writes)
         reply = tool.run(Call(door.store(), who, tool.name), arguments)
     except SimplememError as error:
-        return failed(error)
+        return failed(error, tool.failure)
     except Exception as error:
         # Its message may quote a note or a path: the log says where it happened, the model what it may do.
         log.exception("the tool %s failed", tool.name)
@@ -113,7 +113,8 @@ def perform(tool: Tool[Any], door: Door, sent: Mapping[str, Any] | None, who: st
             Unavailable(
                 f"{tool.name} failed inside simplemem ({type(error).__name__}).",
                 hint="This is a fault of the server, told in its log. Read the memory before you try again.",
-            )
+            ),
+            tool.failure,
         )
     return answered(reply, passed_over)
 
@@ -123,11 +124,12 @@ def answered(reply: Reply, notes: list[str]) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=reply.data)
 
 
-def failed(error: SimplememError) -> CallToolResult:
+def failed(error: SimplememError, begins: str = "") -> CallToolResult:
     """A failure as a result, so that the model sees it."""
     shown = error_data(error)
+    text = error_text(shown)
     return CallToolResult(
-        content=[TextContent(type="text", text=error_text(shown))],
+        content=[TextContent(type="text", text=begins + text.removeprefix(f"{error.code}: ") if begins else text)],
         structured_content={"error": shown},
         is_error=True,
     )

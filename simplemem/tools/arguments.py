@@ -109,7 +109,7 @@ def _said(error: ValidationError, kind: type[Arguments]) -> Invalid:
     return Invalid("; ".join(said) + ".", hint="It takes " + ", ".join(kind.model_fields) + ".")
 
 
-def _from_json(value: Any) -> Any:
+def from_json(value: Any) -> Any:
     """An object or list that came as the text of one."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -120,13 +120,13 @@ def _from_json(value: Any) -> Any:
 
 
 def _object(value: Any) -> Any:
-    value = _from_json(value)
+    value = from_json(value)
     return {} if value == "" else value
 
 
 def _tags(value: Any) -> Any:
     """Tags as they come; in a map the text `true` is meant as true."""
-    value = _from_json(value)
+    value = from_json(value)
     if isinstance(value, Mapping):
         return {key: True if each in ("true", "True") else each for key, each in value.items()}
     return value
@@ -134,7 +134,7 @@ def _tags(value: Any) -> Any:
 
 def _a_list(value: Any) -> Any:
     """A list; a single thing, or several separated by commas, is meant as one."""
-    value = _from_json(value)
+    value = from_json(value)
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return [value] if isinstance(value, Mapping) else value

@@ -56,6 +56,8 @@ class Tool(Generic[A]):
     idempotent: bool = True
     deletes: bool = False
     """That it is for deleting and nothing else: not offered where nothing may be deleted."""
+    failure: str = ""
+    """How the text of a failure begins where another server's words are expected, in place of its code."""
 
     @cached_property
     def input(self) -> dict[str, Any]:

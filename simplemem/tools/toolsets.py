@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from simplemem.errors import Invalid
-from simplemem.tools.instructions import INSTRUCTIONS, ORIGINAL
+from simplemem.tools.instructions import INSTRUCTIONS, LEARNING, ORIGINAL
 from simplemem.tools.original_settings import original_settings
 from simplemem.tools.tool import Tool
 
@@ -24,6 +24,10 @@ TOOLSETS: dict[str, str] = {
     "graph": "simplemem.tools.graph",
     "server-memory": "simplemem.tools.server_memory",
     "memento": "simplemem.tools.memento",
+    "strict-graph": "simplemem.tools.strict_graph",
+    "knowledge": "simplemem.tools.knowledge",
+    "insight": "simplemem.tools.insight",
+    "cache": "simplemem.tools.cache",
 }
 """Name -> the module that holds it."""
 
@@ -39,6 +43,8 @@ class Profile:
     instructions: str = INSTRUCTIONS
     vault: str = ""
     """The folder it works in when none is named, in place of searching for one."""
+    vault_env: str = ""
+    """The variable in which the server whose place it takes was told its folder."""
     settings_for: Callable[[Path, Mapping[str, str], Path | None], dict[str, Any]] | None = None
     """Reads its own files and variables, or the one file it is given, as dotted names."""
     known_as: tuple[str, str] | None = None
@@ -70,6 +76,14 @@ PROFILES: dict[str, Profile] = {
             ("memento",),
             instructions="",
             known_as=("memento-mcp", "1.0.0"),
+        ),
+        Profile(
+            "self-improving",
+            "What an agent learns: its graph, its knowledge, and what that shows",
+            ("strict-graph", "knowledge", "insight", "cache"),
+            instructions=LEARNING,
+            vault=".claude-memory",
+            vault_env="MEMORY_STORAGE_PATH",
         ),
     )
 }

@@ -1,0 +1,19 @@
+"""The forms of a picture, by their names: each makes a text of a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from simplemem.graph.picture.data import cytoscape, dot, node_link
+from simplemem.graph.picture.drawing import Drawing
+from simplemem.graph.picture.page import html
+from simplemem.graph.picture.svg import svg
+
+PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {
+    "html": html,
+    "svg": svg,
+    "dot": dot,
+    "json": node_link,
+    "cytoscape": cytoscape,
+}

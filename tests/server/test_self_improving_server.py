@@ -1,0 +1,114 @@
+"""A real server of the profile `self-improving`: where it keeps what is learned, and that nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bare_client import Bare
+
+from simplemem.config import Settings
+from simplemem.knowledge.keeping import knowledge_of
+from simplemem.store import EnhancedStore
+
+WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}
+PROFILE = ("--profile", "self-improving")
+
+
+def save(server: Bare, content: str, **more: Any) -> str:
+    asked = {"type": "error", "content": content, "confidence": 0.9, "tags": []} | more
+    answer = server.call("save_knowledge", **asked)
+    assert not answer.get("isError"), answer
+    return answer["content"][0]["text"].removeprefix("Knowledge saved with ID: ")
+
+
+def found(server: Bare, query: str) -> list[dict[str, Any]]:
+    return json.loads(server.call("search_knowledge", query=query)["content"][0]["text"])
+
+
+def kept(vault: Path) -> list[str]:
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        return sorted(entry.id for entry in knowledge_of(store).entries())
+
+
+@pytest.mark.parametrize(
+    ("env", "where"),
+    [
+        ({}, ".claude-memory"),
+        ({"MEMORY_STORAGE_PATH": "learned/here"}, "learned/here"),
+        ({"MEMORY_STORAGE_PATH": "learned/here", "SIMPLEMEM_VAULT": "own"}, "own"),
+    ],
+)
+def test_it_keeps_what_is_learned_where_the_original_was_told_to(
+    tmp_path: Path, env: dict[str, str], where: str
+) -> None:
+    import sys
+
+    command = [sys.executable, "-m", "simplemem", "serve", *PROFILE]
+    with Bare(tmp_path, env=WORDS | env, command=command, cwd=tmp_path) as server:
+        assert server.initialize()["instructions"].startswith("This is what you have learned")
+        assert len(server.request("tools/list")["result"]["tools"]) == 25
+        save(server, "It broke")
+    assert (tmp_path / where / "knowledge" / "error" / "it-broke.md").exists()
+
+
+def test_failures_begin_as_the_clients_of_the_original_expect(vault: Path) -> None:
+    with Bare(vault, *PROFILE, env=WORDS) as server:
+        server.initialize()
+        refused = server.call("link_knowledge", sourceId="a", targetId="b")
+        assert refused["isError"] and refused["content"][0]["text"].startswith("Error: Knowledge entry not found: a")
+        assert refused["structuredContent"]["error"]["code"] == "not_found"
+
+
+def test_what_was_acknowledged_survives_a_kill(vault: Path) -> None:
+    with Bare(vault, *PROFILE, env=WORDS) as server:
+        server.initialize()
+        ids = [save(server, f"error number {k}") for k in range(5)]
+        found(server, "error")
+        waiting = server.post("tools/call", {"name": "save_knowledge", "arguments": {"type": "error"}})
+        assert waiting is not None
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+    assert kept(vault) == sorted(ids)
+    with Bare(vault, *PROFILE, env=WORDS) as server:
+        server.initialize()
+        assert {each["id"] for each in found(server, "error")} == set(ids)
+        assert {each["accessCount"] for each in found(server, "error")} == {3}
+
+
+def test_two_servers_and_a_person_keep_and_find_together(vault: Path) -> None:
+    with Bare(vault, *PROFILE, env=WORDS) as one, Bare(vault, *PROFILE, env=WORDS) as other:
+        for server in (one, other):
+            server.initialize()
+        asked = [
+            (
+                server,
+                server.post("tools/call", {"name": "save_knowledge", "arguments": _saving(f"the very same {k % 3}")}),
+            )
+            for k in range(10)
+            for server in (one, other)
+        ]
+        answers = [server.answer(number)["result"] for server, number in asked]
+        ids = {answer["structuredContent"]["id"] for answer in answers}
+        names = {answer["structuredContent"]["name"] for answer in answers}
+        assert len(ids) == len(names) == 20
+        first = min(ids)
+        second = max(ids)
+        one.call("link_knowledge", sourceId=first, targetId=second, relationship="repeats")
+        other.call("link_knowledge", sourceId=first, targetId=second, relationship="is like")
+        stats = other.call("get_stats")["structuredContent"]
+        assert stats["total"] == 20
+        file = vault / f"{next(n for n in names)}.md"
+        file.write_text(file.read_text() + "\nA person says zebra.\n")
+        one.call("search_knowledge", query="same")
+        assert kept(vault) == sorted(ids)
+    text = "".join(path.read_text() for path in vault.glob("knowledge/**/*.md"))
+    assert "- repeats [[" in text and "- is like [[" in text and "zebra" in text
+
+
+def _saving(content: str) -> dict[str, Any]:
+    return {"type": "pattern", "content": content, "confidence": 0.5, "tags": ["a"]}
