@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -19,6 +19,9 @@ from simplemem.cli.options import (
     VaultOption,
     command,
 )
+
+if TYPE_CHECKING:
+    from simplemem.graph.picture.from_store import Notes as Beside
 
 commands = typer.Typer()
 _export = typer.Typer(no_args_is_help=True, help="Write the graph of a vault for people and other programs.")
@@ -84,5 +87,5 @@ def export_graph(
     from simplemem.cli.picture import export_picture
 
     narrowed = filter_of(tag, require_all, kind, prefix, since, until)
-    wanted = notes.value if notes is not None else None
-    export_picture(form.value, output, wanted, narrowed, texts=texts, vault=vault, as_json=as_json)
+    beside = cast("Beside", notes.value) if notes is not None else None
+    export_picture(form.value, output, beside, narrowed, texts=texts, vault=vault, as_json=as_json)

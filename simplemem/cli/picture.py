@@ -34,7 +34,7 @@ commands = typer.Typer()
 def export_picture(
     form: str,
     file: Path | None,
-    notes: str | None,
+    notes: Notes | None,
     narrowed: Filter,
     *,
     texts: bool,
@@ -58,8 +58,7 @@ def export_picture(
         if file is not None:
             _must_be_no_note(file, store.root)
         graph = graph_of(store).read()
-        beside: Notes = "all" if notes == "all" or (notes is None and not graph.entities) else "linked"
-        beside = "none" if notes == "none" else beside
+        beside = notes or ("linked" if graph.entities else "all")
         drawing = drawing_of_store(store, graph, notes=beside, narrowed=narrowed, texts=texts, progress=progress)
     data = PICTURES[form](drawing).encode()
     counts = {"nodes": len(drawing.nodes), "edges": len(drawing.edges)}

@@ -71,8 +71,8 @@ def test_a_name_that_only_a_stub_holds_is_drawn_once() -> None:
 def test_the_most_frequent_types_have_colours_of_their_own_and_the_rest_share_one() -> None:
     nodes = tuple(Node(f"{k}.{n}", "", f"type {k:02}", "entity") for k in range(20) for n in range(20 - k))
     colours = colours_of(Drawing("v", (*nodes, Node("m", "m", "", MISSING))))
-    assert len({colours[f"type {k:02}"] for k in range(12)}) == 12
-    assert {colours[f"type {k:02}"] for k in range(12, 20)} == {OTHER} == {colours[""]}
+    assert len({colours[f"type {k:02}"] for k in range(16)}) == 16
+    assert {colours[f"type {k:02}"] for k in range(16, 20)} == {OTHER} == {colours[""]}
 
 
 # -- what lies around a node

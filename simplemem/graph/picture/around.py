@@ -41,9 +41,9 @@ def around(drawing: Drawing, start: int, depth: int, limit: int) -> Branch:
         # Outgoing ones first, as a note has them; then what leads here.
         rest.sort(key=lambda edge: edge.source != branch.node)
         if level == depth:
-            branch.left_out = len(rest)
+            branch.left_out = _lines(rest)
             continue
-        branch.left_out = max(0, len(rest) - limit)
+        branch.left_out = _lines(rest[limit:])
         hanging: dict[tuple[int, str], Branch] = {}
         for edge in rest[:limit]:
             shown.add(id(edge))
@@ -58,6 +58,11 @@ def around(drawing: Drawing, start: int, depth: int, limit: int) -> Branch:
                 seen.add(other)
                 waiting.append((reached, level + 1))
     return root
+
+
+def _lines(edges: list[Edge]) -> int:
+    """How many lines edges would take: the same in either direction is one."""
+    return len({(min(edge.source, edge.target), max(edge.source, edge.target), edge.type) for edge in edges})
 
 
 def distances(drawing: Drawing, start: int, depth: int) -> dict[int, int]:

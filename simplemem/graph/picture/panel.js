@@ -76,7 +76,9 @@ function find() {
 
 $("query").addEventListener("input", () => { if (shown.chosen) choose(null); find(); });
 $("query").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && $("hits").firstChild) $("hits").querySelector("button").click();
+  if (event.key !== "Enter" || !$("hits").firstChild) return;
+  $("hits").querySelector("button").click();
+  canvas.focus();
 });
 
 // -- the note that was chosen
