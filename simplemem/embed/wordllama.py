@@ -26,7 +26,9 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
-_MAX_WORDS_BETWEEN = 24_000  # and once single texts come again, as a server gets them; the words of a dozen long notes
+_MAX_WORDS_BETWEEN = 12_000  # and once few texts come again, as a server gets them for as long as it lives
+_FEW = 256  # texts: the passages of a long note
+_FIRST_ROWS = 1_024
 
 
 class WordLlama:
@@ -96,21 +98,39 @@ class WordLlama:
         """Every word's row, those seen for the first time added."""
         import numpy as np
 
-        if len(split) == 1 and len(self._rows) > _MAX_WORDS_BETWEEN:
-            self._rows, self._sums = {}, np.empty((0, self.dimension), np.float32)
-        fresh = list(dict.fromkeys(word for words in split for word in words if word not in self._rows))
+        asked = dict.fromkeys(word for words in split for word in words)
+        fresh = [word for word in asked if word not in self._rows]
+        if len(self._rows) + len(fresh) > (_MAX_WORDS_BETWEEN if len(split) <= _FEW else _MAX_WORDS):
+            self._forget()
+            fresh = list(asked)
         if fresh:
-            if len(self._rows) + len(fresh) > _MAX_WORDS:
-                self._rows, self._sums = {}, self._sums[:0]
-                fresh = list(dict.fromkeys(word for words in split for word in words))
-            sums = np.zeros((len(fresh), self.dimension), np.float32)
+            first = len(self._rows)
+            self._make_room(first + len(fresh))
+            sums = self._sums[first : first + len(fresh)]
             for k, encoding in enumerate(self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False)):
                 if encoding.ids:
                     self._weights.take(encoding.ids, 0, mode="clip").sum(axis=0, dtype=np.float32, out=sums[k])
-            first = len(self._rows)
+                else:
+                    sums[k] = 0.0
             self._rows.update((word, first + k) for k, word in enumerate(fresh))
-            self._sums = np.concatenate((self._sums, sums))
         return self._rows, self._sums
+
+    def _forget(self) -> None:
+        """Begin to remember anew: in the same place, so that memory stays as it is, unless that place is a large one."""
+        import numpy as np
+
+        self._rows = {}
+        if len(self._sums) > 1.5 * _MAX_WORDS_BETWEEN:
+            self._sums = np.empty((0, self.dimension), np.float32)
+
+    def _make_room(self, rows: int) -> None:
+        """Room for so many rows. It doubles: a new word now and then must not cost a copy of all that are known."""
+        import numpy as np
+
+        if rows > len(self._sums):
+            room = np.empty((max(rows + rows // 4, 2 * len(self._sums), _FIRST_ROWS), self.dimension), np.float32)
+            room[: len(self._rows)] = self._sums[: len(self._rows)]
+            self._sums = room
 
 
 def _clean(text: str) -> str:

@@ -11,6 +11,7 @@ from simplemem.errors import Unreadable
 from simplemem.graph import page as pages
 from simplemem.graph.files import file_for
 from simplemem.graph.page import Bullet, Page, read_page
+from simplemem.graph.values import Observation
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.store.workbench import Draft, Workbench
 
@@ -52,13 +53,35 @@ class Drafting:
             self._before[path] = self._after[path] = None if read is None else read.text
         return self._after[path]
 
-    def make(self, name: str, kind: str | None, order: int, now: str, **lists: Sequence[object]) -> str:
-        """A new page, and its path."""
+    def choose(self, name: str) -> str:
+        """The path of a page that this change will make."""
         path = file_for(name, self._is_taken)
         self._made[compare_key(base_name(path))] = path
-        self._before.setdefault(path, None)
-        self._after[path] = pages.new_page(name, path, kind, order, now, **lists)  # type: ignore[arg-type]
         return path
+
+    def make(
+        self,
+        name: str,
+        kind: str | None,
+        order: int,
+        now: str,
+        observations: Sequence[Observation] = (),
+        bonds: Sequence[str] = (),
+        path: str = "",
+    ) -> str:
+        """A new page, and its path, chosen before or now."""
+        path = path or self.choose(name)
+        self._before.setdefault(path, None)
+        self._after[path] = pages.new_page(name, path, kind, order, now, observations=observations, bonds=bonds)
+        return path
+
+    def made(self) -> int:
+        """How many pages wait to be written."""
+        return len(self._after)
+
+    def written(self) -> None:
+        """Forget what is on the disk now; the names that were chosen stay taken."""
+        self._before, self._after = {}, {}
 
     def set(self, path: str, text: str) -> None:
         self._text(path)
@@ -90,9 +113,7 @@ class Drafting:
         stem = base_name(path)
         spellings = (stem, name_of(path), f"{stem}.md", path)
         target = stem
-        if (
-            self._before.get(path, "") is not None
-        ):  # a page that is new has a name of its own, and no index knows it yet
+        if self._made.get(compare_key(stem)) != path:  # a new page has a name of its own, which no index knows yet
             meant = self._bench.meant([(spelling, source) for spelling in spellings])
             target = next((each for each, found in zip(spellings, meant, strict=True) if found == path), path)
         shown = name if name != target and _can_be_shown(name) else ""

@@ -24,7 +24,7 @@ from simplemem.graph.page import (
 from simplemem.graph.spelling import literal
 from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.note.names import base_name
-from simplemem.store.workbench import Read, Stat, now
+from simplemem.store.workbench import Draft, Read, Stat, now
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _TRIES = 50
 _AGAIN = 5
+_STEP = 250  # notes that an import writes at once
 
 
 class KnowledgeGraph:
@@ -311,6 +312,61 @@ class KnowledgeGraph:
 
         return self._change(draft, who, tool, reason)
 
+    def take_in(
+        self,
+        graph: Graph,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        who: str = "",
+        tool: str = "import",
+        reason: str = "",
+    ) -> tuple[int, int]:
+        """Take in a whole graph, some hundred notes a step. What is there is left as it is, so that an import which was
+        cut short can be made again. Returns how many entities and relations are new."""
+        self._bench.begin()
+        with self._lock:
+            self._known.refresh()
+            before = len(self.read().relations)
+            new = {each.name: each for each in reversed(graph.entities) if not self._is_there(each.name)}
+            relations = {each.key: each for each in reversed(graph.relations)}
+            names = dict.fromkeys(each.name for each in graph.entities)
+            ends = [end for each in graph.relations for end in (each.source, each.target)]
+            making = [name for name in [*names, *dict.fromkeys(ends)] if self._end(name) is None]
+            drafting = Drafting(self._bench)
+            paths = {name: drafting.choose(name) for name in dict.fromkeys(making)}
+        bonds: dict[str, list[str]] = {}
+        later: list[Relation] = []  # of pages that are there already
+        for key in dict.fromkeys(each.key for each in graph.relations):
+            relation = relations[key]
+            if relation.source not in paths:
+                later.append(relation)
+                continue
+            target = paths.get(relation.target) or self._end(relation.target)
+            line = self._line(drafting, paths[relation.source], relation, target)
+            bonds.setdefault(relation.source, []).append(line)
+        made, done = list(paths), 0
+        stubs = [new[name] for name in names if name in new and name not in paths]
+        for first in range(0, len(made), _STEP):
+            with self._lock, self._bench.alone():
+                self._known.refresh()
+                order, moment = self._known.next_order(), now()
+                for name in made[first : first + _STEP]:
+                    kind, said = (new[name].type, new[name].observations) if name in new else (None, ())
+                    drafting.make(name, kind, order, moment, said, bonds.get(name, ()), paths[name])
+                    order += 1
+                self._carry_out(drafting.drafts(), who, tool, reason)
+                drafting.written()
+            done += len(made[first : first + _STEP])
+            if progress is not None:
+                progress(done, len(made) + len(later))
+        self.create_entities(stubs, who=who, tool=tool, reason=reason)
+        for first in range(0, len(later), _STEP):
+            self.create_relations(later[first : first + _STEP], who=who, tool=tool, reason=reason)
+            done += len(later[first : first + _STEP])
+            if progress is not None:
+                progress(done, len(made) + len(later))
+        return len(new), len(self.read().relations) - before
+
     # -- how a change is made
 
     def _change(self, draft: Callable[[Drafting], T], who: str, tool: str, reason: str) -> T:
@@ -325,7 +381,7 @@ class KnowledgeGraph:
                 if not drafts:
                     return answer
                 try:
-                    carried = self._bench.write(drafts, who=who, tool=tool, reason=reason)
+                    self._carry_out(drafts, who, tool, reason)
                 except Conflict:
                     if not tries_left:
                         raise
@@ -333,15 +389,23 @@ class KnowledgeGraph:
                     self._bench.look_at(paths)
                     self._known.look_again(paths)
                     continue
-                read = []
-                for each in carried.written:
-                    if (text := carried.texts.get(each.path)) is not None and each.entry is not None:
-                        stat = Stat(each.entry.size, each.entry.mtime_ns, each.entry.ctime_ns)
-                        read.append(Read(each.path, text, each.sha256 or "", stat, ""))
-                new = [each.path for each in drafts if each.before is None]
-                self._known.take(read, [each.path for each in drafts if each.text is None], new)
                 return answer
         raise AssertionError("unreachable")
+
+    def _carry_out(self, drafts: Sequence[Draft], who: str, tool: str, reason: str) -> None:
+        """Write drafts as one step, and know what was written."""
+        carried = self._bench.write(drafts, who=who, tool=tool, reason=reason)
+        read = []
+        for each in carried.written:
+            if (text := carried.texts.get(each.path)) is not None and each.entry is not None:
+                stat = Stat(each.entry.size, each.entry.mtime_ns, each.entry.ctime_ns)
+                read.append(Read(each.path, text, each.sha256 or "", stat, ""))
+        new = [each.path for each in drafts if each.before is None]
+        self._known.take(read, [each.path for each in drafts if each.text is None], new)
+
+    def _is_there(self, name: str) -> bool:
+        page = self._known.named(name)
+        return page is not None and not page.is_stub
 
     def _end(self, name: str) -> str | None:
         """The page of a name."""

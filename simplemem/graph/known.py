@@ -131,15 +131,15 @@ class Known:
             return
         self._mark = noticed.mark
         changed = {each.path for each in noticed.notes}
-        gone = self._paths - noticed.there if noticed.there is not None else set()
-        came = changed - self._paths
+        came, gone = changed - self._paths, set[str]()
+        if len(self._paths) + len(came) != noticed.count:
+            gone = self._paths - (changed if noticed.whole else self._bench.indexed())
+            too_large = self._bench.stats(gone & self.pages.keys()).keys()  # to be indexed, and there all the same
+            self._paths -= too_large
+            gone -= too_large
         to_read = self._concerning(noticed)
         if noticed.whole:  # those too large to be indexed are no less part of the graph
-            unindexed = set(self._bench.files_below(FOLDER)) - changed
-            to_read |= unindexed
-            came |= unindexed - self._paths
-            gone -= unindexed
-        self._paths = (self._paths | came) - gone
+            to_read |= set(self._bench.files_below(FOLDER)) - changed
         copies = {each.path for each in noticed.notes if each.is_copy}
         self.take(self._bench.read(sorted(to_read)), gone, came, copies)
 
@@ -161,7 +161,8 @@ class Known:
     ) -> None:
         """Texts as they are now, files that are gone, and files that came. A page among the `copies` with the order of
         another is a conflict copy of that; two entities with names like that ("Plan", "Plan 2") are two."""
-        self._paths = (self._paths | set(came)) - set(gone)
+        self._paths |= set(came)
+        self._paths -= set(gone)
         undrawn: set[str] = set()
         placed = []
         for each in read:

@@ -22,14 +22,17 @@ _MOST_TERMS = 20_000  # whose counts are kept
 
 
 def teach(db: apsw.Connection) -> None:
-    """Let a connection answer `scored(table, idfs)`: the score of a row, given how telling each term of the MATCH is."""
+    """Let a connection answer `scored(table, counts)`: the score of a row, given how many rows hold each term of the MATCH.
+    How many rows there are FTS5 has written down; to count them takes longer than all else in a large vault."""
     db.register_fts5_function("scored", _scored)
 
 
 def _scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
     told: tuple[list[float], float] | None = row.aux_data
     if told is None:  # the first row of a question
-        told = json.loads(str(given[0])), _K1 * _B * row.row_count / max(1, row.column_total_size(-1))
+        rows = row.row_count
+        idfs = [_idf(rows, count) for count in json.loads(str(given[0]))]
+        told = idfs, _K1 * _B * rows / max(1, row.column_total_size(-1))
         row.aux_data = told
     idfs, by_size = told
     flat = _K1 * (1 - _B) + by_size * row.column_size(-1)
@@ -50,13 +53,10 @@ class Counts:
         self._of: dict[tuple[str, str], int] = {}
 
     def of(self, db: apsw.Connection, table: str, term: str) -> int:
-        """The number of rows of a table that hold a term, which is written as FTS5 takes it; with "", of all rows."""
+        """The number of rows of a table that hold a term, which is written as FTS5 takes it."""
         count = self._of.get((table, term))
         if count is None:
-            if term:
-                count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
-            else:
-                count = int(db.execute(f"SELECT count(*) FROM {table}_docsize").get)
+            count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
             self._keep(table, term, count)
         return count
 
@@ -74,10 +74,9 @@ class Counts:
             self._of.clear()
         self._of[(table, term)] = count
 
-    def idfs(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
+    def of_each(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
         """What `scored` is given for a MATCH of these terms."""
-        rows = self.of(db, table, "")
-        return json.dumps([_idf(rows, self.of(db, table, term)) for term in terms])
+        return json.dumps([self.of(db, table, term) for term in terms])
 
 
 def _idf(rows: int, count: int) -> float:

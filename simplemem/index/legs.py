@@ -98,8 +98,8 @@ def _few_scored(
     db: apsw.Connection, name: str, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
 ) -> list[Match]:
     table = LEGS[name]
-    values = {"expression": " OR ".join(terms), "limit": limit, "idfs": counts.idfs(db, table, terms)}
-    return _best(db, name, f"scored({table}, :idfs)", values, ids)
+    values = {"expression": " OR ".join(terms), "limit": limit, "counts": counts.of_each(db, table, terms)}
+    return _best(db, name, f"scored({table}, :counts)", values, ids)
 
 
 def _phrases_scored(

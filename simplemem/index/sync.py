@@ -119,12 +119,12 @@ class Sync:
 
     # -- a change of one file
 
-    def put_written(self, path: str, data: bytes, entry: Entry) -> None:
+    def put_written(self, path: str, note: Note, entry: Entry) -> None:
         """Index a note we have just written, under the lock in which it was written."""
-        note = read_note(data)
         with self.database.writing() as db:
             came = not links.is_file(db, path)
-            links.add_files(db, [path])
+            if came:
+                links.add_files(db, [path])
             named = links.named_by(db)
             self._put_unless_large(db, _understood(path, note, entry), named)
             if came:
@@ -157,7 +157,7 @@ class Sync:
             links.resolve_again(db, [path], named)
             self._judge_copies_of(db, [path], named)
 
-    def move(self, old: str, new: str, data: bytes, entry: Entry) -> None:
+    def move(self, old: str, new: str, note: Note, entry: Entry) -> None:
         """A note we have just renamed: same id, same vectors."""
         with self.database.writing() as db:
             found, in_the_way = notes.known(db, old), notes.known(db, new)
@@ -168,7 +168,7 @@ class Sync:
             if found is not None:
                 notes.rename(db, found.id, new)
             named = links.named_by(db)
-            self._put_unless_large(db, _understood(new, read_note(data), entry), named)
+            self._put_unless_large(db, _understood(new, note, entry), named)
             links.resolve_again(db, [old, new], named)
             self._judge_copies_of(db, [old, new], named)
 
@@ -206,6 +206,10 @@ class Sync:
     ) -> SyncReport:
         """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what has just
         been found there."""
+        with collector_at_rest():
+            return self._scan(progress, believe, seen)
+
+    def _scan(self, progress: Progress | None, believe: bool, seen: list[Entry] | None) -> SyncReport:
         began = time.perf_counter()
         report = SyncReport()
         entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
@@ -225,8 +229,10 @@ class Sync:
         """What is known without the notes that vanished, if they are too many at once to be believed: a folder that was
         unmounted is not a mass delete. Notes that came in their place make it a move."""
         vanished = [path for path in known if path not in entries]
+        if len(vanished) <= max(_FEW, total // 5):
+            return known, files
         arrived = sum(1 for path in entries if _is_note(path) and path not in known)
-        if len(vanished) <= max(_FEW, total // 5) or arrived >= len(vanished) // 2:
+        if arrived >= len(vanished) // 2:
             return known, files
         report.doubted = len(vanished)
         return {path: found for path, found in known.items() if path in entries}, files & set(entries)
@@ -246,12 +252,7 @@ class Sync:
         self.skipped = {
             path: why for path, why in self.skipped.items() if path not in entries and not self._is_gone(path)
         }
-        to_read = [
-            path
-            for path, entry in sorted(entries.items())
-            if _is_note(path) and not self._is_too_large(entry, report)
-            and ((k := known.get(path)) is None or k.may_have_changed(_stat(entry)) or self._is_judged_otherwise(k))
-        ]  # fmt: skip
+        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry, known.get(path), report))
         too_large = {path for path in self.skipped if path in known and path in entries}
         gone = {path: k for path, k in known.items() if path not in entries and (path in went or path not in files)}
         if not (came or went or to_read or gone or too_large):
@@ -270,7 +271,7 @@ class Sync:
         for found in gone.values():
             gone_by_hash.setdefault(found.sha256, []).append(found)
         done = 0
-        with _collector_at_rest() if much else nullcontext():
+        with collector_at_rest() if much else nullcontext():
             for batch in self._batches([entries[path] for path in to_read]):
                 with self.database.writing_on(generation) as db:
                     rows = Rows()
@@ -278,17 +279,23 @@ class Sync:
                         named = links.named_by(db)
                     elif state_of(db) != seen:  # others wrote meanwhile, perhaps files
                         named = links.named_in_memory(links.all_files(db))
+                    paths = [path for path, _ in batch]
+                    there = notes.known_at(db, paths)
                     for path, read in batch:
-                        self._look_at_file(db, path, read, known.get(path), gone_by_hash, named, report, rows)
+                        self._look_at_file(
+                            db, path, read, known.get(path), there.get(path), gone_by_hash, named, report, rows
+                        )
                     rows.write(db)
-                    report.modified += self._judge_copies_of(db, [path for path, _ in batch], named)
+                    report.modified += self._judge_copies_of(db, paths, named)
                     seen = state_of(db)
+                seen = seen[0], db.total_changes()  # FTS5 wrote more of ours as the transaction ended
                 done += len(batch)
+                batch.clear()  # before the collector looks at what lives
+                if much:
+                    gc.collect(0)
                 self.database.checkpoint(amid_much=True)
                 if progress is not None:
                     progress("text", done, len(to_read))
-                if much:
-                    gc.collect(0)
         left = [found for same in gone_by_hash.values() for found in same]
         with self.database.writing_on(generation) as db:
             for found in left:
@@ -304,6 +311,17 @@ class Sync:
         text.fold(unfolded, lambda: self.database.writing_on(generation))
         self.database.checkpoint()
         return report
+
+    def _is_to_read(self, entry: Entry, known: Known | None, report: SyncReport) -> bool:
+        """Whether a file is a note whose rows may be wrong."""
+        path, size, mtime_ns, ctime_ns, _ = entry
+        if not _is_note(path):
+            return False
+        if size > self.max_note_bytes:
+            report.skipped.append((path, self._too_large(size)))
+            self.skipped[path] = self._too_large(size)
+            return False
+        return known is None or known.may_have_changed(size, mtime_ns, ctime_ns) or self._is_judged_otherwise(known)
 
     def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, _Read | SimplememError | OSError]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
@@ -326,12 +344,13 @@ class Sync:
         path: str,
         read: _Read | SimplememError | OSError,
         known: Known | None,
+        now: Known | None,
         gone_by_hash: dict[str, list[Known]],
         named: Named,
         report: SyncReport,
         rows: Rows,
     ) -> None:
-        now = notes.known(db, path)
+        """Put a file that was read. `known` is what the index knew of it before, `now` what it knows."""
         if now != known:  # somebody put or removed it since: what was read may be older than that
             known = now
             with self.vault.reading() as reading:
@@ -353,7 +372,7 @@ class Sync:
             report.moved.append((origin.path, path))
         else:
             (report.added if known is None else report.modified).append(path)
-        self._put(db, read, named, rows)
+        self._put(db, read, named, known or origin, rows)
 
     @staticmethod
     def _origin(db: apsw.Connection, gone: list[Known]) -> Known | None:
@@ -380,14 +399,6 @@ class Sync:
             return error
         return _understood(path, read_note(file.data, file.sha256), file.entry)
 
-    def _is_too_large(self, entry: Entry, report: SyncReport) -> bool:
-        if entry.size <= self.max_note_bytes:
-            return False
-        why = self._too_large(entry.size)
-        report.skipped.append((entry.path, why))
-        self.skipped[entry.path] = why
-        return True
-
     def _too_large(self, size: int) -> str:
         return f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
 
@@ -401,12 +412,13 @@ class Sync:
     # -- rows
 
     def _put_unless_large(self, db: apsw.Connection, read: _Read, named: Named) -> None:
+        found = notes.known(db, read.path)
         if read.stat.size <= self.max_note_bytes:
             self.skipped.pop(read.path, None)
-            self._put(db, read, named)
+            self._put(db, read, named, found)
             return
         self.skipped[read.path] = self._too_large(read.stat.size)
-        if (found := notes.known(db, read.path)) is not None:
+        if found is not None:
             self._remove(db, found)
 
     def _judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
@@ -437,11 +449,15 @@ class Sync:
         except (SimplememError, OSError):
             return None
 
-    def _put(self, db: apsw.Connection, read: _Read, named: Named, into: Rows | None = None) -> int:
+    def _put(
+        self, db: apsw.Connection, read: _Read, named: Named, found: Known | None, into: Rows | None = None
+    ) -> None:
+        """Write all rows of a note; `found` is what the index has of it."""
         hidden = self._hidden(db, read)
         facts = read.facts
         private = private_reason(read.path, read.note, self.private)
-        note_id, new = notes.put(db, read.path, read.note, facts, read.stat, hidden, private, into)
+        new, note_id = found is None, None if found is None else found.id
+        note_id = notes.put_as(db, note_id, read.path, read.note, facts, read.stat, hidden, private, into)
         if hidden is None:
             missing = text.put(db, note_id, read.path, facts, new=new, private=private is not None, into=into)
             if self.waiting is not None:
@@ -451,7 +467,6 @@ class Sync:
             for shelf in (NOW, NEXT):
                 vectors.settle(db, note_id, shelf)
         links.put(db, note_id, read.path, read.note, named, new=new, into=into)
-        return note_id
 
     def _remove_at(self, db: apsw.Connection, path: str) -> None:
         """Remove what a path names now: the note it named before may have another name since, by another process."""
@@ -465,9 +480,10 @@ class Sync:
 
 
 @contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Without Python looking for circles among values that all live until their batch is written, which was a sixth of a
-    first index. Whoever rests it looks itself after every batch, at what is young."""
+def collector_at_rest() -> Iterator[None]:
+    """Without Python looking for circles among values that all live until their batch is written, or the vault compared:
+    that was a sixth of a first index, and a fifth of a scan that finds nothing. Who reads much looks itself after every
+    batch, at what is young."""
     was_at_work = gc.isenabled()
     gc.disable()
     try:
@@ -478,7 +494,7 @@ def _collector_at_rest() -> Iterator[None]:
 
 
 def _is_note(path: str) -> bool:
-    return path.casefold().endswith(".md")
+    return path[-3:].lower() == ".md"
 
 
 def _understood(path: str, note: Note, entry: Entry) -> _Read:

@@ -20,8 +20,8 @@ from simplemem.note.words import searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64))
-_OTHERWISE = (("automerge", 4), ("crisismerge", 16))  # FTS5's own
+_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
+_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
 _PAGES_AT_ONCE = 1000
 
 
@@ -72,12 +72,14 @@ def put(
     """Write a note's text rows, or keep them `into` what is written later. Vectors whose text is unchanged stay; returns
     the places that need one, with their text. A generation of a remote embedder keeps nothing of a private note and asks
     for nothing."""
-    shelves = generations(db) or [_TO_COME]
+    rows = into or Rows()
+    if rows.generations is None:
+        rows.generations = generations(db) or [_TO_COME]
+    shelves = rows.generations
     kept: dict[Shelf, dict[bytes, bytes]] = {}
     if not new:
         kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
         remove(db, note_id)
-    rows = into or Rows()
     title = indexed(_titles(path, facts), facts.language)
     body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
     whole = body if body is not None else "\n".join([unit.text for unit in facts.blocks])
@@ -120,7 +122,8 @@ def indexed(text: str, language: str, *, names: bool = True) -> str:
 
 
 def expect_much(db: apsw.Connection) -> None:
-    """Before very many notes are put: segments of the word tables are not merged again and again while they come."""
+    """Before very many notes are put: segments of the word tables are not merged again and again while they come, and
+    there are fewer, since the words of a whole batch are gathered before they are sorted."""
     for table in ("note_text", "block_text"):
         db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 
@@ -168,8 +171,8 @@ def _range(note_id: int) -> tuple[int, int]:
 def remove(db: apsw.Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
     db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
-    blocks = "SELECT id FROM blocks WHERE id >= ? AND id < ?"
-    db.execute(f"DELETE FROM block_text WHERE rowid IN ({blocks})", _range(note_id)).fetchall()
+    blocks = db.execute("SELECT id FROM blocks WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
+    db.executemany("DELETE FROM block_text WHERE rowid = ?", blocks)  # as a subquery it cost twice as much
     for table in ("passages", "blocks", "vectors", "vectors_next"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
     db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()

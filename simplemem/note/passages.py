@@ -124,7 +124,7 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
             start = begins
         tokens = count_tokens(text[start:end])
         if tokens > MOST_TOKENS:
-            pieces += _cut(text, start, end, line, block.heading)
+            pieces += _cut(text, start, end, line, block.heading, tokens)
             continue
         is_heading = block.kind == "heading"
         opens = is_heading and body.headings[block.heading].level <= _SECTION_LEVEL
@@ -140,22 +140,26 @@ _NOT_BLANK = re.compile(r"\S")
 _WORD = re.compile(r"\S++")
 
 
-def _cut(text: str, start: int, end: int, line: int, heading: int) -> Iterator[_Piece]:
-    """An oversized stretch as pieces: lines, else sentences, else words, else (without spaces) characters."""
+def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int | None = None) -> Iterator[_Piece]:
+    """An oversized stretch as pieces: lines, else sentences, else words, else (without spaces) characters. `tokens` is how
+    large all of it is, where that is known."""
     at = start
     while at < end:
         found = _LINE_END.search(text, at, end)
         line_end = found.start() if found else end
-        for piece_start, piece_end, tokens in _cut_line(text, at, line_end):
-            if tokens:
-                piece_end = _without_blank(text, piece_start, piece_end)
-                yield _Piece(_skip_blank(text, piece_start), piece_end, line, heading, tokens, False, False)
+        size = tokens if tokens is not None and (at, line_end) == (start, end) else count_tokens(text[at:line_end])
+        for piece_start, piece_end, held in _cut_line(text, at, line_end, size):
+            if held:
+                if text[piece_end - 1].isspace():
+                    piece_end = _without_blank(text, piece_start, piece_end)
+                if text[piece_start].isspace():
+                    piece_start = _skip_blank(text, piece_start)
+                yield _Piece(piece_start, piece_end, line, heading, held, False, False)
         at = found.end() if found else end
         line += 1
 
 
-def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    tokens = count_tokens(text[start:end])
+def _cut_line(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int, int]]:
     if tokens <= MOST_TOKENS:
         yield start, end, tokens
         return
@@ -172,8 +176,9 @@ def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]
 
 def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Words packed up to a quarter of a passage, so that passages of them still overlap."""
-    if text[start:end].isascii():
-        yield from _cut_ascii_sentence(text, start, end)
+    plain = text[start:end].replace("\t", " ")
+    if plain.isascii() and plain.isprintable():
+        yield from _cut_plain_sentence(plain, start)
         return
     at, last, tokens = start, start, 0
     for word_end in dict.fromkeys([*(found.end() for found in _WORD.finditer(text, start, end)), end]):
@@ -193,20 +198,22 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
         yield at, end, tokens
 
 
-def _cut_ascii_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The same where a word is as many tokens as it is long: long lines without sentences are many words."""
-    at, last, tokens = start, start, 0
-    for found in _WORD.finditer(text, start, end):
-        word_end = found.end()
-        if word_end == end:
-            break
-        size = (word_end - last) // 4 if word_end - last > 11 else 2  # two tokens or more, with the blanks before it
-        if tokens + size > OVERLAP_TOKENS and tokens:
-            yield at, last, tokens
-            at, tokens = last, 0
-        tokens += size
-        last = word_end
-    size = count_tokens(text[last:end])
+def _cut_plain_sentence(sentence: str, start: int) -> Iterator[tuple[int, int, int]]:
+    """The same where there are only ASCII letters and spaces, and a word is as many tokens as it is long: long lines
+    without sentences are many words."""
+    *lengths, _ = map(len, sentence.split(" "))
+    at, last, word_end, tokens = start, start, start - 1, 0
+    for length in lengths:
+        word_end += 1 + length
+        if length:
+            size = (word_end - last) // 4 if word_end - last > 11 else 2  # two or more, with the blanks before it
+            if tokens and tokens + size > OVERLAP_TOKENS:
+                yield at, last, tokens
+                at, tokens = last, 0
+            tokens += size
+            last = word_end
+    end = start + len(sentence)
+    size = count_tokens(sentence[last - start :])
     if tokens and tokens + size > OVERLAP_TOKENS:
         yield at, last, tokens
         at, tokens = last, 0

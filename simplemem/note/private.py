@@ -36,7 +36,7 @@ def private_reason(path: str, note: Note, rules: Sequence[str]) -> Reason | None
 def private_by_rule(path: str, rules: Sequence[str]) -> bool:
     """Whether a rule keeps this path private: a folder (`journal/`), a note (`plans/will`), or a pattern with `*` and `?`
     of the whole path, where `*` crosses folders. Case and the way an accent is written do not count."""
-    return any(_matches(_key(path), _key(rule.strip())) for rule in rules)
+    return bool(rules) and any(_matches(_key(path), _key(rule.strip())) for rule in rules)
 
 
 def _matches(path: str, rule: str) -> bool:

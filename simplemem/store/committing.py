@@ -110,6 +110,7 @@ class Committing:
             self._guard.notify_all()
 
     def _run(self) -> None:
+        self._settle()
         while True:
             with self._guard:
                 while not self._ending and (self._due is None or time.monotonic() < self._due):
@@ -119,6 +120,21 @@ class Committing:
                 self._commit_all()
             if ending:
                 return
+
+    def _settle(self) -> None:
+        """End what a process died over while its commit took its place, at once: its lock holds up the person's git."""
+        try:
+            from simplemem.vault import commit_begun, repository, uncommitted
+
+            found = repository.find(self._vault.root)
+            if found is None or not commit_begun.is_begun(Path(found.git_dir)):
+                return
+            with uncommitted.taking_turns(found.git_dir, _LOCK_SECONDS) as held, repository.asking(found) as git:
+                if held:  # else whoever has the turn has seen to it
+                    git.as_the_person_would("rev-parse", "--git-dir")  # whose repository is it?
+                    commit_begun.settle(git)
+        except (SimplememError, OSError) as error:
+            _LOG.warning("what an interrupted commit left could not be cleared up yet: %s", error)
 
     def _commit_all(self) -> None:
         why, told = "", True
@@ -157,7 +173,7 @@ class Committing:
 
         why = ""
         groups = self._known()
-        committer = commits.Committer(self._text_of, self._uncommitted)
+        committer = commits.Committer(self._text_of)
         for portion in _portions(groups, each=self._settings.commit == "each"):
             versions = [version for group in portion for version in groups[group]]
             with repository.asking(found, _SECONDS) as git:

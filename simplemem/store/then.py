@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from simplemem.errors import Invalid, NotFound, SimplememError
-from simplemem.index.notes import Stat
 from simplemem.search.dates import read_when
 from simplemem.store.in_step import InStep
 from simplemem.vault.log import Version
@@ -211,7 +210,7 @@ def _hash_now(step: InStep, entry: Entry | None) -> str | None:
     if entry is None:
         return None
     known = step.index.known(entry.path)
-    if known is not None and not known.may_have_changed(Stat(entry.size, entry.mtime_ns, entry.ctime_ns)):
+    if known is not None and not known.may_have_changed(entry.size, entry.mtime_ns, entry.ctime_ns):
         return known.sha256
     try:
         return step.vault.read(entry.path).sha256

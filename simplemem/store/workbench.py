@@ -13,6 +13,7 @@ from typing import NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
 from simplemem.index.notes import Noted, Stat
+from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
 from simplemem.store.together import Carried, Draft, write_together
 from simplemem.vault.links import name_key, resolve
@@ -32,13 +33,13 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Notes put since a mark. `having` are those of them with the property that was asked for. `there` are all the notes
-    there are, None where nothing can have gone; `whole` says that `notes` are all of them."""
+    """Notes put since a mark, and how many there are in all. `having` are those of them with the property that was asked
+    for; `whole` says that `notes` are all there are."""
 
     mark: Mark
     notes: tuple[Noted, ...]
     having: frozenset[str]
-    there: frozenset[str] | None
+    count: int
     whole: bool
 
 
@@ -88,11 +89,12 @@ class Workbench:
         with index.snapshot():
             generation = index.generation
             whole = mark is None or mark.generation != generation
-            rev, noted, with_it = index.noted_since(-1 if whole or mark is None else mark.rev, having)
-            there = None
-            if whole or (mark is not None and rev - mark.rev != len(noted)):  # every removal counts as a change
-                there = frozenset(index.all_paths()) if not whole else frozenset(each.path for each in noted)
-        return Noticed(Mark(generation, rev), tuple(noted), frozenset(with_it), there, whole)
+            rev, noted, with_it, count = index.noted_since(-1 if whole or mark is None else mark.rev, having)
+        return Noticed(Mark(generation, rev), tuple(noted), with_it, count, whole)
+
+    def indexed(self) -> frozenset[str]:
+        """The paths of all notes in the index."""
+        return frozenset(self._step.healing(self._step.index.all_paths))
 
     def files_below(self, folder: str) -> list[str]:
         """The note files in a folder as the disk has them, those too large to be indexed as well."""
@@ -136,7 +138,9 @@ class Workbench:
             return [resolve(target, source, named).path for target, source in links]
 
     def files_called(self, name: str) -> Sequence[str]:
-        """All files of that name, compared as links compare."""
+        """All files of that name, compared as links compare. Half a character is in no file's name."""
+        if well_formed(name) != name:
+            return ()
         return self._step.healing(lambda: self._step.index.named()(name_key(name)))
 
     def is_taken(self, path: str) -> bool:

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from simplemem.errors import SimplememError
 from simplemem.vault.atomic import sha256
+from simplemem.vault.commit_begun import Begun, forget, settle, write_down
 from simplemem.vault.commit_message import message, subject
 from simplemem.vault.commit_state import Waiting, check_links, check_state
 from simplemem.vault.commit_steps import Step, hold_back, joined, without
 from simplemem.vault.log import Version
 from simplemem.vault.repository import Git, GitFailed
-from simplemem.vault.staging import Busy, Entry, check_lock, in_commit, in_index, set_entries, spell
-from simplemem.vault.uncommitted import Uncommitted
+from simplemem.vault.staging import Busy, Entry, check_lock, hold, in_commit, in_index, put_in_place, spell
 
 _TRIES = 5
 _PLAIN = "simplemem <simplemem@localhost>"
@@ -51,9 +51,8 @@ class _Left(Exception):
 class Committer:
     """Makes commits in one repository, one after the other. What cannot change in between is asked for once."""
 
-    def __init__(self, texts: Texts, uncommitted: Uncommitted) -> None:
+    def __init__(self, texts: Texts) -> None:
         self._texts = texts
-        self._uncommitted = uncommitted
         self._facts: _Facts | None = None
 
     def commit(self, git: Git, versions: Sequence[Version]) -> Done:
@@ -61,7 +60,7 @@ class Committer:
         for tries_left in range(_TRIES - 1, -1, -1):
             try:
                 self._facts = self._facts or _facts(git)
-                return _Commit(git, self._facts, self._texts, self._uncommitted).make(versions)
+                return _Commit(git, self._facts, self._texts).make(versions)
             except Busy as error:
                 if not tries_left:
                     raise Waiting(error.message, hint=error.hint) from error
@@ -97,11 +96,10 @@ def _facts(git: Git) -> _Facts:
 class _Commit:
     """One try."""
 
-    def __init__(self, git: Git, facts: _Facts, texts: Texts, uncommitted: Uncommitted) -> None:
+    def __init__(self, git: Git, facts: _Facts, texts: Texts) -> None:
         self._git = git
         self._repository = git.repository
         self._texts = texts
-        self._uncommitted = uncommitted
         self._own_index = {"GIT_INDEX_FILE": str(git.own / "index")}
         self._person = facts.person
         self._settings = facts.settings
@@ -112,35 +110,25 @@ class _Commit:
     def make(self, versions: Sequence[Version]) -> Done:
         head = self._looked_at()
         steps, left = self._steps(versions)
-        ours = self._uncommitted.remembered()
-        paths = list(dict.fromkeys([*(path for step in steps for path in (step.path, step.target)), *ours]))
+        paths = list(dict.fromkeys(path for step in steps for path in (step.path, step.target)))
         trees, index = in_commit(self._git, head, paths), in_index(self._git, paths)
-        staged = {path for path in paths if not _is_free(path, trees, index, ours)}
+        staged = {path for path in paths if index.get(path, "nothing") != trees.get(path, "nothing")}
         held, free = hold_back(steps, staged)
         now, more = self._after(free, trees)
         entries = {path: entry for path, entry in now.items() if entry != trees.get(path)}
-        stale = {path: trees.get(path) for path in ours if path not in entries and path not in staged}
-        self._take_back({p: entry for p, entry in stale.items() if entry != index.get(p)}, index)
         why = f"{min(p for s in steps for p in (s.path, s.target) if p in staged)!r} is staged by you." if held else ""
         if not entries:
             return Done(None, (*left, *more), held, why)
         told = [step for step in free if step.touches(entries)]
         made = self._made(head, self._tree(head, entries), told)
-        self._uncommitted.remember(entries)
-        set_entries(self._git, entries, index, self._width)
         words = f"commit (simplemem): {subject([version for step in told for version in step.versions])}"
-        try:
-            self._git.inside("update-ref", "-m", words, "HEAD", made, head or "0" * self._width)
-        except SimplememError as error:
-            there = {path: entry for path, entry in entries.items() if entry is not None}
-            self._take_back({path: trees.get(path) for path in entries}, there)
-            raise Busy(error.message) from error
-        self._uncommitted.remember({})
+        self._put(Begun(made, {path: trees.get(path) for path in entries}, entries), head, index, words)
         return Done(made, (*left, *more), held, why)
 
     def _looked_at(self) -> str | None:
         """The commit to build on, once the repository turns out to be one where a commit can be made."""
         git, git_dir = self._git, Path(self._repository.git_dir)
+        settle(git)
         check_state(git_dir)
         check_lock(git_dir)
         branch = git.inside("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).decode("utf-8", "replace").strip()
@@ -278,17 +266,21 @@ class _Commit:
         said = message(told).encode("utf-8", "replace")
         return self._git.apart(*args, stdin=said, env=self._person | when).decode("ascii").strip()
 
-    def _take_back(self, entries: Mapping[str, Entry | None], expected: Mapping[str, Entry | None]) -> None:
-        """Set entries of the index that were ours for a commit that is not made."""
-        if entries:
-            set_entries(self._git, entries, expected, self._width)
-            self._uncommitted.remember({})
-
-
-def _is_free(path: str, trees: dict[str, Entry], index: dict[str, Entry | None], ours: dict[str, Entry | None]) -> bool:
-    """Whether nothing is staged for a path: the index has what the commit has, or what we had set before a crash."""
-    there = index.get(path, "nothing")
-    return there == trees.get(path, "nothing") or (path in ours and there == (ours[path] or "nothing"))
+    def _put(self, begun: Begun, head: str | None, index: Mapping[str, Entry | None], words: str) -> None:
+        """Move the branch to a commit, and have the index follow before any other git sees the one without the other."""
+        folder = Path(self._repository.git_dir)
+        write_down(folder, begun)
+        try:
+            hold(self._git, begun.after, index, self._width)
+            try:
+                self._git.inside("update-ref", "-m", words, "HEAD", begun.commit, head or "0" * self._width)
+            except SimplememError as error:
+                raise Busy(error.message) from error
+        except BaseException:
+            settle(self._git)
+            raise
+        put_in_place(folder)
+        forget(folder)
 
 
 def _date(when: str) -> str:

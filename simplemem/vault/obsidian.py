@@ -41,14 +41,15 @@ class Conventions:
 
     def hidden_reason(self, path: str) -> str | None:
         """Why a note is left out of recall, or None when it takes part. As a link it resolves either way."""
-        key = _key(path)
-        for entry in self.ignore_filters:
-            if _filter_matches(entry, path, key):
-                return f"excluded in Obsidian's settings ({entry})"
-        if self.templates_folder and key.startswith(_key(self.templates_folder) + "/"):
-            return f"a template (in {self.templates_folder})"
-        if self.daily_template and key == _key(self.daily_template + ".md"):
-            return "the template of daily notes"
+        if self.ignore_filters or self.templates_folder or self.daily_template:
+            key = _key(path)
+            for entry in self.ignore_filters:
+                if _filter_matches(entry, path, key):
+                    return f"excluded in Obsidian's settings ({entry})"
+            if self.templates_folder and key.startswith(_key(self.templates_folder) + "/"):
+                return f"a template (in {self.templates_folder})"
+            if self.daily_template and key == _key(self.daily_template + ".md"):
+                return "the template of daily notes"
         return _stray_reason(path)
 
     def unread_filters(self) -> dict[str, str]:
@@ -144,6 +145,12 @@ def _stray_reason(path: str) -> str | None:
         return "a lock file of an open document"
     if name.endswith((".icloud", ".icloud.md")):
         return "not downloaded from iCloud"
+    return _stray_folder(folders)
+
+
+@lru_cache(maxsize=1024)
+def _stray_folder(folders: str) -> str | None:
+    """The same of the folders a file lies in: most have many files."""
     parts = folders.split("/")
     for part in parts:
         if part in MACHINE_FOLDERS:

@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from simplemem.vault.atomic import TEMP, look
@@ -81,18 +82,19 @@ def walk(here: Beneath, start: Parts = ()) -> Listing:
             reason = explain(error, "list", prefix.rstrip("/"), writing=False).message
             listing.problems.append(Problem(prefix.rstrip("/"), reason, folder=True))
         here.rest()
-    listing.entries.sort(key=lambda entry: entry.path)
+    listing.entries.sort(key=attrgetter("path"))
     return listing
 
 
 def _look(item: os.DirEntry[str], prefix: str, listing: Listing) -> bool:
     """Take a file in; say whether it is a folder to walk into."""
-    path = prefix + item.name
+    name = item.name
+    path = prefix + name
     try:
         folder = item.is_dir(follow_symlinks=False)
         if not folder and not item.is_file(follow_symlinks=False):
             return False
-        if (unspeakable := _unspeakable(item.name, prefix)) is not None:
+        if (unspeakable := _unspeakable(name, prefix)) is not None:
             listing.problems.append(Problem(_shown(path), unspeakable, folder))
             return False
         if folder:

@@ -1,15 +1,17 @@
 """The person's own index of their repository: looked at before a commit of ours, and brought in step with it.
 
 What they have staged is never touched. What they have not must not look, after our commit, as if they meant to take it
-back: so the entries of our notes are set just before the branch moves. The new index is written beside the old one and
-takes git's own lock for the two calls that put it in place. Nothing here makes a commit.
+back: so the entries of our notes are set as the branch moves. The new index is written beside the old one, takes git's own
+lock, as git does it, and then the place of the old one. Nothing here makes a commit.
 """
 
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from simplemem.errors import Unavailable
 from simplemem.vault.repository import Git
 
 _AT_ONCE = 200  # paths on a command line
-_OURS = "index.simplemem"
+LOCK, OURS = "index.lock", "index.simplemem"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,15 @@ def set_entries(
 ) -> None:
     """Set entries of the person's index, leaving all others as they are. Busy when another git holds it, or has staged
     one of them since it was looked at."""
+    hold(git, entries, expected, width)
+    put_in_place(Path(git.repository.git_dir))
+
+
+def hold(git: Git, entries: Mapping[str, Entry | None], expected: Mapping[str, Entry | None], width: int) -> None:
+    """Take git's lock of the index, with the new index in it: from here on no other git changes it. What follows is
+    `put_in_place`, or that the lock is taken away."""
     folder = Path(git.repository.git_dir)
-    index, lock, ours = folder / "index", folder / "index.lock", folder / _OURS
+    index, lock, ours = folder / "index", folder / LOCK, folder / OURS
     check_lock(folder)
     copy = git.own / "their-index"
     before = _stamp(index)
@@ -84,27 +93,38 @@ def set_entries(
         raise _busy(lock)
     at = {"GIT_INDEX_FILE": str(copy)}
     git.inside("update-index", "--replace", "-z", "--index-info", stdin=spell(entries, width), env=at)
+    write_anew(ours, copy.read_bytes(), like=index)
     try:
-        _write(ours, copy.read_bytes(), like=index)
-        try:
-            _take(lock, ours)
-        except FileExistsError as error:
-            raise _busy(lock) from error
-        if _stamp(index) != before:
-            lock.unlink()
-            raise _busy(lock)
-        os.replace(lock, index)
-    finally:
-        ours.unlink(missing_ok=True)
+        _take(lock, ours)
+    except FileExistsError as error:
+        raise _busy(lock) from error
+    if _stamp(index) != before:
+        lock.unlink()
+        raise _busy(lock)
+
+
+def put_in_place(folder: Path) -> None:
+    """Let the index that is held in the lock take the place of the person's."""
+    os.replace(folder / LOCK, folder / "index")
+    (folder / OURS).unlink(missing_ok=True)
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether the lock that is there is the file we made, or where the disk has no hard links, says the same."""
+    lock, ours = folder / LOCK, folder / OURS
+    try:
+        if stat.S_ISREG(os.lstat(lock).st_mode) and stat.S_ISREG(os.lstat(ours).st_mode):
+            return os.path.samefile(lock, ours) or (
+                os.stat(ours).st_size > 0 and filecmp.cmp(lock, ours, shallow=False)
+            )
+    except OSError:
+        pass
+    return False
 
 
 def check_lock(folder: Path) -> None:
-    """Busy when another git holds the index. A lock that is the very file we made is ours, from before we were killed."""
-    lock, ours = folder / "index.lock", folder / _OURS
-    with suppress(OSError):
-        if os.path.samefile(lock, ours):
-            lock.unlink()
-    ours.unlink(missing_ok=True)
+    """Busy when another git holds the index."""
+    lock = folder / LOCK
     if os.path.lexists(lock):
         raise _busy(lock)
 
@@ -123,14 +143,16 @@ def _take(lock: Path, ours: Path) -> None:
             opened.write(data)
 
 
-def _write(file: Path, data: bytes, *, like: Path) -> None:
+def write_anew(file: Path, data: bytes, *, like: Path | None = None) -> None:
+    """Write a file of ours and have it on the disk; never through a link."""
     file.unlink(missing_ok=True)
-    with file.open("xb") as opened:  # never through a link
+    with file.open("xb") as opened:
         opened.write(data)
         opened.flush()
         os.fsync(opened.fileno())
     with suppress(FileNotFoundError):
-        shutil.copymode(like, file)
+        if like is not None:
+            shutil.copymode(like, file)
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

@@ -1,16 +1,14 @@
 """What waits to be committed: a small file in `.simplemem/git/queue` for each change of ours, named by its version.
 
 It is put there just before the change is made, and taken away once its commit is in the branch, so that a server that
-dies anywhere between the two leaves it to the next. Beside it lies which entries of the person's index are set by us,
-while they are.
+dies anywhere between the two leaves it to the next.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +16,11 @@ from pathlib import Path
 from simplemem.vault import atomic
 from simplemem.vault.leader import Leadership
 from simplemem.vault.log import Version, number_of
-from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, WRITE_NEW, Beneath
-from simplemem.vault.staging import Entry
+from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath
 
-_FOLDER = f"{SIDECAR}/git"
-_QUEUE = f"{_FOLDER}/queue"
+_QUEUE = f"{SIDECAR}/git/queue"
 _MOST_BYTES = 100_000
 _A_MINUTE = 60.0
-_SET = f"{_FOLDER}/index.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,37 +77,6 @@ class Uncommitted:
         with self._beneath() as here, suppress(FileNotFoundError):
             for version in versions:
                 atomic.remove(here, f"{_QUEUE}/{version}")
-
-    def remember(self, entries: Mapping[str, Entry | None]) -> None:
-        """Write down which entries of the index are set by us, until the branch has moved; nothing forgets them."""
-        known = {path: None if entry is None else [entry.mode, entry.oid] for path, entry in entries.items()}
-        with self._beneath() as here:
-            here.make(tuple(_FOLDER.split("/")))
-            atomic.remove(here, f"{_SET}.new")
-            if not known:
-                atomic.remove(here, _SET)
-                return
-            folder, name = here.spot(f"{_SET}.new")
-            fd = folder.open(name, WRITE_NEW)
-            try:
-                atomic.write_all(fd, json.dumps(known).encode())
-            finally:
-                os.close(fd)
-            atomic.rename_over(here, f"{_SET}.new", _SET)
-
-    def remembered(self) -> dict[str, Entry | None]:
-        """What `remember` wrote; nothing when there is none, or nothing that can be read."""
-        try:
-            with self._beneath() as here:
-                folder, name = here.spot(_SET)
-                fd = folder.open(name, READ)
-            with os.fdopen(fd, "rb") as opened:
-                known = json.loads(opened.read(4_000_000))
-            return {
-                path: None if entry is None else Entry(str(entry[0]), str(entry[1])) for path, entry in known.items()
-            }
-        except (OSError, ValueError, AttributeError, TypeError, IndexError, KeyError):
-            return {}
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self._root))

@@ -89,8 +89,13 @@ def test_order_company_and_repetition_change_no_vector(embedder: WordLlama) -> N
     assert [embedder.query(text) for text in TEXTS] == embedder.documents(TEXTS)
 
 
-def test_more_words_than_are_remembered_change_no_vector(monkeypatch: pytest.MonkeyPatch, embedder: WordLlama) -> None:
-    monkeypatch.setattr(wordllama, "_MAX_WORDS", 20)
+@pytest.mark.parametrize("few", [2, 8])
+def test_more_words_than_are_remembered_change_no_vector(
+    monkeypatch: pytest.MonkeyPatch, embedder: WordLlama, few: int
+) -> None:
+    monkeypatch.setattr(wordllama, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_BETWEEN", 20)
+    monkeypatch.setattr(wordllama, "_FEW", few)
+    monkeypatch.setattr(wordllama, "_FIRST_ROWS", 4)
     forgetful = WordLlama()
     chosen = random.Random(5)
     for _ in range(20):
@@ -108,6 +113,33 @@ def test_words_of_many_texts_are_let_go_when_single_ones_come_again(embedder: Wo
     few, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert few < many / 4
+
+
+def test_new_words_for_ever_take_no_more_memory_than_those_of_the_first_days(
+    monkeypatch: pytest.MonkeyPatch, embedder: WordLlama
+) -> None:
+    monkeypatch.setattr(wordllama, "_MAX_WORDS_BETWEEN", 500)
+    fresh, held = WordLlama(), []
+    tracemalloc.start()
+    for day in range(8):
+        for k in range(150):
+            texts = [f"save {day}.{k}", f"{k}.{day}"]
+            made = fresh.documents(texts)
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert made == embedder.documents(texts)
+    assert held[1] > 500_000 and max(held) < 1_500_000, "a kilobyte a word; 2,400 words in all"
+
+
+def test_a_new_word_costs_no_copy_of_all_that_are_known(embedder: WordLlama) -> None:
+    fresh = WordLlama()
+    fresh.documents([f"word{k}" for k in range(9000)])
+    tracemalloc.start()
+    fresh.documents(["one more", "and another"])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1_000_000, "9,000 words are 9 MB"
+    assert fresh.query("word7") == embedder.query("word7")
 
 
 def test_threads_that_ask_at_once_get_the_same(embedder: WordLlama) -> None:

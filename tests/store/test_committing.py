@@ -503,54 +503,140 @@ def test_no_hook_filter_or_program_of_the_repository_is_run(
 # -- crashes and company
 
 
-def test_what_a_dead_process_left_is_committed_by_the_next(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    dying = """
+DYING = """
 import os, sys
 from pathlib import Path
 from simplemem.config import Settings
-from simplemem.errors import Unavailable
 from simplemem.store import EnhancedStore
-from simplemem.vault import staging
-import simplemem.vault.commits as commits
-def die(*args, **more):
-    put(*args, **more)
-    os._exit(9)
+from simplemem.vault import commits, staging
+from simplemem.vault.repository import Git
 at = sys.argv[2]
+def before(place, name):
+    setattr(place, name, lambda *args, **more: os._exit(9))
+def after(place, name, wanted=lambda args: True):
+    real = getattr(place, name)
+    def die(*args, **more):
+        done = real(*args, **more)
+        return os._exit(9) if wanted(args) else done
+    setattr(place, name, die)
 if at == "written":
-    commits.Committer.commit = lambda *args: os._exit(9)
+    before(commits.Committer, "commit")
 elif at == "logged":
     from simplemem.store.committing import Committing
-    Committing.written = lambda *args: os._exit(9)
+    before(Committing, "written")
 elif at == "not yet logged":
     from simplemem.vault.log import Log
-    Log.append = lambda *args: os._exit(9)
-elif at == "index set":
-    put = commits.set_entries
-    commits.set_entries = die
+    before(Log, "append")
+elif at == "written down":
+    after(commits, "write_down")
 elif at == "lock taken":
-    put = staging._take
-    staging._take = die
+    after(staging, "_take")
 elif at == "branch moved":
+    after(Git, "inside", lambda args: "update-ref" in args)
+elif at == "index in place":
+    after(staging.os, "replace", lambda args: str(args[0]).endswith("index.lock"))
+elif at == "done":
     from simplemem.vault.uncommitted import Uncommitted
-    Uncommitted.done = lambda *args: os._exit(9)
+    before(Uncommitted, "done")
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
-    store.update("a", append="from " + at)
+    store.update(sys.argv[3], append="from " + at)
 """
-    for at in ("written", "logged", "not yet logged", "index set", "lock taken", "branch moved"):
-        ended = subprocess.run(
-            [sys.executable, "-c", dying, str(vault), at], capture_output=True, check=False, timeout=60
-        )
-        assert ended.returncode == 9, ended.stderr.decode()
-        assert git("diff", "--cached", "--diff-filter=D", "--name-only") == ""
-        with opened(vault) as store:
-            store.create(f"after {at}", "text")
-        assert f"from {at}" in in_head(git, "a.md") and git("status", "--porcelain") == "", at
-        assert store.step.committing.said == []
-    assert subjects(git).count("simplemem: update a") == 6
-    assert not (vault / ".git" / "index.lock").exists() and not (vault / ".git" / "index.simplemem").exists()
+
+
+def die(vault: Path, at: str, name: str = "a") -> None:
+    """Update a note in a process that is gone at a certain moment."""
+    command = [sys.executable, "-c", DYING, str(vault), at, name]
+    ended = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert ended.returncode == 9, ended.stderr.decode()
+
+
+def left_in(folder: Path) -> set[str]:
+    """What of ours, or of git's locks, lies in a git directory. One file of ours is meant to stay."""
+    names = {path.name for path in folder.iterdir() if "simplemem" in path.name or path.suffix == ".lock"}
+    return names - {"simplemem.lock"}
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "written", "logged", "not yet logged", "written down", "lock taken", "branch moved", "index in place", "done",
+    ],
+)  # fmt: skip
+def test_what_a_dead_process_left_is_committed_by_the_next(git: Any, vault: Path, write: Write, at: str) -> None:
+    write("a.md", "one\n")
+    write("mine.md", "mine\n")
+    git.commit("Begin")
+    write("mine.md", "mine, staged\n")
+    git("add", "mine.md")
+    die(vault, at)
+    staged = git("diff", "--cached", "--name-only").split()
+    locked = (vault / ".git" / "index.lock").exists()
+    assert staged == ["mine.md"] or locked, "nobody can take a change of ours into a commit of theirs, or back"
+    with opened(vault) as store:
+        store.create(f"after {at}", "text")
+    assert f"from {at}" in in_head(git, "a.md") and git("status", "--porcelain") == "M  mine.md\n"
+    assert subjects(git) == ["Begin", "simplemem: update a", f"simplemem: create after {at}"]
+    assert store.step.committing.said == [] and left_in(vault / ".git") == set()
+
+
+@pytest.mark.parametrize("at", ["lock taken", "branch moved"])
+def test_a_server_frees_the_index_that_a_dead_one_held_at_once(git: Any, vault: Path, write: Write, at: str) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    die(vault, at)
+    assert "index.lock" in left_in(vault / ".git")
+    with opened(vault, commit="batch", quiet=3600.0) as store:
+        store.start()
+        until(lambda: left_in(vault / ".git") == set())
+        assert git("diff", "--cached", "--name-only") == "", "whether the branch has moved or not"
+
+
+def test_a_person_who_removes_the_lock_of_a_dead_process_finds_nothing_taken_back(
+    git: Any, vault: Path, write: Write
+) -> None:
+    write("a.md", "one\n")
+    write("b.md", "one\n")
+    git.commit("Begin")
+    die(vault, "branch moved")
+    (vault / ".git" / "index.lock").unlink()  # as git tells them to
+    write("b.md", "theirs\n")
+    git("add", "b.md")
+    with opened(vault) as store:
+        store.create("c", "text")
+    assert git("status", "--porcelain") == "M  b.md\n" and left_in(vault / ".git") == set()
+    assert subjects(git) == ["Begin", "simplemem: update a", "simplemem: create c"]
+    die(vault, "branch moved")
+    (vault / ".git" / "index.lock").unlink()
+    write("a.md", "theirs\n")
+    git("add", "a.md")
+    with opened(vault) as store:
+        store.create("d", "text")
+    assert git("show", ":a.md") == "theirs\n", "what they have staged since is theirs"
+
+
+def test_what_a_dead_process_of_another_vault_left_is_cleared_up(git: Any, vault: Path, write: Write) -> None:
+    write("one/a.md", "one\n")
+    write("two/b.md", "two\n")
+    git.commit("Begin")
+    die(vault / "one", "branch moved")
+    with opened(vault / "two") as store:
+        store.update("b", append="more")
+    assert subjects(git) == ["Begin", "simplemem: update a", "simplemem: update b"]
+    assert git("status", "--porcelain") == "" and left_in(vault / ".git") == set()
+
+
+def test_a_lock_that_is_not_ours_stays(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    die(vault, "lock taken")
+    lock = vault / ".git" / "index.lock"
+    lock.unlink()
+    lock.write_text("")  # another git has begun since
+    with opened(vault) as store:
+        store.create("b", "text")
+    assert lock.exists() and subjects(git) == ["Begin"]
+    assert [said for said in store.step.committing.said if "Another git" in said]
 
 
 def test_a_write_that_failed_leaves_nothing_to_commit(git: Any, vault: Path, write: Write) -> None:
