@@ -178,11 +178,11 @@ keep their own dotfiles.
 )
 
 COMMANDS = (
-    *("search", "show", "list", "backlinks", "context"),
+    *("search", "show", "list", "backlinks", "context", "graph"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
-    *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),
+    *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "export", "config", "serve"),
 )
-BELOW = {"eval": ("init", "run", "gate")}
+BELOW = {"eval": ("init", "run", "gate"), "export": ("graph",)}
 """Commands that are groups of others."""
 
 

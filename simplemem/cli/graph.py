@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -87,5 +87,5 @@ def export_graph(
     from simplemem.cli.picture import export_picture
 
     narrowed = filter_of(tag, require_all, kind, prefix, since, until)
-    beside = cast("Beside", notes.value) if notes is not None else None
+    beside: Beside | None = notes.value if notes is not None else None
     export_picture(form.value, output, beside, narrowed, texts=texts, vault=vault, as_json=as_json)
