@@ -175,10 +175,12 @@ def _hang(tree: Tree, branch: Branch, drawing: Drawing) -> None:
         arrow = (f"{kind} → ", style) if below.leads_here else (f"← {kind} ", style)
         if below.both_ways:
             arrow = (f"↔ {kind} ", style)
-        twice = [("  (see above)", "dim")] if below.seen_before else []
-        line = output.styled(arrow, *_parts(drawing, below.node), *_said(below.edge.attributes), *twice)
+        after = "  (see above)" if below.seen_before else ""
+        if below.left_out and not below.below:
+            after = f"  … {below.left_out} more"
+        line = output.styled(arrow, *_parts(drawing, below.node), *_said(below.edge.attributes), (after, "dim"))
         _hang(tree.add(line), below, drawing)
-    if branch.left_out:
+    if branch.left_out and branch.below:
         tree.add(output.styled((f"… {branch.left_out} more", "dim")))
 
 

@@ -163,13 +163,13 @@ class Page:
     def while_moving(self, seconds: float, move: Callable[[float], None]) -> list[float]:
         """Milliseconds between the frames that were painted while something was done again and again."""
         self.value(
-            "window.frames_ = []; window.going_ = true; (function tick(now) { window.frames_.push(now);"
-            " if (window.going_) requestAnimationFrame(tick); })(performance.now()); 1"
+            "{ const frames = window.frames_ = []; requestAnimationFrame(function tick(now) { frames.push(now);"
+            " if (window.frames_ === frames) requestAnimationFrame(tick); }); }"
         )
         begun = time.monotonic()
         while (passed := time.monotonic() - begun) < seconds:
             move(passed / seconds)
-        times = self.value("window.going_ = false; window.frames_")
+        times = self.value("{ const frames = window.frames_; window.frames_ = null; frames }")
         return [b - a for a, b in pairwise(times[1:])]
 
 

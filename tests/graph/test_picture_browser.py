@@ -149,7 +149,7 @@ def test_a_click_on_a_node_shows_its_text_its_tags_and_what_it_is_tied_to(opened
         "comes before → Fulmar",
     ]
     text = opened.text("#text")
-    assert "The first flight with hydrogen. See [[nowhere]]." in text and "## Still to do" in text
+    assert "The first flight with hydrogen. See [[nowhere]]." in text and "\nStill to do\n" in text
     opened.click(x - 150, y + 250)  # the ground
     assert not opened.value("document.querySelector('aside').checkVisibility()")
 

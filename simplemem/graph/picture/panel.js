@@ -132,8 +132,9 @@ function fillText(text) {
   const place = $("text");
   place.replaceChildren();
   for (const line of text.split("\n")) {
-    const shownLine = made("div", undefined, /^#{1,6} /.test(line) ? "head" : "");
-    for (const part of line.split(/(!?\[\[[^\[\]]+\]\]|%%.*?%%)/)) {
+    const heading = /^#{1,6} +(.*)/.exec(line);
+    const shownLine = made("div", undefined, heading ? "head" : "");
+    for (const part of (heading ? heading[1] : line).split(/(!?\[\[[^\[\]]+\]\]|%%.*?%%)/)) {
       const link = /^!?\[\[([^\[\]|]+)\\?(?:\|([^\[\]]*))?\]\]$/.exec(part);
       const node = link && meant(link[1].replace(/\\$/, ""));
       if (node) shownLine.append(buttonTo(node, link[2] || link[1].replace(/\\$/, "")));
