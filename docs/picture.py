@@ -9,10 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(REPOSITORY))
-sys.path.insert(0, str(REPOSITORY / "docs"))
-sys.path.insert(0, str(REPOSITORY / "tests" / "graph"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "graph"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from browser import chromium, opened_browser
 from generate import copy_example
@@ -23,6 +22,7 @@ from simplemem.graph.picture.from_store import drawing_of_store
 from simplemem.graph.picture.page import html
 from simplemem.store import EnhancedStore
 
+REPOSITORY = Path(__file__).resolve().parent.parent
 CHOSEN = "Tracker"
 
 
