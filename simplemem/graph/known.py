@@ -125,7 +125,6 @@ class Known:
 
     def refresh(self) -> None:
         """Read what changed since this was last asked."""
-        self._bench.begin()
         noticed = self._bench.noticed_since(self._mark, ORIGIN)
         if noticed.mark == self._mark:
             return
@@ -181,7 +180,7 @@ class Known:
         for path in gone:
             undrawn |= self._forget(path)
         for path in copies:
-            if path in self.pages and self._has_a_twin(self.pages[path]):
+            if path in self.pages and self._is_a_twin(self.pages[path]):
                 undrawn |= self._forget(path)
         again = self._that_could_mean([*gone, *came])
         for page in again:
@@ -203,8 +202,9 @@ class Known:
         now = self._bench.stats(page.path for page in pages)
         return {page.path for page in pages if now.get(page.path) != self._stats.get(page.path)}
 
-    def _has_a_twin(self, page: Page) -> bool:
-        return page.order is not None and any(
+    def _is_a_twin(self, page: Page) -> bool:
+        """Whether a copy has the place of another in the order; a person's has none, and needs none to be a copy."""
+        return page.order is None or any(
             other.order == page.order and other.path != page.path for other in self.pages.values()
         )
 

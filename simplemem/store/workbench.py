@@ -68,15 +68,12 @@ class Workbench:
         """Hold the vault: what is read in here is what is written on. A thread may take it again and again."""
         return self._step.vault.lock()
 
-    def begin(self) -> None:
-        """Compare the vault with the index, the first time: what a person wrote while nobody listened counts as well."""
-        if not self._begun:
-            if self.read_only:
-                self._step.healing(
-                    lambda: self._step.sync(None, embed=False, rebuild=False, believe=False, begin=False)
-                )
-            else:
-                self._step.catch_up()
+    def catch_up(self) -> None:
+        """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
+        if not self.read_only:
+            self._step.catch_up_lately()
+        elif not self._begun:
+            self._step.sync(None, embed=False, rebuild=False, believe=False, begin=False)
             self._begun = True
 
     def noticed_since(self, mark: Mark | None, having: str) -> Noticed:

@@ -21,6 +21,9 @@ from simplemem.tools.tool import Tool
 TOOLSETS: dict[str, str] = {
     "core": "simplemem.tools.core",
     "original": "simplemem.tools.original",
+    "graph": "simplemem.tools.graph",
+    "server-memory": "simplemem.tools.server_memory",
+    "memento": "simplemem.tools.memento",
 }
 """Name -> the module that holds it."""
 
@@ -38,6 +41,8 @@ class Profile:
     """The folder it works in when none is named, in place of searching for one."""
     settings_for: Callable[[Path, Mapping[str, str], Path | None], dict[str, Any]] | None = None
     """Reads its own files and variables, or the one file it is given, as dotted names."""
+    known_as: tuple[str, str] | None = None
+    """The name and version of the graph memory server in whose place it stands, for one that does."""
 
 
 PROFILES: dict[str, Profile] = {
@@ -51,6 +56,20 @@ PROFILES: dict[str, Profile] = {
             instructions=ORIGINAL,
             vault=".memories",
             settings_for=original_settings,
+        ),
+        Profile(
+            "server-memory",
+            "The nine tools of the graph memory server, its resource and its ways",
+            ("server-memory",),
+            instructions="",
+            known_as=("memory-server", "0.6.3"),
+        ),
+        Profile(
+            "memento",
+            "Memento's seventeen tools: those nine, and the past, decay and meaning of the graph",
+            ("memento",),
+            instructions="",
+            known_as=("memento-mcp", "1.0.0"),
         ),
     )
 }
