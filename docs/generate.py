@@ -185,7 +185,7 @@ keep their own dotfiles.
 )
 
 COMMANDS = (
-    *("search", "show", "list", "backlinks", "context"),
+    *("search", "show", "list", "backlinks", "context", "graph"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
     *("import", "export"),
     *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),

@@ -1,4 +1,4 @@
-"""Commands that bring a graph out of a vault and into one: `export graph`, `import graph`."""
+"""Commands about the knowledge graph in a vault: `export graph`, `import graph`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from simplemem.cli.options import (
     VaultOption,
     command,
 )
-from simplemem.errors import Invalid
 
 commands = typer.Typer()
 _PANEL = "Knowledge graph"
 _MOST_TOLD = 20
-_export = typer.Typer(no_args_is_help=True, help="Write the graph of a vault for people and other programs.")
-_imports = typer.Typer(no_args_is_help=True, help="Bring what another program kept into the vault.")
-commands.add_typer(_export, name="export", rich_help_panel=_PANEL)
-commands.add_typer(_imports, name="import", rich_help_panel=_PANEL)
+_exports = typer.Typer()
+_imports = typer.Typer()
+commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
+commands.add_typer(
+    _imports, name="import", help="Bring what another program kept into the vault.", rich_help_panel=_PANEL
+)
 
 
 class Notes(StrEnum):
@@ -37,44 +38,46 @@ class Notes(StrEnum):
     NONE = "none"
 
 
-class Form(StrEnum):
-    JSONL = "jsonl"
-    HTML = "html"
-    SVG = "svg"
-    DOT = "dot"
-    JSON = "json"
-    CYTOSCAPE = "cytoscape"
+def _formats() -> list[str]:
+    from simplemem.graph.formats import FORMATS
+    from simplemem.graph.picture.forms import PICTURES
+
+    return [*FORMATS, *PICTURES]
 
 
 @command(
-    _export,
-    "Write",
+    _exports,
+    "",
     name="graph",
     examples=[
         "simplemem export graph > memory.jsonl",
         "simplemem export graph --format html --output graph.html",
         "simplemem export graph --format html --notes all --output vault.html",
-        "simplemem export graph --format svg --notes all --prefix flights/ --output flights.svg",
+        "simplemem export graph --format svg --notes all --type decision --output decisions.svg",
         "simplemem export graph --format dot | dot -Tpdf > graph.pdf",
         "simplemem export graph --format json --no-texts | jq '.links[].type'",
     ],
 )
 def export_graph(
     form: Annotated[
-        Form,
+        str,
         typer.Option(
-            "--format", "-f", help="The file of the graph memory servers, a page to look at, a drawing, or data."
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            autocompletion=_formats,
+            help="`jsonl` unless said; `html`, `svg`, `dot`, `json` or `cytoscape`.",
         ),
-    ] = Form.JSONL,
-    output: Annotated[
+    ] = "jsonl",
+    file: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where it is written. Without it: to standard output."),
+        typer.Option("--output", "--out", "-o", metavar="FILE", help="Write it there instead of printing it."),
     ] = None,
     notes: Annotated[
         Notes | None,
         typer.Option(
             "--notes",
-            help="Notes beside the entities: those they link to (linked), all with their links, or none. "
+            help="Notes to draw beside the entities: those they link to (linked), all with their links, or none. "
             "Without it: linked, and all where the vault has no entity.",
         ),
     ] = None,
@@ -88,25 +91,19 @@ def export_graph(
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write entities, relations, notes and links as a picture or as data.
+    """Write the knowledge graph as a picture, or in a form for other programs.
 
-    `jsonl` is the file of the graph memory servers: what was imported from one goes back to it, entities and relations
-    alone.
+    `jsonl` is the file of the graph memory servers: what was imported from one goes back to it, all of it.
+
     `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
     notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out.
     """
     from simplemem.cli.find import filter_of
-    from simplemem.cli.picture import export_lines, export_picture
-    from simplemem.memory import Filter
+    from simplemem.cli.picture import Asked, export
 
     narrowed = filter_of(tag, require_all, kind, prefix, since, until)
-    if form is Form.JSONL:
-        if notes is not None or narrowed != Filter():
-            raise Invalid("the file of a graph memory server has entities and relations only, all of them")
-        export_lines(output, vault=vault, as_json=as_json)
-        return
-    wanted = notes.value if notes is not None else None
-    export_picture(form.value, output, wanted, narrowed, texts=texts, vault=vault, as_json=as_json)
+    asked = Asked(form, None if notes is None else notes.value, narrowed, texts=texts)
+    export(asked, file.expanduser() if file is not None else None, vault, as_json=as_json)
 
 
 @command(
