@@ -261,8 +261,7 @@ class Writer:
                     # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
                     staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
             if self._durable and len(wishes) > 1:
-                for temp in staged.values():
-                    atomic.sync_path(here, temp)
+                atomic.sync_paths(here, list(staged.values()))
         except BaseException:
             while staged:
                 atomic.remove(here, staged.popitem()[1])
