@@ -187,10 +187,15 @@ keep their own dotfiles.
 COMMANDS = (
     *("search", "show", "list", "backlinks", "context", "graph"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
-    *("import", "export"),
+    *("import", "export", "knowledge"),
     *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),
 )
-BELOW = {"eval": ("init", "run", "gate"), "import": ("graph",), "export": ("graph",)}
+BELOW = {
+    "eval": ("init", "run", "gate"),
+    "import": ("graph",),
+    "export": ("graph",),
+    "knowledge": ("init", "stats", "list", "search", "show", "export", "analyze", "validate", "reset"),
+}
 """Commands that are groups of others."""
 
 
