@@ -180,9 +180,12 @@ keep their own dotfiles.
 COMMANDS = (
     *("search", "show", "list", "backlinks", "context"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
-    *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),
+    *("init", "index", "stats", "doctor", "conflicts", "knowledge", "inspect", "eval", "config", "serve"),
 )
-BELOW = {"eval": ("init", "run", "gate")}
+BELOW = {
+    "eval": ("init", "run", "gate"),
+    "knowledge": ("init", "stats", "list", "search", "show", "export", "analyze", "validate", "reset"),
+}
 """Commands that are groups of others."""
 
 

@@ -27,6 +27,7 @@ examples:
   simplemem serve --vault ~/notes
   simplemem serve --vault ~/notes --read-only        an agent that may look, not touch
   simplemem serve --profile simplemem                the eight tools of the original simplemem
+  simplemem serve --profile self-improving           what an agent learns, and its graph
   simplemem serve --vault ~/notes --print-config claude-desktop
 """
 
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="the settings file of a profile that has its own")
     parser.add_argument("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
     parser.add_argument(
-        "--profile", metavar="NAME", help="which tools to show: default, or simplemem for the original's"
+        "--profile", metavar="NAME", help="which tools to show: default, simplemem for the original's, or self-improving"
     )
     parser.add_argument(
         "--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away"
