@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -31,9 +32,13 @@ from simplemem.evaluate.scratch import Read, read_vault, scratch, temporary_fold
 from simplemem.evaluate.sentences import plain, sentences
 from simplemem.index import legs
 from simplemem.note.note import Note
-from simplemem.search import coverage, rank
+from simplemem.search import coverage, priors, rank
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore, recall
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +152,16 @@ def _as_in_a_large_vault(corpus: Corpus) -> Scores:
         return ask(corpus)
 
 
+def _words_all_frequent(corpus: Corpus) -> Scores:
+    """The same, where even the rarest words of many a question stand in half of the notes."""
+    with part(legs, "_FREQUENT", 60):
+        return _as_in_a_large_vault(corpus)
+
+
 ROWS: dict[str, Callable[[Corpus], Scores]] = {
     "as it is": ask,
     "as in a large vault": _as_in_a_large_vault,
+    "and words all frequent": _words_all_frequent,
     "words only": lambda corpus: ask(corpus, "text"),
     "meaning only": lambda corpus: ask(corpus, "semantic"),
     "without neighbouring words": _with(rank, "_PHRASES", 0.0),
@@ -162,6 +174,9 @@ ROWS: dict[str, Callable[[Corpus], Scores]] = {
     "covered 0.25": _with(coverage, "WEIGHT", 0.25),
     "covered 0.5": _with(coverage, "WEIGHT", 0.5),
     "covered, 60 notes": _with(coverage, "NOTES", 60),
+    "without dates": _with(priors, "DATED", 0.0),
+    "dates 0.05": _with(priors, "DATED", 0.05),
+    "dates 0.2": _with(priors, "DATED", 0.2),
 }
 
 
@@ -208,12 +223,58 @@ def newest_first(asked_of: Corpus) -> Scores:
     return scored(asked_of, found)
 
 
+def unlike_each_other(asked_of: Corpus) -> Scores:
+    """Of twenty hits the best that is least like those before it: a tenth of the nearest cosine is taken off."""
+    import numpy as np
+
+    index = asked_of.store.step.index
+
+    def middle(name: str) -> NDArray[np.float32]:
+        row = index.row(f"{name}.md")
+        stored = [np.frombuffer(raw, np.int8).astype(np.float32) for raw in index.vectors_of(row.id)] if row else []
+        each_of_length_one = [each / (np.linalg.norm(each) or 1) for each in stored]
+        whole: NDArray[np.float32] = np.sum(each_of_length_one or [np.zeros(1)], axis=0).astype(np.float32)
+        return whole / np.float32(np.linalg.norm(whole) or 1)
+
+    def found(question: str) -> list[str]:
+        left = {hit.name: (hit.score, middle(hit.name)) for hit in asked_of.store.search(question, limit=20).hits}
+        taken: list[tuple[str, NDArray[np.float32]]] = []
+        while left and len(taken) < 10:
+            worth = {
+                name: score - 0.1 * max((float(np.sum(vector * other)) for _, other in taken), default=0.0)
+                for name, (score, vector) in left.items()
+            }
+            best = max(worth, key=worth.__getitem__)
+            taken.append((best, left.pop(best)[1]))
+        return [name for name, _ in taken]
+
+    return scored(asked_of, found)
+
+
+def links_lend(asked_of: Corpus) -> Scores:
+    """The five best lend an eighth to the notes that they link to, shared out by how many of them do."""
+
+    def found(question: str) -> list[str]:
+        scores = {hit.name: hit.score for hit in asked_of.store.search(question, limit=40).hits}
+        lent: dict[str, float] = {}
+        for name in list(scores)[:5]:
+            to = {(link.path or "").removesuffix(".md") for link in asked_of.store.step.index.links_from(f"{name}.md")}
+            for other in (to & scores.keys()) - {name}:
+                lent[other] = lent.get(other, 0.0) + scores[name]
+        most = max(lent.values(), default=1.0)
+        return sorted(scores, key=lambda name: (-scores[name] - 0.12 * lent.get(name, 0.0) / most, name))
+
+    return scored(asked_of, found)
+
+
 TRIED: dict[str, Callable[[Corpus], Scores]] = {
     "as it is": ask,
     "statements covered too": statements_covered,
     "whole notes covered": whole_notes_covered,
     "split at and, or, commas": split,
     "the newest first by 0.1": newest_first,
+    "unlike each other by 0.1": unlike_each_other,
+    "links lend 0.12": links_lend,
 }
 """What was tried and left out."""
 

@@ -107,6 +107,7 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
         _say("memory", _memory())
         _say("the note itself found", _found(store, questions))
         _say("recall of words", _recall_of_words(store, questions))
+        _say("recall, frequent only", _recall_of_words(store, frequent[:50]))
         _say("recall of meaning", _recall_of_meaning(store, questions[:100]))
         _say("beside it, grep -ril", _grep(vault, questions))
 

@@ -5,7 +5,8 @@
 A client searches, reads, writes, moves, deletes, takes back, subscribes and asks for prompts, while another hand saves,
 renames and deletes the same files. Prints memory, descriptors, threads and CPU as it goes, and at the end how the last
 quarter compares with the second (the first warms up), whether every answer came, and what a second look finds
-(`simplemem doctor`). Exits with 1 when something went wrong or a descriptor or thread was left behind.
+(`simplemem doctor`). Exits with 1 when something went wrong, a descriptor or thread was left behind, or, in five minutes and
+more, memory grew by more than a twentieth.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ WORDS = (
 ).split()
 NAMES = 400
 SAMPLE_SECONDS = 5.0
+MOST_GROWTH = 0.05
+"""Of memory, from the second quarter to the last: more is a leak, or a cache that is larger than it is worth."""
+MOST_LEFT = 2
+"""Files or threads more than then. Some come and go."""
+FILES_OF_A_THREAD = 3
+"""A second thread that answers is begun when two questions first meet, and has the index open."""
+LEAST_MINUTES = 5.0
+
 REFUSALS = {"not_found", "already_exists", "undo_change: conflict"}
 """What is to be expected where two hands work on the same notes. Anything else is a fault."""
 
@@ -131,7 +140,7 @@ def main() -> int:
         code = talk.end()
         print(f"exit {code}; {talk.told} notifications; answers: {dict(counted.most_common())}")
         faults = [each for each in counted if each != "answered" and each not in REFUSALS]
-        left = compare(seen)
+        left = compare(seen, given.minutes)
         looked = subprocess.run([sys.executable, "-m", "simplemem", "doctor", "--vault", str(vault), "--json"],
                                 capture_output=True, text=True, check=False)  # fmt: skip
         found = Counter(finding["check"] for finding in json.loads(looked.stdout)["findings"])
@@ -164,19 +173,36 @@ def line_of(at: Figures) -> str:
     )
 
 
-def compare(seen: list[Figures]) -> bool:
-    """Print the second quarter and the last side by side. Whether files or threads were left behind."""
+def compare(seen: list[Figures], minutes: float) -> bool:
+    """Print the second quarter and the last side by side. Whether memory grew, or files or threads were left behind."""
     quarter = len(seen) // 4
     if not quarter:
         print("too short to compare")
         return False
     early, late = seen[quarter : 2 * quarter], seen[-quarter:]
-    grown = {}
-    for what in ("resident", "private", "files", "threads"):
+    faults, threads = [], 0.0
+    for what in ("resident", "private", "threads", "files"):
         before, after = (statistics.median(getattr(each, what) for each in part) for part in (early, late))
-        grown[what] = after - before
-        print(f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({after - before:+.1f})")
-    return grown["files"] > 2 or grown["threads"] > 2
+        grown = after - before
+        if what == "threads":
+            threads = max(grown, 0.0)
+        most = {
+            "resident": before * MOST_GROWTH,
+            "threads": MOST_LEFT,
+            "files": MOST_LEFT + FILES_OF_A_THREAD * threads,
+        }
+        judged = what in most and (
+            what != "resident" or minutes >= LEAST_MINUTES
+        )  # the private is a part of the resident
+        if judged and grown > most[what]:
+            faults.append("memory" if what == "resident" else what)
+        share = f", {grown / before:+.1%}" if what in ("resident", "private") else ""
+        print(f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({grown:+.1f}{share})")
+    if minutes < LEAST_MINUTES:
+        print(f"memory is judged from {LEAST_MINUTES:g} minutes on: before, a server is still loading what it uses")
+    if faults:
+        print(f"not flat: {', '.join(faults)}")
+    return bool(faults)
 
 
 if __name__ == "__main__":

@@ -143,6 +143,13 @@ byte. `NO_COLOR` is heeded. Remarks beside an answer go to stderr.
         ),
     ),
     Part(
+        "The knowledge graph",
+        """
+Entities of a [knowledge graph](graph.md) are notes. `import graph` brings the file of a graph memory server into the
+vault, `export graph` gives it back.
+""",
+    ),
+    Part(
         "Look after the vault",
         """
 `doctor` compares the index with one made anew and looks for what a person may want to mend: broken
@@ -178,12 +185,15 @@ keep their own dotfiles.
 )
 
 COMMANDS = (
-    *("search", "show", "list", "backlinks", "context"),
+    *("search", "show", "list", "backlinks", "context", "graph"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
+    *("import", "export"),
     *("init", "index", "stats", "doctor", "conflicts", "knowledge", "inspect", "eval", "config", "serve"),
 )
 BELOW = {
     "eval": ("init", "run", "gate"),
+    "import": ("graph",),
+    "export": ("graph",),
     "knowledge": ("init", "stats", "list", "search", "show", "export", "analyze", "validate", "reset"),
 }
 """Commands that are groups of others."""

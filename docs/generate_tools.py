@@ -225,6 +225,9 @@ CHOICE = """
 `--profile NAME` shows another face of the same vault; a client sees one of them at a time. `--tools` adds toolsets to a
 profile, or with a minus takes them away: `--tools=-core,original`. Two tools of one name never meet: such a choice is
 refused when the server starts.
+
+The toolset `graph`, and the profiles `server-memory` and `memento`, are described on the page about the
+[knowledge graph](graph.md).
 """
 
 

@@ -143,6 +143,12 @@ class AccessSettings(_Section):
         return listed(value)
 
 
+class GraphSettings(_Section):
+    """Which version of the graph memory server its profiles speak as, where two differ (memento.md §1)."""
+
+    dialect: Literal["published", "main"] = "published"
+
+
 class RerankSettings(_Section):
     """What orders the best notes of a search again. `none` leaves the order that words and meaning give."""
 
@@ -180,6 +186,7 @@ class Settings(_Section):
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
     access: AccessSettings = AccessSettings()
+    graph: GraphSettings = GraphSettings()
     rerank: RerankSettings = RerankSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 
@@ -442,6 +449,10 @@ EXAMPLE_CONFIG = """\
 # For whoever is served; the command line goes by none of it. What all files say adds up. See docs/trust.md
 # read_only = ["Archive/", "Templates/"]   # folders, notes and patterns that are not changed
 # hidden = ["Private/"]        # folders, notes and patterns that are not there: not found, not listed, not counted
+
+[graph]
+# dialect = "published"        # for the profiles server-memory and memento: as the published versions of the graph
+#                              # memory server behave, or as its coming one does (main): see docs/graph.md
 
 [rerank]
 # provider = "none"            # what orders the best notes of a search again: voyage, http (an endpoint that speaks as

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from simplemem.memory import Found
 
-_PARTS = ("words", "phrases", "meaning", "covered")
+_PARTS = ("words", "phrases", "meaning", "covered", "dated")
 _LEGS = {
     "note": "by note",
     "block": "by block",

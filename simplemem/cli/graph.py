@@ -1,4 +1,4 @@
-"""The group `export`: the graph of a vault for people to look at and for other programs."""
+"""Commands about the knowledge graph in a vault: `export graph`, `import graph`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from simplemem.cli.opening import WHO
 from simplemem.cli.options import (
     AllOption,
     JsonOption,
@@ -21,8 +22,14 @@ from simplemem.cli.options import (
 )
 
 commands = typer.Typer()
-_export = typer.Typer(no_args_is_help=True, help="Write the graph of a vault for people and other programs.")
-commands.add_typer(_export, name="export", rich_help_panel="Keep")
+_PANEL = "Knowledge graph"
+_MOST_TOLD = 20
+_exports = typer.Typer()
+_imports = typer.Typer()
+commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
+commands.add_typer(
+    _imports, name="import", help="Bring what another program kept into the vault.", rich_help_panel=_PANEL
+)
 
 
 class Notes(StrEnum):
@@ -31,37 +38,46 @@ class Notes(StrEnum):
     NONE = "none"
 
 
-class Form(StrEnum):
-    HTML = "html"
-    SVG = "svg"
-    DOT = "dot"
-    JSON = "json"
-    CYTOSCAPE = "cytoscape"
+def _formats() -> list[str]:
+    from simplemem.graph.formats import FORMATS
+    from simplemem.graph.picture.forms import PICTURES
+
+    return [*FORMATS, *PICTURES]
 
 
 @command(
-    _export,
-    "Write",
+    _exports,
+    "",
     name="graph",
     examples=[
+        "simplemem export graph > memory.jsonl",
         "simplemem export graph --format html --output graph.html",
         "simplemem export graph --format html --notes all --output vault.html",
-        "simplemem export graph --format svg --notes all --prefix flights/ --output flights.svg",
+        "simplemem export graph --format svg --notes all --type decision --output decisions.svg",
         "simplemem export graph --format dot | dot -Tpdf > graph.pdf",
         "simplemem export graph --format json --no-texts | jq '.links[].type'",
     ],
 )
 def export_graph(
-    form: Annotated[Form, typer.Option("--format", help="A page to look at, a drawing, or data for a program.")],
-    output: Annotated[
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            autocompletion=_formats,
+            help="`jsonl` unless said; `html`, `svg`, `dot`, `json` or `cytoscape`.",
+        ),
+    ] = "jsonl",
+    file: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where it is written. Without it: to standard output."),
+        typer.Option("--output", "--out", "-o", metavar="FILE", help="Write it there instead of printing it."),
     ] = None,
     notes: Annotated[
         Notes | None,
         typer.Option(
             "--notes",
-            help="Notes beside the entities: those they link to (linked), all with their links, or none. "
+            help="Notes to draw beside the entities: those they link to (linked), all with their links, or none. "
             "Without it: linked, and all where the vault has no entity.",
         ),
     ] = None,
@@ -75,14 +91,57 @@ def export_graph(
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write entities, relations, notes and links as a picture or as data.
+    """Write the knowledge graph as a picture, or in a form for other programs.
+
+    `jsonl` is the file of the graph memory servers: what was imported from one goes back to it, all of it.
 
     `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
     notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out.
     """
     from simplemem.cli.find import filter_of
-    from simplemem.cli.picture import export_picture
+    from simplemem.cli.picture import Asked, export
 
     narrowed = filter_of(tag, require_all, kind, prefix, since, until)
-    wanted = notes.value if notes is not None else None
-    export_picture(form.value, output, wanted, narrowed, texts=texts, vault=vault, as_json=as_json)
+    asked = Asked(form, None if notes is None else notes.value, narrowed, texts=texts)
+    export(asked, file.expanduser() if file is not None else None, vault, as_json=as_json)
+
+
+@command(
+    _imports,
+    "",
+    name="graph",
+    examples=[
+        "simplemem import graph ~/memory.jsonl",
+        "simplemem import graph memory.jsonl --json",
+    ],
+)
+def import_graph(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of a graph memory server, JSONL.")],
+    vault: VaultOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the file of a graph memory server into the vault: a note for each entity.
+
+    What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
+    told and passed over. After Ctrl-C, begin again: what was done is not done twice.
+    """
+    from simplemem.cli import output
+    from simplemem.cli.opening import opened, progress_bar
+    from simplemem.graph.importing import import_file
+    from simplemem.tools.render import counted
+
+    with opened(vault) as store, progress_bar() as progress:
+        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
+    for broken in done.broken[:_MOST_TOLD]:
+        output.warn(f"line {broken.line} of {file.name} was passed over: {broken.why}")
+    if len(done.broken) > _MOST_TOLD:
+        output.warn(f"and {len(done.broken) - _MOST_TOLD} lines more; --json names them all")
+    if as_json:
+        output.print_json(done.as_dict())
+        return
+    brought = [counted(done.entities, "entity", "entities"), counted(done.relations, "relation", "relations")]
+    if done.observations:
+        brought.append(f"{counted(done.observations, 'observation', 'observations')} more of entities that were there")
+    known = done.entities_there or done.relations_there
+    there = f" ({done.entities_there} and {done.relations_there} were there)" if known else ""
+    output.say(("Imported", "green"), f": {', '.join(brought)}{there}")

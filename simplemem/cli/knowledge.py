@@ -373,7 +373,11 @@ def reset(
     elif not gone:
         output.say(("There was nothing.", "green"))
     else:
-        output.say((f"{_entries(gone)} in the trash", "green"), ", back with: ", (f"simplemem undo {version} --vault {root}", "bold"))
+        output.say(
+            (f"{_entries(gone)} in the trash", "green"),
+            ", back with: ",
+            (f"simplemem undo {version} --vault {root}", "bold"),
+        )
 
 
 def _must_be_meant(confirm: str | None, what: str) -> None:

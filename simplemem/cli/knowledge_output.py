@@ -65,7 +65,11 @@ def print_hit(hit: Hit, asked: str) -> None:
 def print_entry(entry: Entry, read: Mapping[str, Read], related: Related) -> None:
     count = read.get(entry.id, NEVER)
     output.say((entry.type, f"bold {_STYLES.get(entry.type, '')}".strip()), f"  {entry.id}")
-    facts = [f"confidence {_sure(entry)}", f"made {output.day(entry.created)}", f"read {count.count} time{'' if count.count == 1 else 's'}"]
+    facts = [
+        f"confidence {_sure(entry)}",
+        f"made {output.day(entry.created)}",
+        f"read {count.count} time{'' if count.count == 1 else 's'}",
+    ]
     output.say((" · ".join(facts), "dim"), ("  " + output.tags_shown(entry.tags), "green"))
     if entry.is_superseded:
         output.say((f"superseded by {entry.superseded_by} {entry.superseded_reason}".strip(), "yellow"))

@@ -1,11 +1,12 @@
-"""The graph to look at: written as a picture, and a note's surroundings drawn in the terminal. They change no note."""
+"""The graph written in one of its forms, and a note's surroundings drawn in the terminal. They change no note."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from simplemem.graph.picture.around import Branch
     from simplemem.graph.picture.drawing import Drawing
     from simplemem.graph.picture.from_store import Notes
+    from simplemem.graph.values import Graph
+    from simplemem.index.sync import Progress
     from simplemem.memory import Filter
     from simplemem.store import EnhancedStore
 
@@ -31,38 +34,44 @@ commands = typer.Typer()
 # -- to a file
 
 
-def export_picture(
-    form: str,
-    file: Path | None,
-    notes: str | None,
-    narrowed: Filter,
-    *,
-    texts: bool,
-    vault: Path | None,
-    as_json: bool,
-) -> None:
-    """Write the picture of a vault, in one of the forms, to a file or to standard output."""
+@dataclass(frozen=True)
+class Asked:
+    """What is to be written: a form, and what goes into it."""
+
+    form: str
+    notes: Notes | None
+    narrowed: Filter
+    texts: bool
+
+
+def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool) -> None:
+    """Write the graph of a vault, in one of the forms, to a file or to standard output."""
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
+    from simplemem.graph.formats import FORMATS
     from simplemem.graph.graph import graph_of
     from simplemem.graph.picture.forms import PICTURES
-    from simplemem.graph.picture.from_store import drawing_of_store
 
+    forms = ", ".join([*FORMATS, *PICTURES])
+    if asked.form not in FORMATS and asked.form not in PICTURES:
+        raise Invalid(f"There is no format {asked.form!r}.", hint=f"There are {forms}.")
     if file is None and as_json:
         raise Invalid(
             "--json says what was written, so it needs --output FILE", hint="--format json is a graph as JSON."
         )
-    if file is None and form == "html" and output.console().is_terminal:
+    if file is None and asked.form == "html" and output.console().is_terminal:
         raise Invalid("a page is of no use in a terminal", hint="--output graph.html writes it to a file.")
     with opened(vault) as store, progress_bar() as progress:
         if file is not None:
             _must_be_no_note(file, store.root)
         graph = graph_of(store).read()
-        beside: Notes = "all" if notes == "all" or (notes is None and not graph.entities) else "linked"
-        beside = "none" if notes == "none" else beside
-        drawing = drawing_of_store(store, graph, notes=beside, narrowed=narrowed, texts=texts, progress=progress)
-    data = PICTURES[form](drawing).encode()
-    counts = {"nodes": len(drawing.nodes), "edges": len(drawing.edges)}
+        if asked.form in FORMATS:
+            _must_be_whole(asked)
+            text, counts = FORMATS[asked.form](graph), {"nodes": len(graph.entities), "edges": len(graph.relations)}
+        else:
+            drawing = _drawn(store, graph, asked, progress)
+            text, counts = PICTURES[asked.form](drawing), {"nodes": len(drawing.nodes), "edges": len(drawing.edges)}
+    data = text.encode()
     if file is None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -70,11 +79,29 @@ def export_picture(
     else:
         _write_whole(file, data)
     if as_json:
-        output.print_json({"file": str(file), "format": form, "notes": beside, **counts, "bytes": len(data)})
+        output.print_json({"file": str(file), "format": asked.form, **counts, "bytes": len(data)})
     elif file is not None:
-        output.say((str(file), "cyan"), f"  {counts['nodes']} nodes, {counts['edges']} edges, {_size(len(data))}")
-    if not drawing.nodes:
+        output.say((str(file), "cyan"), f"  {_said_of(counts)}, {_size(len(data))}")
+    if not counts["nodes"] and asked.form in PICTURES:
         output.warn("there is nothing to draw: no entity passes, and no note (--notes all draws every note)")
+
+
+def _must_be_whole(asked: Asked) -> None:
+    """What is read back by another program is the whole graph: nobody should take a part for it."""
+    from simplemem.memory import Filter
+
+    if asked.notes is not None or asked.narrowed != Filter() or not asked.texts:
+        raise Invalid(
+            f"{asked.form} is always the whole graph",
+            hint="--notes and filters are for html, svg, dot, json, cytoscape.",
+        )
+
+
+def _drawn(store: EnhancedStore, graph: Graph, asked: Asked, progress: Progress) -> Drawing:
+    from simplemem.graph.picture.from_store import drawing_of_store
+
+    beside: Notes = asked.notes or ("linked" if graph.entities else "all")
+    return drawing_of_store(store, graph, notes=beside, narrowed=asked.narrowed, texts=asked.texts, progress=progress)
 
 
 def _must_be_no_note(file: Path, root: Path) -> None:
@@ -96,6 +123,12 @@ def _write_whole(file: Path, data: bytes) -> None:
     except BaseException:
         os.unlink(beside)
         raise
+
+
+def _said_of(counts: Mapping[str, int]) -> str:
+    from simplemem.tools.render import counted
+
+    return f"{counted(counts['nodes'], 'node', 'nodes')}, {counted(counts['edges'], 'edge', 'edges')}"
 
 
 def _size(count: int) -> str:
@@ -176,10 +209,12 @@ def _hang(tree: Tree, branch: Branch, drawing: Drawing) -> None:
         arrow = (f"{kind} → ", style) if below.leads_here else (f"← {kind} ", style)
         if below.both_ways:
             arrow = (f"↔ {kind} ", style)
-        twice = [("  (see above)", "dim")] if below.seen_before else []
-        line = output.styled(arrow, *_parts(drawing, below.node), *_said(below.edge.attributes), *twice)
+        after = "  (see above)" if below.seen_before else ""
+        if below.left_out and not below.below:
+            after = f"  … {below.left_out} more"
+        line = output.styled(arrow, *_parts(drawing, below.node), *_said(below.edge.attributes), (after, "dim"))
         _hang(tree.add(line), below, drawing)
-    if branch.left_out:
+    if branch.left_out and branch.below:
         tree.add(output.styled((f"… {branch.left_out} more", "dim")))
 
 

@@ -27,6 +27,7 @@ examples:
   simplemem serve --vault ~/notes
   simplemem serve --vault ~/notes --read-only        an agent that may look, not touch
   simplemem serve --profile simplemem                the eight tools of the original simplemem
+  simplemem serve --profile server-memory            in the place of that graph memory server
   simplemem serve --profile self-improving           what an agent learns, and its graph
   simplemem serve --vault ~/notes --print-config claude-desktop
 """
@@ -43,13 +44,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="the settings file of a profile that has its own")
     parser.add_argument("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
     parser.add_argument(
-        "--profile", metavar="NAME", help="which tools to show: default, simplemem for the original's, or self-improving"
+        "--profile",
+        metavar="NAME",
+        help="which tools to show: default, or those of simplemem, server-memory, memento or self-improving",
     )
     parser.add_argument(
         "--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away"
     )
     parser.add_argument("--read-only", action="store_true", default=None, help="refuse every write")
     parser.add_argument("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
+    parser.add_argument(
+        "--graph-dialect",
+        choices=("published", "main"),
+        help="for the graph profiles: behave as the published versions, or as the coming one",
+    )
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
     parser.add_argument(
         "--print-config",
@@ -81,19 +89,30 @@ def _serve(asked: argparse.Namespace) -> int:
     tools = choose(profile, split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS")))
     root = _vault(asked, profile)
     flags: dict[str, Any] = {"db": asked.db, "read_only": asked.read_only, "log_level": asked.log_level}
-    flags["no_delete"] = asked.no_delete
+    flags |= {"no_delete": asked.no_delete, "graph.dialect": asked.graph_dialect}
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
+    if profile.known_as is not None:
+        from simplemem.tools.server_memory import in_dialect
+
+        tools = in_dialect(tools, settings.graph.dialect)
     wire = take_standard_streams()
 
     def opening() -> Any:
         from simplemem.store import open_store
 
-        return open_store(root, settings=settings, read_only=settings.read_only)
+        store = open_store(root, settings=settings, read_only=settings.read_only)
+        if profile.known_as is not None:
+            from simplemem.server.taking_over import take_over
+
+            take_over(store, os.environ)
+        return store
 
     from simplemem.server.serve import serve_stdio
 
-    return serve_stdio(tools, profile.instructions, root, opening, wire, log_level=settings.log_level)
+    return serve_stdio(
+        tools, profile.instructions, root, opening, wire, log_level=settings.log_level, known_as=profile.known_as
+    )
 
 
 def _own_settings(asked: argparse.Namespace, profile: Profile) -> dict[str, Any]:
@@ -114,6 +133,11 @@ def _vault(asked: argparse.Namespace, profile: Profile) -> Path:
 
     if asked.vault is None and profile.vault and not os.environ.get("SIMPLEMEM_VAULT"):
         return Path.cwd() / Path(os.environ.get(profile.vault_env) or profile.vault).expanduser()
+    if asked.vault is None and profile.known_as is not None and not os.environ.get("SIMPLEMEM_VAULT"):
+        from simplemem.server.taking_over import vault_beside
+
+        if (beside := vault_beside(os.environ)) is not None:
+            return beside
     return find_vault(asked.vault)
 
 
@@ -138,6 +162,7 @@ def _print_config(asked: argparse.Namespace) -> int:
     more += ["--no-delete"] if asked.no_delete else []
     for option, file in (("--config", asked.config), ("--db", asked.db)):
         more += [option, os.path.abspath(os.path.expanduser(file))] if file else []
+    more += ["--graph-dialect", asked.graph_dialect] if asked.graph_dialect else []
     more += ["--log-level", asked.log_level] if asked.log_level else []
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")

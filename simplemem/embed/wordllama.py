@@ -26,7 +26,7 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
-_MAX_WORDS_BETWEEN = 12_000  # and once few texts come again, as a server gets them for as long as it lives
+_MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
 _FEW = 256  # texts: the passages of a long note
 _FIRST_ROWS = 1_024
 

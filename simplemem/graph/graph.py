@@ -47,6 +47,7 @@ class KnowledgeGraph:
 
     def read(self) -> Graph:
         """All of it, in the order in which it came."""
+        self._bench.catch_up()
         with self._lock:
             self._known.refresh()
             return self._told([page for page in self._known.in_order() if not page.is_stub], everything=True)
@@ -83,6 +84,7 @@ class KnowledgeGraph:
 
     def _fresh(self, find: Callable[[], list[Page]]) -> Graph:
         """What is found, once the files of all that is found are known to be what was read."""
+        self._bench.catch_up()
         with self._lock:
             for _ in range(_AGAIN):
                 self._known.refresh()
@@ -323,10 +325,10 @@ class KnowledgeGraph:
     ) -> tuple[int, int]:
         """Take in a whole graph, some hundred notes a step. What is there is left as it is, so that an import which was
         cut short can be made again. Returns how many entities and relations are new."""
-        self._bench.begin()
+        self._bench.catch_up()
         with self._lock:
             self._known.refresh()
-            before = len(self.read().relations)
+            before = len(self._told(self._known.in_order(), everything=True).relations)
             new = {each.name: each for each in reversed(graph.entities) if not self._is_there(each.name)}
             relations = {each.key: each for each in reversed(graph.relations)}
             names = dict.fromkeys(each.name for each in graph.entities)
@@ -371,7 +373,7 @@ class KnowledgeGraph:
 
     def _change(self, draft: Callable[[Drafting], T], who: str, tool: str, reason: str) -> T:
         """Draft on what is there now, and write it as one step; again when somebody saved one of the notes meanwhile."""
-        self._bench.begin()
+        self._bench.catch_up()
         with self._lock, self._bench.alone():
             for tries_left in range(_TRIES, -1, -1):
                 self._known.refresh()

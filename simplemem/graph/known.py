@@ -125,21 +125,20 @@ class Known:
 
     def refresh(self) -> None:
         """Read what changed since this was last asked."""
-        self._bench.begin()
         noticed = self._bench.noticed_since(self._mark, ORIGIN)
         if noticed.mark == self._mark:
             return
         self._mark = noticed.mark
         changed = {each.path for each in noticed.notes}
-        gone = self._paths - noticed.there if noticed.there is not None else set()
-        came = changed - self._paths
+        came, gone = changed - self._paths, set[str]()
+        if len(self._paths) + len(came) != noticed.count:
+            gone = self._paths - (changed if noticed.whole else self._bench.indexed())
+            too_large = self._bench.stats(gone & self.pages.keys()).keys()  # to be indexed, and there all the same
+            self._paths -= too_large
+            gone -= too_large
         to_read = self._concerning(noticed)
         if noticed.whole:  # those too large to be indexed are no less part of the graph
-            unindexed = set(self._bench.files_below(FOLDER)) - changed
-            to_read |= unindexed
-            came |= unindexed - self._paths
-            gone -= unindexed
-        self._paths = (self._paths | came) - gone
+            to_read |= set(self._bench.files_below(FOLDER)) - changed
         copies = {each.path for each in noticed.notes if each.is_copy}
         self.take(self._bench.read(sorted(to_read)), gone, came, copies)
 
@@ -161,7 +160,8 @@ class Known:
     ) -> None:
         """Texts as they are now, files that are gone, and files that came. A page among the `copies` with the order of
         another is a conflict copy of that; two entities with names like that ("Plan", "Plan 2") are two."""
-        self._paths = (self._paths | set(came)) - set(gone)
+        self._paths |= set(came)
+        self._paths -= set(gone)
         undrawn: set[str] = set()
         placed = []
         for each in read:
@@ -180,7 +180,7 @@ class Known:
         for path in gone:
             undrawn |= self._forget(path)
         for path in copies:
-            if path in self.pages and self._has_a_twin(self.pages[path]):
+            if path in self.pages and self._is_a_twin(self.pages[path]):
                 undrawn |= self._forget(path)
         again = self._that_could_mean([*gone, *came])
         for page in again:
@@ -202,8 +202,9 @@ class Known:
         now = self._bench.stats(page.path for page in pages)
         return {page.path for page in pages if now.get(page.path) != self._stats.get(page.path)}
 
-    def _has_a_twin(self, page: Page) -> bool:
-        return page.order is not None and any(
+    def _is_a_twin(self, page: Page) -> bool:
+        """Whether a copy has the place of another in the order; a person's has none, and needs none to be a copy."""
+        return page.order is None or any(
             other.order == page.order and other.path != page.path for other in self.pages.values()
         )
 

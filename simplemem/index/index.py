@@ -111,10 +111,13 @@ class Index:
         with self.database.reading() as db:
             return notes.changed_since(db, rev)
 
-    def noted_since(self, rev: int, having: str) -> tuple[int, list[Noted], set[str]]:
-        """The newest revision, the notes put after `rev`, and which of them have a property."""
+    def noted_since(self, rev: int, having: str) -> tuple[int, list[Noted], frozenset[str], int]:
+        """The newest revision, the notes put after `rev`, which of them have a property, and how many notes there are."""
         with self.database.reading() as db:
-            return notes.newest_rev(db), *notes.noted_since(db, rev, having)
+            newest = notes.newest_rev(db)
+            if newest == rev:
+                return rev, [], frozenset(), -1
+            return newest, *notes.noted_since(db, rev, having), notes.count(db)
 
     # -- narrowing and listing
 

@@ -2,7 +2,7 @@
 
 In a small vault, and for words that few notes hold, SQLite scores every row that has one. Where that would be too many,
 the rarest words choose the notes that are scored in full (limits.md C.3): a note that holds only the most frequent words of
-a question is never among its best.
+a question is never among its best. Where all words are frequent, the best are among the notes that hold several.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three millisec
 _CHOOSING = 0.4  # of them, for the words that choose
 _CHOSEN = 300  # notes that are then scored in full, at least
 _FEW = 1_000  # notes: so many are scored without choosing
+_FREQUENT = (
+    3_000  # entries of the rarest words; where even they have more, notes are chosen by how many words they hold
+)
+_GROUPS = 3  # of words
+_A_SEEK = 200  # entries that are walked in the time in which one word is sought in one note
 _SOUGHT = 30  # rows: so few are sought one by one
 
 _TERMS = re.compile(r'"(?:[^"]|"")*"\*?')
@@ -65,6 +70,10 @@ def leg(
         chosen = _rarest(found, int(most_scored * _CHOOSING))
         if name != "note" or len(chosen) == len(found):
             return _all_scored(db, name, expression, limit, ids)
+        if sum(found[term] for term in chosen) > max(_FREQUENT, most_scored):
+            best = _all_scored(db, name, _one_of_each(found), limit, ids)
+            if len(best) >= min(limit, _CHOSEN):
+                return best
         best = _all_scored(db, name, " OR ".join(chosen), max(limit, _CHOSEN), ids)
         ids = [match.note for match in best]
     return _few_scored(db, name, terms, limit, ids, counts)
@@ -80,6 +89,14 @@ def _rarest(found: dict[str, int], most: int) -> list[str]:
         entries += found[term]
         chosen.append(term)
     return chosen
+
+
+def _one_of_each(found: dict[str, int]) -> str:
+    """An expression for the notes that hold a word of each of three groups, into which the words are dealt by their rarity.
+    It scores by all of them, and where all are frequent the best notes hold that many."""
+    dealt = sorted(found, key=found.__getitem__)
+    groups = [dealt[k::_GROUPS] for k in range(min(_GROUPS, len(dealt)))]
+    return " AND ".join(f"({' OR '.join(group)})" for group in groups)
 
 
 def _holds_at_most(db: apsw.Connection, notes: int) -> bool:
@@ -99,6 +116,8 @@ def _few_scored(
 ) -> list[Match]:
     table = LEGS[name]
     values = {"expression": " OR ".join(terms), "limit": limit, "counts": counts.of_each(db, table, terms)}
+    if name == "block" and len(ids) * len(terms) * _A_SEEK < sum(counts.of(db, table, term) for term in terms):
+        return _best_blocks(db, values, ids)
     return _best(db, name, f"scored({table}, :counts)", values, ids)
 
 
@@ -126,3 +145,13 @@ def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], id
     if name == "note":
         return [Match(rowid, 0, score) for rowid, score in db.execute(sql, values)]
     return [Match(rowid >> SHIFT, rowid, score) for rowid, score in db.execute(sql, values)]
+
+
+def _best_blocks(db: apsw.Connection, values: dict[str, Any], ids: Sequence[int]) -> list[Match]:
+    """The same for blocks, sought note by note: of frequent words in a very large vault a walk passes a thousand others for
+    each that is asked for."""
+    sql = f"""SELECT block_text.rowid, scored(block_text, :counts) AS score FROM {among.TABLE} AS asked CROSS JOIN block_text
+              WHERE block_text MATCH :expression AND block_text.rowid >= (asked.value << {SHIFT})
+                    AND block_text.rowid < ((asked.value + 1) << {SHIFT}) ORDER BY score DESC LIMIT :limit"""
+    found = db.execute(sql, values | {"ids": among.bound(sorted(ids))})
+    return [Match(rowid >> SHIFT, rowid, score) for rowid, score in found]

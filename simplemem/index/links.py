@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from simplemem.index.copies import copy_key
-from simplemem.index.rows import Rows
+from simplemem.index.rows import Rows, Table
 from simplemem.note.conflict_copy import COPY_REASON
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
@@ -39,7 +39,8 @@ def named_by(db: apsw.Connection) -> Named:
     """Which files have a name, asked of the index."""
 
     def named(key: str) -> Sequence[str]:
-        return [row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ? ORDER BY path", (key,))]
+        # Not ORDER BY: SQLite prepares a statement that orders and has a value given anew for every value.
+        return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
 
     return named
 
@@ -70,28 +71,31 @@ def all_files(db: apsw.Connection) -> set[str]:
     return {row[0] for row in db.execute("SELECT path FROM files")}
 
 
-_PUT_LINK = """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_LINKS = Table(
+    """SELECT source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous FROM links
+       WHERE source_id = ?""",
+    "DELETE FROM links WHERE source_id = ?",
+    """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+)
 
 
 def put(
     db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, *, new: bool, into: Rows | None = None
 ) -> None:
     """Write a note's links, resolved, or keep them `into` what is written later."""
-    if not new:
-        remove(db, note_id)
-    rows = []
+    wanted = []
     for seq, link in enumerate(note.links):
         found = resolve(link.target, path, named)
         form = "property" if link.property is not None else "embed" if link.embed else link.form
-        rows.append(
+        wanted.append(
             (note_id, seq, form, link.target, link.subpath, link.display, link.line, name_key(link.target),
              found.path, found.via, _ambiguous(found))
         )  # fmt: skip
+    rows = into or Rows()
+    rows.replace(db, _LINKS, note_id, wanted, new=new)
     if into is None:
-        db.executemany(_PUT_LINK, rows)
-    else:
-        into.add(_PUT_LINK, rows)
+        rows.write(db)
 
 
 def _ambiguous(found: Resolution) -> str:
@@ -99,7 +103,7 @@ def _ambiguous(found: Resolution) -> str:
 
 
 def remove(db: apsw.Connection, note_id: int) -> None:
-    db.execute("DELETE FROM links WHERE source_id = ?", (note_id,)).fetchall()
+    db.execute(_LINKS.clear, (note_id,)).fetchall()
 
 
 def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> None:

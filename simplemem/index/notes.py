@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from simplemem.index.facts import Facts, pair_rows, property_rows
-from simplemem.index.rows import Rows
+from simplemem.index.rows import Rows, Table
 from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note
@@ -78,10 +78,26 @@ _ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n
 
 
 _KNOWN = ", ".join(Known._fields)
-_PUT_ALIAS = "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)"
-_PUT_TAG = "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)"
-_PUT_PAIR = "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)"
-_PUT_PROPERTY = "INSERT INTO properties (note_id, seq, key, value) VALUES (?, ?, ?, ?)"
+_ALIASES = Table(
+    "SELECT note_id, seq, alias, key FROM aliases WHERE note_id = ?",
+    "DELETE FROM aliases WHERE note_id = ?",
+    "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)",
+)
+_TAGS = Table(
+    "SELECT note_id, seq, tag, source FROM tags WHERE note_id = ?",
+    "DELETE FROM tags WHERE note_id = ?",
+    "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)",
+)
+_PAIRS = Table(
+    "SELECT key, value, note_id FROM tag_pairs WHERE note_id = ?",
+    "DELETE FROM tag_pairs WHERE note_id = ?",
+    "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)",
+)
+_PROPERTIES = Table(
+    "SELECT note_id, seq, key, value FROM properties WHERE note_id = ?",
+    "DELETE FROM properties WHERE note_id = ?",
+    "INSERT INTO properties (note_id, seq, key, value) VALUES (?, ?, ?, ?)",
+)
 
 
 def put(
@@ -97,9 +113,8 @@ def put(
     """Write the note's own rows (not its links and text), all but the first only `into` what is written later. Returns its
     id, which it keeps for life, and whether the note is new to the index."""
     found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
-    return put_as(
-        db, None if found is None else found[0], path, note, facts, stat, hidden, private, into
-    ), found is None
+    note_id = None if found is None else int(found[0])
+    return put_as(db, note_id, path, note, facts, stat, hidden, private, into), found is None
 
 
 def put_as(
@@ -114,12 +129,11 @@ def put_as(
     into: Rows | None = None,
 ) -> int:
     """The same where it is known which note the index has at the path, None for none. Returns the note's id."""
-    rows = into or Rows()
+    rows, new, title_key = into or Rows(), note_id is None, compare_key(facts.title)
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
-        path, compare_key(name_of(path)), compare_key(base_name(path)), compare_key(facts.title), note.sha256,
-        stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
+        note.sha256, stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
         compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, private,
         0, rows.rev,
     )  # fmt: skip
@@ -129,27 +143,35 @@ def put_as(
                                   title, description, type, type_key, created, modified, words, hidden, problem, private,
                                   embedded, rev)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            values,
+            (path, *_name_keys(path), title_key, *values),
         ).fetchall()
         note_id = db.last_insert_rowid()
     else:
+        # What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
         db.execute(
-            """UPDATE notes SET path = ?, path_key = ?, name_key = ?, title_key = ?, sha256 = ?, size = ?, mtime_ns = ?,
-                                ctime_ns = ?, checked_ns = ?, title = ?, description = ?, type = ?, type_key = ?,
-                                created = ?, modified = ?, words = ?, hidden = ?, problem = ?, private = ?,
-                                embedded = ?, rev = ?, embedded_next = 0
+            """UPDATE notes SET sha256 = ?, size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, title = ?,
+                                description = ?, type = ?, type_key = ?, created = ?, modified = ?, words = ?, hidden = ?,
+                                problem = ?, private = ?, embedded = ?, rev = ?, embedded_next = 0
                WHERE id = ?""",
             (*values, note_id),
         ).fetchall()
-        _clear(db, note_id)
-    if note.aliases:
-        rows.add(_PUT_ALIAS, [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)])
-    rows.add(_PUT_TAG, [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)])
-    rows.add(_PUT_PAIR, [(key, value, note_id) for key, value in pair_rows(note)])
-    rows.add(_PUT_PROPERTY, [(note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))])
+        db.execute(
+            "UPDATE notes SET title_key = ? WHERE id = ? AND title_key <> ?", (title_key, note_id, title_key)
+        ).fetchall()
+    aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
+    tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
+    pairs = sorted((key, value, note_id) for key, value in pair_rows(note))
+    properties = [(note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))]
+    for table, wanted in ((_TAGS, tags), (_PAIRS, pairs), (_PROPERTIES, properties), (_ALIASES, aliases)):
+        rows.replace(db, table, note_id, wanted, new=new)
     if into is None:
         rows.write(db)
     return note_id
+
+
+def _name_keys(path: str) -> tuple[str, str]:
+    """What a note is found by when its path or its file name is given."""
+    return compare_key(name_of(path)), compare_key(base_name(path))
 
 
 def newest_rev(db: apsw.Connection) -> int:
@@ -164,8 +186,8 @@ def next_rev(db: apsw.Connection) -> int:
 
 
 def _clear(db: apsw.Connection, note_id: int) -> None:
-    for table in ("aliases", "tags", "tag_pairs", "properties"):
-        db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
+    for table in (_ALIASES, _TAGS, _PAIRS, _PROPERTIES):
+        db.execute(table.clear, (note_id,)).fetchall()
 
 
 def remove(db: apsw.Connection, note_id: int) -> None:
@@ -177,7 +199,8 @@ def remove(db: apsw.Connection, note_id: int) -> None:
 
 def rename(db: apsw.Connection, note_id: int, path: str) -> None:
     """Give a note another path. It must be put again, because a title may come from the name; its vectors stay."""
-    db.execute("UPDATE notes SET path = ? WHERE id = ?", (path, note_id)).fetchall()
+    sql = "UPDATE notes SET path = ?, path_key = ?, name_key = ? WHERE id = ?"
+    db.execute(sql, (path, *_name_keys(path), note_id)).fetchall()
 
 
 def refresh_stat(db: apsw.Connection, note_id: int, stat: Stat, modified: str) -> None:
@@ -228,14 +251,14 @@ class Noted(NamedTuple):
     is_copy: bool
 
 
-def noted_since(db: apsw.Connection, rev: int, having: str) -> tuple[list[Noted], set[str]]:
+def noted_since(db: apsw.Connection, rev: int, having: str) -> tuple[list[Noted], frozenset[str]]:
     """The notes put after `rev`, and which of them have a property."""
     sql = """SELECT path, type, sha256, hidden, EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = ?)
              FROM notes n WHERE rev > ?"""
     rows: list[tuple[Any, ...]] = db.execute(sql, (having, rev)).fetchall()
     return (
         [Noted(path, kind, sha256, is_copy_reason(hidden)) for path, kind, sha256, hidden, _ in rows],
-        {row[0] for row in rows if row[4]},
+        frozenset(row[0] for row in rows if row[4]),
     )
 
 

@@ -7,12 +7,21 @@ in common is asked once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import apsw
 
 from simplemem.index.generations import Generation
+
+
+class Table(NamedTuple):
+    """Rows that belong to a note: how those it has are asked for, as they are put, and how they go. In no
+    order: SQLite would prepare a statement that orders anew for every note."""
+
+    held: str
+    clear: str
+    put: str
 
 
 class Rows:
@@ -29,6 +38,18 @@ class Rows:
         if waiting is None:
             waiting = self._waiting[sql] = []
         waiting.extend(rows)
+
+    def replace(
+        self, db: apsw.Connection, table: Table, note_id: int, wanted: Sequence[tuple[Any, ...]], *, new: bool
+    ) -> None:
+        """Keep the rows of a note for a table, unless they are there already: most changes of a note leave most of its rows
+        as they were, and every page that is not touched need not be written."""
+        if not new:
+            if sorted(db.execute(table.held, (note_id,))) == wanted:
+                return
+            db.execute(table.clear, (note_id,)).fetchall()
+        if wanted:
+            self.add(table.put, wanted)
 
     def write(self, db: apsw.Connection) -> None:
         """Write all that is kept."""

@@ -119,12 +119,12 @@ class Sync:
 
     # -- a change of one file
 
-    def put_written(self, path: str, data: bytes, entry: Entry) -> None:
+    def put_written(self, path: str, note: Note, entry: Entry) -> None:
         """Index a note we have just written, under the lock in which it was written."""
-        note = read_note(data)
         with self.database.writing() as db:
             came = not links.is_file(db, path)
-            links.add_files(db, [path])
+            if came:
+                links.add_files(db, [path])
             named = links.named_by(db)
             self._put_unless_large(db, _understood(path, note, entry), named)
             if came:
@@ -157,7 +157,7 @@ class Sync:
             links.resolve_again(db, [path], named)
             self._judge_copies_of(db, [path], named)
 
-    def move(self, old: str, new: str, data: bytes, entry: Entry) -> None:
+    def move(self, old: str, new: str, note: Note, entry: Entry) -> None:
         """A note we have just renamed: same id, same vectors."""
         with self.database.writing() as db:
             found, in_the_way = notes.known(db, old), notes.known(db, new)
@@ -168,7 +168,7 @@ class Sync:
             if found is not None:
                 notes.rename(db, found.id, new)
             named = links.named_by(db)
-            self._put_unless_large(db, _understood(new, read_note(data), entry), named)
+            self._put_unless_large(db, _understood(new, note, entry), named)
             links.resolve_again(db, [old, new], named)
             self._judge_copies_of(db, [old, new], named)
 

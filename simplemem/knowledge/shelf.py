@@ -38,6 +38,7 @@ class Shelf:
 
     def entries(self) -> list[Entry]:
         """Every entry, in the order in which they were made."""
+        self._bench.catch_up()
         with self._lock:
             self._refresh()
             if len(self._entries) <= _LOOKED_AT_TWICE:
@@ -47,7 +48,10 @@ class Shelf:
                     self._bench.look_at(differing)
                     self._refresh()
                     self._take(differing & self._entries.keys())
-            return sorted(self._entries.values(), key=lambda entry: (entry.created, entry.path))
+            return self._in_order()
+
+    def _in_order(self) -> list[Entry]:
+        return sorted(self._entries.values(), key=lambda entry: (entry.created, entry.path))
 
     def find(self, ref: str) -> Entry:
         """The entry of this id, of an id that begins so, or of this name."""
@@ -114,14 +118,13 @@ class Shelf:
     # -- keeping up
 
     def _refresh(self) -> None:
-        self._bench.begin()
         noticed = self._bench.noticed_since(self._mark, "knowledge_type")
         if noticed.mark == self._mark:
             return
         concerned = {each.path for each in noticed.notes if is_entry_note(each.path, each.type) and not each.is_copy}
         others = {each.path for each in noticed.notes} - concerned
-        if noticed.there is not None:
-            others |= self._entries.keys() - noticed.there
+        if self._entries:
+            others |= self._entries.keys() - self._bench.indexed() - concerned
         for path in others:
             self._forget(path)
         known = {each.path: each.sha256 for each in noticed.notes}

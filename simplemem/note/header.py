@@ -97,6 +97,23 @@ def read_header(text: str) -> Header:
 
 
 def read_with_places(text: str) -> Reading:
+    """The same with its tree. One change of a note asks for the header of the very same text again and again: the last
+    one read is kept, and told by being that object, so that no text is compared."""
+    global _last
+    last = _last
+    if last is not None and last[0] is text:
+        return last[1]
+    reading = _read(text)
+    if len(text) <= _MOST_KEPT:
+        _last = (text, reading)
+    return reading
+
+
+_MOST_KEPT: Final = 1 << 20  # characters
+_last: tuple[str, Reading] | None = None
+
+
+def _read(text: str) -> Reading:
     fences = find_fences(text)
     if fences is None:
         return Reading(Header("none", {}, None, 0), None, None, 0)

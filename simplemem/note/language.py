@@ -91,9 +91,12 @@ def language_of(text: str, told: str | None = None) -> str:
         return _TOLD.get(told.strip().casefold().replace("_", "-").partition("-")[0], "")
     middle = len(text) // 2
     sample = text if len(text) <= 2 * _SAMPLE else f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]}"
-    words = set(sample.lower().split())
+    in_order = sample.lower().split()
+    if _ALL_TELLING.isdisjoint(in_order):
+        return ""
+    words = set(in_order)
     telling = _ALL_TELLING & words
-    if not telling or len(telling) < _SHARE * len(words):
+    if len(telling) < _SHARE * len(words):
         return ""
     found = Counter(language for word in telling for language in _TELLING[word])
     if any(word.startswith(("l'", "d'", "l’", "d’")) for word in words):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simplemem.index.filters import Narrow
-from simplemem.search.rank import PARTS, Ranked
+from simplemem.search.rank import FURTHER, PARTS, Ranked
 
 LEGS = {
     "note": "whole note",
@@ -74,7 +74,7 @@ def why(found: Ranked, legs: Standings) -> dict[str, Any]:
         "words": round(found.words, 4),
         "phrases": round(found.phrases, 4),
         "meaning": round(found.meaning, 4),
-        **({"covered": round(found.covered, 4)} if found.covered else {}),
+        **{part: round(value, 4) for part in FURTHER if (value := getattr(found, part))},
         "legs": {leg: placed[found.note].as_dict() for leg, placed in legs.items() if found.note in placed},
     }
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from simplemem.index.legs import Match
 from simplemem.index.vectors import Nearness
 from simplemem.search.query import Query
 
 Mode = Literal["hybrid", "text", "semantic"]
+Part = Literal["covered", "dated"]  # of a score, beside words and meaning
+FURTHER: tuple[Part, ...] = ("covered", "dated")
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 
 _NOTES, _BLOCKS, _NEAREST = 300, 1500, 200  # so many rows of a leg are looked at
@@ -29,6 +31,7 @@ PARTS = {  # what a score is made of, for `explain`
     "phrases": "BM25 of neighbouring words of the question",
     "meaning": "the mean cosine of the best passage and the best block",
     "covered": "how much of the question the best passage covers, word by word by the nearest",
+    "dated": "whether it is of the days the question names",
 }
 
 
@@ -54,6 +57,7 @@ class Ranked:
     matches: Mapping[str, Match]
     nearness: Nearness | None
     covered: float = 0.0  # of a question's words, by its best passage
+    dated: float = 0.0  # on a day the question names
 
     @property
     def place(self) -> int:
@@ -94,28 +98,31 @@ def rank(
     return ranked
 
 
-def with_coverage(ranked: Sequence[Ranked], covered: Sequence[float], weight: float) -> list[Ranked]:
-    """The same notes with another score: how much of the question each of the first ones covers is added, divided by its
-    own maximum as every leg is. Those behind them were not compared, and stay behind."""
-    best = max(covered, default=0.0)
+def with_part(ranked: Sequence[Ranked], part: Part, values: Sequence[float], weight: float) -> list[Ranked]:
+    """The same notes with another score: what the first ones have of a further part is added, divided by its own maximum
+    as every leg is. Those behind them were not looked at, and stay behind."""
+    best = max(values, default=0.0)
     if not best:
         return list(ranked)
-    added = [*(part / best for part in covered), *[0.0] * (len(ranked) - len(covered))]
-    return [
-        replace(row, score=(row.score + weight * part) / (1 + weight), covered=part)
-        for row, part in zip(ranked, added, strict=True)
+    added = [*(value / best for value in values), *[0.0] * (len(ranked) - len(values))]
+    changed: list[dict[str, Any]] = [
+        {"score": (row.score + weight * value) / (1 + weight), part: value}
+        for row, value in zip(ranked, added, strict=True)
     ]
+    return [replace(row, **change) for row, change in zip(ranked, changed, strict=True)]
 
 
 def weights(
-    mode: Mode, lexical_weight: float, *, meaning: bool, phrases: bool, covered: float = 0.0
+    mode: Mode, lexical_weight: float, *, meaning: bool, phrases: bool, further: Mapping[Part, float] | None = None
 ) -> dict[str, float]:
-    """What each part counts in a score: of meaning and of phrases, whether any note had them; of `covered`, its weight."""
+    """What each part counts in a score: of meaning and of phrases, whether any note had them; of `further` parts, their
+    weights, in the order in which they were added."""
     share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
     of_phrases = _PHRASES if phrases else 0.0
     parts = {"words": (1 - of_phrases) * share, "phrases": of_phrases, "meaning": (1 - of_phrases) * (1 - share)}
-    parts |= {"covered": covered} if covered else {}
-    return {part: weight / (1 + covered) for part, weight in parts.items()}
+    for added, beside in (further or {}).items():
+        parts = {part: weight / (1 + beside) for part, weight in [*parts.items(), (added, beside)]}
+    return parts
 
 
 def _matches(legs: Legs, query: Query, ids: Sequence[int] | None) -> dict[int, dict[str, Match]]:

@@ -41,7 +41,7 @@ def assemble(tools: tuple[Tool[Any], ...], door: Door, instructions: str) -> Ser
             "prompts/list": _FOR_A_WHILE,
             "resources/templates/list": _FOR_A_WHILE,
         },
-        on_list_tools=_list_of(tools, door),
+        on_list_tools=list_of(tools, door),
         on_call_tool=ToolCalls(tools, door),
         on_list_resources=resources.shown,
         on_list_resource_templates=resources.templates,
@@ -57,7 +57,7 @@ def assemble(tools: tuple[Tool[Any], ...], door: Door, instructions: str) -> Ser
     return server
 
 
-def _list_of(
+def list_of(
     tools: tuple[Tool[Any], ...], door: Door
 ) -> Callable[[Context, PaginatedRequestParams | None], Awaitable[ListToolsResult]]:
     async def list_tools(_ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:

@@ -42,9 +42,10 @@ def serve_stdio(
     wire: tuple[int, int],
     *,
     log_level: str,
+    known_as: tuple[str, str] | None = None,
 ) -> int:
     """Serve until the input ends or a signal says so. Does not return: the process ends here, with the
-    exit code 0."""
+    exit code 0. `known_as` is the name and version of a graph memory server in whose place this one stands."""
     import anyio
 
     from simplemem.server.assemble import assemble
@@ -54,13 +55,18 @@ def serve_stdio(
     handler = log_to_stderr(log_level)
     door = Door(root, opening)
     door.clear_up(_CLEARING)
-    server = assemble(tools, door, instructions)
+    if known_as is not None:
+        from simplemem.server.graph_server import assemble_graph_server
+
+        server = assemble_graph_server(tools, door, known_as)
+    else:
+        server = assemble(tools, door, instructions)
     gc.collect(0)
     gc.freeze()
     gc.enable()
     code = 0
     try:
-        anyio.run(_converse, server, door, wire)
+        anyio.run(_converse, server, door, wire, known_as is not None)
     except BaseException:
         log.exception("the server ended")
         code = 1
@@ -69,14 +75,14 @@ def serve_stdio(
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
 
-async def _converse(server: Any, door: Door, wire: tuple[int, int]) -> None:
+async def _converse(server: Any, door: Door, wire: tuple[int, int], for_graphs: bool) -> None:
     from simplemem.server.logs import hear_of_lost_tasks
     from simplemem.server.stdio import stdio_wire
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(hear_of_lost_tasks)
     ending = _ending(door)
-    async with stdio_wire(*wire, ending) as line:
+    async with stdio_wire(*wire, ending, halves=for_graphs) as line:
 
         def hang_up() -> None:
             ending(_SIGNAL_END)
@@ -86,8 +92,17 @@ async def _converse(server: Any, door: Door, wire: tuple[int, int]) -> None:
             if hasattr(signal, name):
                 _on_signal(loop, getattr(signal, name), hang_up)
         loop.call_later(_UNASKED, door.tend)
-        await server.run(line.messages, line.answers, server.create_initialization_options())
+        await server.run(line.messages, line.answers, _introduced(server, for_graphs))
         ending(_SIGNAL_END)
+
+
+def _introduced(server: Any, for_graphs: bool) -> Any:
+    """What the handshake says of the server. The graph memory servers promise word of changed lists."""
+    if not for_graphs:
+        return server.create_initialization_options()
+    from mcp.server.lowlevel.server import NotificationOptions
+
+    return server.create_initialization_options(NotificationOptions(tools_changed=True, resources_changed=True))
 
 
 def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[], None]) -> None:

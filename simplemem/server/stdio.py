@@ -101,19 +101,22 @@ class Wire:
 
 
 @asynccontextmanager
-async def stdio_wire(wire_in: int, wire_out: int, ending: Callable[[float], None]) -> AsyncIterator[Wire]:
+async def stdio_wire(
+    wire_in: int, wire_out: int, ending: Callable[[float], None], *, halves: bool = False
+) -> AsyncIterator[Wire]:
     """The wire over two descriptors. The messages end with the input, or when the client no longer reads;
-    `ending` is told then, from another thread, in how many seconds all must be over."""
+    `ending` is told then, from another thread, in how many seconds all must be over. With `halves` a client
+    that sends half a surrogate pair, as JavaScript does, is understood, and gets it back."""
     into, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     refusals = answers.clone()
     unanswered = _Unanswered()
     written = anyio.Event()
-    reader = _Reader(wire_in, asyncio.get_running_loop(), into, refusals, unanswered, ending)
+    reader = _Reader(wire_in, asyncio.get_running_loop(), into, refusals, unanswered, ending, halves)
 
     async def write() -> None:
         try:
-            await _write(wire_out, outward, unanswered)
+            await _write(wire_out, outward, unanswered, halves)
         except OSError:
             into.close()
         finally:
@@ -145,7 +148,9 @@ class _Reader:
         refusals: MemoryObjectSendStream[SessionMessage],
         unanswered: _Unanswered,
         ending: Callable[[float], None],
+        halves: bool,
     ) -> None:
+        self._halves = halves
         self._wire = wire
         self._loop = loop
         self._messages = messages
@@ -172,7 +177,7 @@ class _Reader:
 
     def _take(self, line: bytes | TooLong) -> None:
         self._look_whether_gone()
-        message = _understood(line)
+        message = _understood(line, self._halves)
         if isinstance(message, _Refusal):
             self._hand_over(self._refusals, message)
             return
@@ -221,7 +226,7 @@ class _Refusal(JSONRPCError):
     """Our own answer to a line that is no message."""
 
 
-def _understood(line: bytes | TooLong) -> JSONRPCMessage:
+def _understood(line: bytes | TooLong, halves: bool) -> JSONRPCMessage:
     """A line as a message, or as our refusal about it."""
     if isinstance(line, TooLong):
         return _refusal(None, INVALID_REQUEST, f"the message is longer than {MOST_BYTES // 1024 // 1024} MB")
@@ -233,6 +238,9 @@ def _understood(line: bytes | TooLong) -> JSONRPCMessage:
         found = json.loads(line)
     except (ValueError, RecursionError):
         return _refusal(None, PARSE_ERROR, "this line is not JSON")
+    if halves and b"\\ud" in line.lower():
+        with suppress(ValueError):
+            return jsonrpc_message_adapter.validate_python(found, by_name=False)
     ident = found.get("id") if isinstance(found, dict) else None
     known = ident if isinstance(ident, (str, int)) and not isinstance(ident, bool) else None
     return _refusal(known, INVALID_REQUEST, "this is not a JSON-RPC 2.0 message")
@@ -246,6 +254,7 @@ async def _write(
     wire: int,
     messages: MemoryObjectReceiveStream[SessionMessage],
     unanswered: _Unanswered,
+    halves: bool,
 ) -> None:
     """Write what is sent, a line each. A thread of its own waits for a client that reads slowly."""
     loop = asyncio.get_running_loop()
@@ -254,19 +263,21 @@ async def _write(
         async with messages:
             async for each in messages:
                 message = each.message
-                await loop.run_in_executor(thread, _write_all, wire, _line_of(message))
+                await loop.run_in_executor(thread, _write_all, wire, _line_of(message, halves))
                 if isinstance(message, (JSONRPCResponse, JSONRPCError)):
                     unanswered.drop(message.id)
     finally:
         thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _line_of(message: Any) -> bytes:
-    """A message as one line. What JSON cannot say (half a surrogate pair in a file's name) is an error,
-    not our end."""
+def _line_of(message: Any, halves: bool) -> bytes:
+    """A message as one line. What UTF-8 cannot say (half a surrogate pair in a file's name) is an error, not
+    our end: few clients can read it escaped, except those that expect it."""
     try:
         return _json(message)
     except ValueError:
+        if halves:
+            return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
         error = {"code": INTERNAL_ERROR, "message": "the answer holds text that is not valid Unicode"}
         # The request's own number may be that text: escaped it goes back as it came.
         return json.dumps({"jsonrpc": "2.0", "id": getattr(message, "id", None), "error": error}).encode() + b"\n"

@@ -155,7 +155,7 @@ class Changes:
             file = self._vault.read(path)
             if if_sha256 is not None and file.sha256 != if_sha256:
                 return self._already_done(file, making, if_sha256)
-            note = read_note(file.data)
+            note = read_note(file.data, file.sha256)
             note.must_be_editable(name_of(path))
             text = making.make(note)
             told = self._judged(path, note.text, text)
@@ -271,7 +271,7 @@ class Changes:
             raise
         if old == new:
             raise Invalid(f"{name_of(old)} already has this name")
-        self._step.catch_up()  # a link saved a moment ago is to follow as well
+        self._step.catch_up_lately()  # a link saved a moment ago is to follow as well
         with self._vault.lock():
             if compare_key(old) != compare_key(new) and self._step.entry(new) is not None:
                 raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
@@ -287,11 +287,11 @@ class Changes:
                 data=None if own is None else own.data,
                 expected_sha256=file.sha256,
             )
-            data = file.data if own is None else own.data
+            note = read_note(file.data if own is None else own.data, written.sha256)
             entry = written.entry or self._step.entry(new)
             if entry is not None:
                 there = entry
-                warnings += self._step.indexed(new, lambda: self._step.rows.move(old, new, data, there))
+                warnings += self._step.indexed(new, lambda: self._step.rows.move(old, new, note, there))
             self._index_rewrites(others)
             self._step.tell({name_of(old), name_of(new), *(name_of(r.path) for r, _ in others)})
             self._step.fill_soon()
@@ -362,14 +362,14 @@ class Changes:
         warnings: Sequence[str] = (),
     ) -> Saved:
         """Index what was written, still under the lock, and say what happened."""
-        note = read_note(data)
+        note = read_note(data, written.sha256)
         told = list(warnings)
         entry = written.entry
         if written.changed and entry is not None:
             rows = self._step.rows
             if entry.size > self._step.settings.max_note_bytes:
                 told.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
-            told += self._step.indexed(written.path, lambda: rows.put_written(written.path, data, entry))
+            told += self._step.indexed(written.path, lambda: rows.put_written(written.path, note, entry))
         self._index_rewrites(rewrites)
         if written.changed:
             self._step.tell({name_of(written.path), *(name_of(r.path) for r, _ in rewrites)})
@@ -382,7 +382,7 @@ class Changes:
         for changed, _ in rewrites:
             entry = self._step.entry(changed.path)
             if entry is not None:
-                put = partial(rows.put_written, changed.path, changed.data, entry)
+                put = partial(rows.put_written, changed.path, read_note(changed.data), entry)
                 self._step.indexed(changed.path, put)
 
 

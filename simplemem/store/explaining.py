@@ -12,12 +12,13 @@ from typing import Any
 
 from simplemem.index.filters import Narrow, quoted
 from simplemem.index.vectors import QueryVector
-from simplemem.search import coverage
+from simplemem.search import coverage, priors
 from simplemem.search.explain import Standings, formula, holding, single_filters, standings, why
 from simplemem.search.query import Query
-from simplemem.search.rank import Mode, Ranked, weights
+from simplemem.search.rank import FURTHER, Mode, Ranked, weights
 from simplemem.store.in_step import InStep
 
+_WEIGHTS = {"covered": coverage.WEIGHT, "dated": priors.DATED}
 _MOST_FILES = 20  # named among those that were not searched
 
 
@@ -56,7 +57,7 @@ class Explaining:
             self._step.settings.search.lexical_weight,
             meaning=any(found.nearness is not None for found in every),
             phrases=any("phrase" in found.matches for found in every),
-            covered=coverage.WEIGHT if any(found.covered for found in every) else 0.0,
+            further={part: _WEIGHTS[part] for part in FURTHER if any(getattr(found, part) for found in every)},
         )
 
     @cached_property

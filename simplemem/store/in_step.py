@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
@@ -30,6 +30,9 @@ from simplemem.store.keeping import Keeper
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.rules import Rules
 from simplemem.vault.vault import Entry, Vault
+
+if TYPE_CHECKING:
+    from simplemem.vault.lately import ChangedLately
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
@@ -51,6 +54,7 @@ class InStep:
             raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
+        self._settings_files = tuple(os.path.join(self.root, *name.split("/")) for name in CONVENTION_FILES)
         self._settings_seen = self._settings_stamps()
         self.conventions = read_conventions(self.root)
         self.vault = Vault(
@@ -76,6 +80,10 @@ class InStep:
         self._doubted = 0
         self._doubted_since = 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
+        self._lately: ChangedLately | None = None
+        self._lately_guard = threading.Lock()
+        self._seen_whole_at = 0.0
+        self._seen_whole: int | None = None  # the generation of the index that was compared with the whole vault
         self._heard_rev = -1  # what a follower has been told: the newest change, and the notes there were
         self._heard_paths: set[str] = set()
         self.read_lately = TextsReadLately()
@@ -86,6 +94,8 @@ class InStep:
         if self._keeper is not None:
             self._keeper.stop()
             self._keeper = None
+        if self._lately is not None:
+            self._lately.end()
         self.embedding.close()
         self.index.close()
         self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
@@ -104,7 +114,7 @@ class InStep:
             self.conventions = read_conventions(self.root)
 
     def _settings_stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
-        return tuple(_stamp(self.root / name) for name in CONVENTION_FILES)
+        return tuple(map(_stamp, self._settings_files))
 
     # -- scanning
 
@@ -208,6 +218,40 @@ class InStep:
         believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
         self.healing(lambda: self._scan(None, believe=believe, seen=seen))
         self.thin_history()
+
+    def catch_up_lately(self) -> None:
+        """The same at the cost of what has changed, for whoever asks often: the kernel has a list of that, once it was
+        asked for one. Without it, or where anything is in doubt, all is compared."""
+        with self._lately_guard:
+            self.vault.finish_interrupted()
+            seen, self._seen_whole = (
+                self._seen_whole,
+                None,
+            )  # whatever fails from here on, the next time all is compared
+            paths = self._lately.paths() if self._lately is not None and seen == self._index_generation() else None
+            long_ago = time.monotonic() - self._seen_whole_at > 60 * self.settings.index.scan_minutes
+            if paths is None or long_ago or not self._scanned or self._doubted or self._owed:
+                if self._lately is None and self.settings.index.watch == "auto":
+                    from simplemem.vault.lately import ChangedLately
+
+                    self._lately = ChangedLately(self.root)
+                if self._lately is not None:
+                    self._lately.begin()
+                self.catch_up()
+                self._seen_whole_at = time.monotonic()
+            else:
+                changed = {path for path in paths if not self._is_as_known(path)}
+                if changed:
+                    self.look_at(changed)
+            self._seen_whole = self._generation
+
+    def _is_as_known(self, path: str) -> bool:
+        """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""
+        known = self.index.known(path)
+        try:
+            return known is not None and self.vault.read(path).sha256 == known.sha256
+        except SimplememError:
+            return False
 
     def _doubt(self, count: int) -> None:
         """So many notes vanished at once that it is not believed yet. A scan some minutes later believes it."""
@@ -411,7 +455,7 @@ class TextsReadLately:
             return self._texts.get(sha256)
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
+def _stamp(file: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(file)
     except OSError:

@@ -16,19 +16,20 @@ from simplemem.index.vectors import QueryVector
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.search import coverage
+from simplemem.search import coverage, priors
 from simplemem.search.coverage import WordVectors, is_question
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import snippet, squeezed, where_words_stand
 from simplemem.search.meant import meant
 from simplemem.search.own import OwnLegs
 from simplemem.search.query import Query, read_query
-from simplemem.search.rank import MODES, Mode, Ranked, rank, with_coverage
+from simplemem.search.rank import MODES, Mode, Ranked, rank, with_part
 from simplemem.search.reorder import by_reranker
 from simplemem.store.authors import Authors
 from simplemem.store.explaining import Asked, Explaining
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
+from simplemem.store.priors import with_priors
 from simplemem.store.reranking import Reranking
 from simplemem.store.showing import nearest_place, passages, shown_of, span_shown, with_authors
 from simplemem.store.why import why_note
@@ -156,7 +157,7 @@ class Recall:
             ids = None if narrow.is_open() else self._index.ids(narrow)
             legs = OwnLegs(self._index, narrow.theirs) if narrow.theirs.notes else self._index
             ranked = rank(legs, query, vector, ids, mode, self._settings.search.lexical_weight)
-            near_the_cut = _with_equals(ranked, max(limit * 2 + 20, coverage.NOTES))
+            near_the_cut = _with_equals(ranked, max(limit * 2 + 20, priors.NOTES))
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
 
@@ -166,11 +167,13 @@ class Recall:
         kept.sort(key=place)
         every = [*kept, *ranked[len(near_the_cut) :]]
         if mode == "hybrid" and vector is not None and is_question(query.text):
-            every = with_coverage(
-                every, self._covering(query, vector, kept[: coverage.NOTES], rows, narrow), coverage.WEIGHT
-            )
+            covering = self._covering(query, vector, kept[: coverage.NOTES], rows, narrow)
+            every = with_part(every, "covered", covering, coverage.WEIGHT)
             kept = sorted(every[: len(kept)], key=place)
             every = [*kept, *every[len(kept) :]]
+        every = with_priors(query.text, every, kept[: priors.NOTES], rows)
+        kept = sorted(every[: len(kept)], key=place)
+        every = [*kept, *every[len(kept) :]]
         return Ranking(kept[:limit], rows, vector, degraded, every)
 
     def _covering(

@@ -19,13 +19,13 @@ from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import clean_reference, name_of
 from simplemem.search.explain import single_filters, standings, why
 from simplemem.search.own import OwnLegs
-from simplemem.search.rank import Legs, Ranked, rank
+from simplemem.search.rank import PARTS, Legs, Ranked, rank
 from simplemem.store.explaining import Explaining
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 
 _FAR = 200_000  # rows of a leg, for a note that lies behind all that a search looks at
-_PARTS = ("words", "phrases", "meaning", "covered")
+_PARTS = tuple(PARTS)
 
 
 def why_note(

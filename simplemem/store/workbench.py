@@ -33,13 +33,13 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Notes put since a mark. `having` are those of them with the property that was asked for. `there` are all the notes
-    there are, None where nothing can have gone; `whole` says that `notes` are all of them."""
+    """Notes put since a mark, and how many there are in all. `having` are those of them with the property that was asked
+    for; `whole` says that `notes` are all there are."""
 
     mark: Mark
     notes: tuple[Noted, ...]
     having: frozenset[str]
-    there: frozenset[str] | None
+    count: int
     whole: bool
 
 
@@ -68,15 +68,12 @@ class Workbench:
         """Hold the vault: what is read in here is what is written on. A thread may take it again and again."""
         return self._step.vault.lock()
 
-    def begin(self) -> None:
-        """Compare the vault with the index, the first time: what a person wrote while nobody listened counts as well."""
-        if not self._begun:
-            if self.read_only:
-                self._step.healing(
-                    lambda: self._step.sync(None, embed=False, rebuild=False, believe=False, begin=False)
-                )
-            else:
-                self._step.catch_up()
+    def catch_up(self) -> None:
+        """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
+        if not self.read_only:
+            self._step.catch_up_lately()
+        elif not self._begun:
+            self._step.sync(None, embed=False, rebuild=False, believe=False, begin=False)
             self._begun = True
 
     def noticed_since(self, mark: Mark | None, having: str) -> Noticed:
@@ -89,11 +86,12 @@ class Workbench:
         with index.snapshot():
             generation = index.generation
             whole = mark is None or mark.generation != generation
-            rev, noted, with_it = index.noted_since(-1 if whole or mark is None else mark.rev, having)
-            there = None
-            if whole or (mark is not None and rev - mark.rev != len(noted)):  # every removal counts as a change
-                there = frozenset(index.all_paths()) if not whole else frozenset(each.path for each in noted)
-        return Noticed(Mark(generation, rev), tuple(noted), frozenset(with_it), there, whole)
+            rev, noted, with_it, count = index.noted_since(-1 if whole or mark is None else mark.rev, having)
+        return Noticed(Mark(generation, rev), tuple(noted), with_it, count, whole)
+
+    def indexed(self) -> frozenset[str]:
+        """The paths of all notes in the index."""
+        return frozenset(self._step.healing(self._step.index.all_paths))
 
     def files_below(self, folder: str) -> list[str]:
         """The note files in a folder as the disk has them, those too large to be indexed as well."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
 _AUTHORS = 3  # of a passage, that are named
 _DOUBTS = 3  # about an earlier moment, that are named
+_PARTS = ("words", "phrases", "meaning", "covered", "dated")
 _WORDS_TOLD = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.
 _SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
@@ -142,7 +143,7 @@ def _explained(told: Mapping[str, Any]) -> str:
 
 def _why_line(why: Mapping[str, Any]) -> str:
     legs = ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why["legs"].items())
-    parts = ", ".join(f"{part} {why[part]:.2f}" for part in ("words", "phrases", "meaning", "covered") if why.get(part))
+    parts = ", ".join(f"{part} {why[part]:.2f}" for part in _PARTS if why.get(part))
     lacking = ", ".join(why["missing"][:_WORDS_TOLD])
     return render.facts(("why:", parts), ("", legs), ("lacks", lacking))
 

@@ -21,6 +21,9 @@ from simplemem.tools.tool import Tool
 TOOLSETS: dict[str, str] = {
     "core": "simplemem.tools.core",
     "original": "simplemem.tools.original",
+    "graph": "simplemem.tools.graph",
+    "server-memory": "simplemem.tools.server_memory",
+    "memento": "simplemem.tools.memento",
     "strict-graph": "simplemem.tools.strict_graph",
     "knowledge": "simplemem.tools.knowledge",
     "insight": "simplemem.tools.insight",
@@ -44,6 +47,8 @@ class Profile:
     """The variable in which the server whose place it takes was told its folder."""
     settings_for: Callable[[Path, Mapping[str, str], Path | None], dict[str, Any]] | None = None
     """Reads its own files and variables, or the one file it is given, as dotted names."""
+    known_as: tuple[str, str] | None = None
+    """The name and version of the graph memory server in whose place it stands, for one that does."""
 
 
 PROFILES: dict[str, Profile] = {
@@ -57,6 +62,20 @@ PROFILES: dict[str, Profile] = {
             instructions=ORIGINAL,
             vault=".memories",
             settings_for=original_settings,
+        ),
+        Profile(
+            "server-memory",
+            "The nine tools of the graph memory server, its resource and its ways",
+            ("server-memory",),
+            instructions="",
+            known_as=("memory-server", "0.6.3"),
+        ),
+        Profile(
+            "memento",
+            "Memento's seventeen tools: those nine, and the past, decay and meaning of the graph",
+            ("memento",),
+            instructions="",
+            known_as=("memento-mcp", "1.0.0"),
         ),
         Profile(
             "self-improving",

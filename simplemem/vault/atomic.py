@@ -15,7 +15,8 @@ import secrets
 import stat
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
@@ -26,6 +27,8 @@ TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
 MOST_BYTES = 64 << 20
 _TRIES = 12
 _CHUNK = 1 << 20
+_FEW = 8  # files that are synced one after the other, and threads that sync more than that
+_HELD_OPEN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +210,26 @@ def sync_path(here: Beneath, path: str, *, last: bool = False) -> None:
         kernel.sync_file(fd, last=last)
     finally:
         os.close(fd)
+
+
+def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
+    """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that once
+    for all who wait, which for hundreds of files is a twentieth of the time."""
+    if len(paths) <= _FEW:
+        for path in paths:
+            sync_path(here, path)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_FEW) as threads:
+        for first in range(0, len(paths), _HELD_OPEN):
+            with ExitStack() as held:
+                fds = []
+                for path in paths[first : first + _HELD_OPEN]:
+                    folder, name = here.spot(path)
+                    fds.append(folder.open(name, READ if sys.platform != "win32" else READ | os.O_RDWR))
+                    held.callback(os.close, fds[-1])
+                list(threads.map(kernel.sync_file, fds))
 
 
 def write_all(fd: int, data: bytes) -> None:

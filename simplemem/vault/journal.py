@@ -50,7 +50,8 @@ class Journal:
             for step in steps:
                 self._apply(here, step)
                 done.append(step)
-                here.rest()
+                if len(steps) > 1:  # there may be thousands, each in a folder of its own
+                    here.rest()
             self._history.log.append(here, [step.version for step in steps])
         except BaseException as error:
             try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 
 from simplemem.errors import ReadOnly, Unavailable
 from simplemem.vault import kernel
-from simplemem.vault.paths import SIDECAR, WRITE_NEW, Beneath
+from simplemem.vault.paths import SIDECAR, WRITE_NEW, Beneath, unlimited
 from simplemem.vault.trouble import telling
 
 _LOCK = f"{SIDECAR}/lock"
@@ -29,6 +30,7 @@ class VaultLock:
 
     def __init__(self, root: str, *, by_path: bool) -> None:
         self._root = root
+        self._path = os.path.join(unlimited(root) if sys.platform == "win32" else root, *_LOCK.split("/"))
         self._by_path = by_path
         self._thread = threading.RLock()
         self._depth = 0
@@ -98,12 +100,11 @@ class VaultLock:
 
     def _is_in_place(self, fd: int) -> bool:
         # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
+        # A look at the whole path is enough: wherever it leads, what counts is whether it is the file that we hold.
         ours = os.fstat(fd)
         try:
-            with Beneath(self._root, by_path=self._by_path) as here:
-                folder, name = here.spot(_LOCK)
-                there = os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
-        except FileNotFoundError:
+            there = os.stat(self._path, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
             return False
         return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
 

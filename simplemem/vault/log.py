@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Literal, get_args
@@ -26,6 +26,7 @@ Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered
 LOG = f"{SIDECAR}/history/log.jsonl"
 _APPEND = OVERWRITE | os.O_APPEND
 _BLOCK = 1 << 16
+_LAST_BLOCK = 1 << 12  # the last few changes are what is mostly asked for
 _LONGEST = 1 << 20  # bytes of a line
 _TIME = re.compile(
     rb'\{"id":"v(\d{1,15})","group":"v\d+","path":"(?:[^"\\]|\\.)*","new_path":(?:null|"(?:[^"\\]|\\.)*"),'
@@ -66,8 +67,12 @@ class Version:
             return ((self.path, self.before, self.after),)
         return ((self.path, self.before, None), (self.new_path, None, self.after))
 
+    def as_dict(self) -> dict[str, str | None]:
+        """It as the log and the journal spell it, its fields in their order."""
+        return {name: getattr(self, name) for name in _FIELDS}
 
-_FIELDS = {field.name for field in fields(Version)}
+
+_FIELDS = tuple(field.name for field in fields(Version))
 _REQUIRED = ("id", "group", "path", "when", "op")
 
 
@@ -160,20 +165,17 @@ class Log:
                     name = version.path
                     mark = json.dumps(name).encode()
 
-    def _lines(self) -> Iterator[bytes]:
-        """The lines of the log, last first."""
-        with Beneath(self.root, by_path=self.by_path) as here, telling("read", LOG):
-            try:
-                folder, name = here.spot(LOG)
-                fd = folder.open(name, READ)
-            except FileNotFoundError:
-                return
+    def _lines(self, here: Beneath | None = None) -> Iterator[bytes]:
+        """The lines of the log, last first. `here` has folders open already."""
+        fd = self._opened(here) if here is not None else self._opened_alone()
+        if fd is None:
+            return
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 return  # a pipe put in the log's place would keep us waiting
-            end, rest = os.lseek(fd, 0, os.SEEK_END), b""
+            end, rest, block_size = os.lseek(fd, 0, os.SEEK_END), b"", _LAST_BLOCK
             while end > 0:
-                start = max(end - _BLOCK, 0)
+                start, block_size = max(end - block_size, 0), _BLOCK
                 os.lseek(fd, start, os.SEEK_SET)
                 block = _read_exactly(fd, end - start) + rest
                 rest, *lines = block.split(b"\n")
@@ -184,6 +186,18 @@ class Log:
                 yield rest
         finally:
             os.close(fd)
+
+    def _opened_alone(self) -> int | None:
+        with Beneath(self.root, by_path=self.by_path) as here, telling("read", LOG):
+            return self._opened(here)
+
+    @staticmethod
+    def _opened(here: Beneath) -> int | None:
+        try:
+            folder, name = here.spot(LOG)
+            return folder.open(name, READ)
+        except FileNotFoundError:
+            return None
 
     def last_before(self, when: str) -> int:
         """The number of the last change before a moment (UTC, spelled as in the log); 0 when none is.
@@ -219,9 +233,10 @@ class Log:
             for k, step in enumerate(steps)
         ]
 
-    def next_number(self) -> int:
+    def next_number(self, here: Beneath | None = None) -> int:
         """One more than the last version in the log."""
-        return next((known.number for known in self.backwards()), 0) + 1
+        lines = map(_read, self._lines(here))
+        return next((known.number for known in lines if known is not None), 0) + 1
 
     def knows(self, versions: Sequence[Version]) -> set[str]:
         """Which of these ids the log has already."""
@@ -234,7 +249,7 @@ class Log:
 
     def append(self, here: Beneath, versions: Sequence[Version]) -> None:
         """Add lines to the log, all or none. A half line that a crash left is closed off first."""
-        lines = b"".join(json.dumps(asdict(v), separators=(",", ":")).encode() + b"\n" for v in versions)
+        lines = b"".join(json.dumps(v.as_dict(), separators=(",", ":")).encode() + b"\n" for v in versions)
         here.make(parent(LOG))
         folder, name = here.spot(LOG)
         fd = folder.open(name, _APPEND)

@@ -172,6 +172,8 @@ class Beneath:
             return []
         made = []
         for depth in range(1, len(parts) + 1):
+            if parts[:depth] in self._open:
+                continue  # the look above came as far as this
             above = self.folder(parts[: depth - 1])
             try:
                 os.mkdir(above.name(_checked(parts[depth - 1])), dir_fd=above.fd)
@@ -246,7 +248,7 @@ class Beneath:
         return known
 
     def _step(self, above: Folder, part: str) -> Folder:
-        path = os.path.join(above.path, _checked(part))
+        path = f"{above.path}{os.sep}{_checked(part)}"
         if above.fd is not None:
             return Folder(path, os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above.fd))
         if not stat.S_ISDIR(os.lstat(path).st_mode) or _is_link(path):

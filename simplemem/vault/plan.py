@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from simplemem.vault.atomic import TEMP, sha256
@@ -48,7 +48,7 @@ class Step:
 
 def spell_plan(steps: Sequence[Step], folders: Sequence[str]) -> bytes:
     """The plan as a line under its seal. `folders` are those that will be made for it."""
-    actions = [asdict(step.version) | {"temp": step.temp} for step in steps]
+    actions = [step.version.as_dict() | {"temp": step.temp} for step in steps]
     line = json.dumps({"folders": list(folders), "steps": actions}).encode()
     return sha256(line).encode() + b"\n" + line + b"\n"
 

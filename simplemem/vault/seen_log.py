@@ -1,24 +1,29 @@
 """The log as somebody sees it from whom notes are hidden: without the changes of those, and without their texts' hashes.
 
-A note that was moved to a hidden place took its past there: it is not told under the names it had before either.
+A note that was moved to a hidden place took its past there: it is not told under the names it had before either. If somebody
+else took a note away, nothing says where to; it may have gone to a hidden place, so its past is not told while it is gone.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from simplemem.errors import SimplememError
+from simplemem.vault import atomic
 from simplemem.vault.log import Log, Version, no_version, number_of
+from simplemem.vault.paths import Beneath
 from simplemem.vault.rules import Rules
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What was learned of the log up to a change: the numbers that are hidden, the hashes that may be seen."""
+class _Note:
+    """A note as the log knows it: where it lies by the last change of ours; "" once we deleted it, None once another note
+    has its place and nobody said where it went."""
 
-    until: int = 0
-    hidden: frozenset[int] = frozenset()
-    hashes: frozenset[str] = frozenset()
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path: str | None = path
 
 
 class SeenLog(Log):
@@ -28,29 +33,44 @@ class SeenLog(Log):
         super().__init__(whole.root, by_path=whole.by_path)
         self._whole = whole
         self._rules = rules
-        self._known = _Known()
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._until = 0
+        self._at: dict[str, _Note] = {}
+        self._of: dict[int, _Note | None] = {}  # which note a change is of; None: it names what is hidden
+        self._speaking: dict[str, list[int]] = {}  # the changes that found or left a text
 
     def backwards(self, path: str | None = None, *, upto: int | None = None, by: str = "") -> Iterator[Version]:
         """All changes that may be seen, as `Log.backwards` has them."""
-        known = self._follow()
+        self._follow()
+        known: dict[_Note, bool] = {}
         for version in self._whole.backwards(path, upto=upto, by=by):
-            if version.number <= known.until and version.number not in known.hidden:
-                yield version  # what was added since is for the next question
+            note = self._of.get(version.number)
+            if note is None:
+                continue  # hidden, or added since: for the next question
+            if note not in known:
+                known[note] = self._is_told(note)
+            if known[note]:
+                yield version
 
     def find(self, version: str) -> Version:
         """The change of this id. A hidden one is refused as one that never was."""
         found = self._whole.find(version)
-        if not self._is_seen(found):
+        self._follow()
+        if not self._is_seen(found.number):
             raise no_version(version)
         return found
 
     def group(self, group: str) -> list[Version]:
         """The changes of one operation that may be seen."""
-        return list(filter(self._is_seen, self._whole.group(group)))
+        self._follow()
+        return [version for version in self._whole.group(group) if self._is_seen(version.number)]
 
-    def next_number(self) -> int:
+    def next_number(self, here: Beneath | None = None) -> int:
         """One more than the last version in the whole log."""
-        return self._whole.next_number()
+        return self._whole.next_number(here)
 
     def knows(self, versions: Sequence[Version]) -> set[str]:
         """Which of these ids the whole log has already."""
@@ -58,53 +78,73 @@ class SeenLog(Log):
 
     def speaks_of(self, sha: str) -> bool:
         """Whether a change that may be seen found or left this text."""
-        return sha in self._follow().hashes
+        self._follow()
+        return any(self._is_seen(number) for number in self._speaking.get(sha, ()))
 
     def closed(self, groups: set[str]) -> set[str]:
         """Those of these operations that changed something hidden too."""
-        hidden = self._follow().hidden
+        self._follow()
         first = min(map(number_of, groups), default=0)
         found: set[str] = set()
         for version in self._whole.backwards() if groups else ():
             if version.number < first:
                 break
-            if version.group in groups and version.number in hidden:
+            if version.group in groups and version.number <= self._until and not self._is_seen(version.number):
                 found.add(version.group)
         return found
 
-    def _is_seen(self, version: Version) -> bool:
-        return version.number not in self._follow().hidden
+    def _is_seen(self, number: int) -> bool:
+        note = self._of.get(number)
+        return note is not None and self._is_told(note)
 
-    def _follow(self) -> _Known:
-        """Take in what the log has that was not read yet; all of it again when a note went into hiding, or came out."""
-        before, newest, anew = self._known, 0, False
-        hidden: set[int] = set()
-        hashes: set[str] = set()
-        ends: dict[str, bool] = {}  # of the names that moves lead from: whether the note is hidden in the end
-        for version in self._whole.backwards():
-            newest = newest or version.number
-            if version.number <= before.until and not anew:
-                anew = any(end != self._rules.hides(name) for name, end in ends.items())
-                if not anew:
-                    hidden |= before.hidden
-                    hashes |= before.hashes
+    def _is_told(self, note: _Note) -> bool:
+        """Whether a note may have a past: it lies where it may be seen, or we deleted it where it could be."""
+        if not note.path:
+            return note.path is not None
+        if self._rules.hides(note.path):
+            return False
+        try:
+            with Beneath(self.root, by_path=self.by_path) as here:
+                return atomic.look(here, note.path) is not None
+        except (OSError, SimplememError):
+            return False
+
+    def _follow(self) -> None:
+        """Take in what the log has that was not read yet."""
+        with self._lock:
+            fresh: list[Version] = []
+            for version in self._whole.backwards():
+                if version.number < self._until and not fresh:
+                    self._forget()  # another log, which begins anew
+                if version.number <= self._until:
                     break
-            if self._hides(version, ends):
-                hidden.add(version.number)
-            else:
-                hashes.update(each for each in (version.before, version.after) if each is not None)
-        if newest != before.until:
-            self._known = _Known(newest, frozenset(hidden), frozenset(hashes))
-        return self._known
+                fresh.append(version)
+            for version in reversed(fresh):
+                self._take_in(version)
 
-    def _hides(self, version: Version, ends: dict[str, bool]) -> bool:
-        """Whether a change is hidden: it names a hidden path, or is of a note that went there later."""
-        path, new = version.path, version.new_path
+    def _put(self, note: _Note, path: str) -> _Note:
+        """A note takes a place; the one that was there has gone, and not by us unless we deleted it."""
+        before = self._at.get(path)
+        if before is not None and before.path == path:
+            before.path = None
+        self._at[path] = note
+        return note
+
+    def _take_in(self, version: Version) -> None:
+        path, new, number = version.path, version.new_path, version.number
+        note = self._at.get(path)
         if version.op == "recovered":  # in a file of ours whose name does not tell of which note it is, perhaps
-            return self._rules.hides(path) or path.rpartition("/")[2].startswith(".") or ends.get(path, False)
-        if new is not None:
-            ends[path] = ends.pop(new, self._rules.hides(new))
-        hides = self._rules.hides(path) or (new is not None and self._rules.hides(new)) or ends.get(path, False)
-        if version.op == "create":
-            ends.pop(path, None)  # what had the name before was another note
-        return hides
+            closed = self._rules.hides(path) or path.rpartition("/")[2].startswith(".")
+            note = note or _Note("")
+        else:
+            closed = self._rules.hides(path) or (new is not None and self._rules.hides(new))
+            if note is None or version.op == "create":  # what had the name before was another note
+                note = self._put(_Note(path), path)
+            if new is not None:
+                del self._at[path]
+                self._put(note, new)
+            note.path = new or (path if version.after is not None else "")
+        self._of[number] = None if closed else note
+        for sha in {version.before, version.after} - {None} if not closed else ():
+            self._speaking.setdefault(str(sha), []).append(number)
+        self._until = number

@@ -272,6 +272,12 @@ class Vault:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
         return [] if self.read_only else self._recover()[0]
 
+    def finish_interrupted(self) -> None:
+        """Finish or drop the change that a crash interrupted, as every write does before its own."""
+        if not self.read_only:
+            with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
+                self._journal.resume(here)
+
     def recover_and_scan(self) -> list[Entry]:
         """Both in one walk, as every start does them."""
         if self.read_only:

@@ -133,7 +133,7 @@ class Watcher:
                     changed = self._look_again()
                 else:
                     self._stop.wait(PULSE_MS / 1000)
-                if self._lost or _identity(self.root) != self._identity:
+                if self._lost or identity(self.root) != self._identity:
                     self._open()
                     changed = {EVERYTHING}
                 self._tell(changed | self._owed)
@@ -157,12 +157,12 @@ class Watcher:
         """Begin with the folder that is at the root now, or note that there is none."""
         self._close()
         self._lost = False
-        self._identity = _identity(self.root)
+        self._identity = identity(self.root)
         if self._identity is None:
             return
         self._base = os.path.realpath(self.root)
         if not self._polling:
-            kind = _file_system(self._base)
+            kind = file_system(self._base)
             if kind in REMOTE_FILE_SYSTEMS or kind.startswith("fuse."):
                 self._poll_from_now_on(f"a {kind} disk doesn't announce what others change on it")
             else:
@@ -205,8 +205,8 @@ class Watcher:
             return {EVERYTHING}
         changed = {EVERYTHING} if len(events) >= MANY and not self._own else set()
         for kind, named in events:
-            path = _vault_path(self._base, named)
-            changed |= _concerned(path)
+            path = vault_path(self._base, named)
+            changed |= concerned(path)
             if path == EVERYTHING and kind == _DELETED:
                 self._lost = True  # a folder made in its place can have the same inode number
             elif kind == _ADDED and not self._own and os.path.isdir(named):
@@ -228,7 +228,7 @@ class Watcher:
             del self._new_folders[path]
         if settled and sys.platform.startswith("linux"):
             self._check_for_room(os.path.join(self._base, *min(settled).split("/")))
-        return set().union(*map(_concerned, settled))
+        return set().union(*map(concerned, settled))
 
     def _check_for_room(self, folder: str) -> None:
         """A new folder over the system's limit is silently left out: see if one more is granted."""
@@ -310,7 +310,7 @@ def _own_notifier(folder: str) -> Inotify:
     return Inotify(folder)
 
 
-def _identity(root: Path) -> tuple[int, int] | None:
+def identity(root: Path) -> tuple[int, int] | None:
     """Which folder is at the root: another after it was replaced or (un)mounted, None when there is none."""
     try:
         facts = os.stat(root)
@@ -327,7 +327,7 @@ def _stamp(file: str) -> Stamp:
     return (facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino)
 
 
-def _vault_path(base: str, named: str) -> str:
+def vault_path(base: str, named: str) -> str:
     """An event's path as a vault path; everything when it isn't below the root as we know it."""
     inside = base.rstrip(os.sep) + os.sep
     path = named[len(inside) :].replace(os.sep, "/") if named.startswith(inside) else EVERYTHING
@@ -344,7 +344,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _concerned(path: str) -> set[str]:
+def concerned(path: str) -> set[str]:
     """What a change at `path` bears on: nothing when it is hidden, but for the vault's conventions."""
     if path == ".obsidian":
         return set(CONVENTION_FILES)  # made or moved as a whole, its files are not announced one by one
@@ -362,7 +362,7 @@ def _reason(failure: Exception) -> str:
     return text or type(failure).__name__
 
 
-def _file_system(path: str) -> str:
+def file_system(path: str) -> str:
     """The kind of file system `path` is on, "" where the system has no such list."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as listing:

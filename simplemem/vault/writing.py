@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.note.names import compare_key
@@ -58,16 +58,24 @@ class Wish:
     data: bytes | None = None
     gone: bool = False
     trash: str | None = None  # the file in the trash that comes back
+    after: str | None = field(init=False)  # the hash of its bytes afterwards
+
+    def __post_init__(self) -> None:
+        after = None if self.gone else sha256(self.data) if self.data is not None else self.before
+        object.__setattr__(self, "after", after)
 
     @property
     def target(self) -> str:
         """Where the note is afterwards."""
         return self.path if self.new_path is None else self.new_path
 
-    @property
-    def after(self) -> str | None:
-        """The hash of its bytes afterwards."""
-        return None if self.gone else sha256(self.data) if self.data is not None else self.before
+
+class _There(NamedTuple):
+    """What lies at the path of a wish."""
+
+    data: bytes
+    sha256: str
+    writable: bool
 
 
 class Writer:
@@ -107,9 +115,10 @@ class Writer:
                 with self._lock():
                     return self._under_lock(here, wishes, change, {})
             # One note: its text is written and synced before the lock is asked for, so that others need not wait.
-            if self._is_done(here, wishes[0]):
+            there = self._there(here, wishes[0])
+            if self._is_done(here, wishes[0], there):
                 return self._repeated(here, wishes)
-            self._current(here, wishes[0])
+            self._current(here, wishes[0], there)
             with self._staged(here, wishes[0]) as staged, self._lock():
                 return self._under_lock(here, wishes, change, staged)
 
@@ -117,17 +126,20 @@ class Writer:
         self, here: Beneath, wishes: Sequence[Wish], change: Change, staged: dict[str, str]
     ) -> list[Written]:
         self._journal.resume(here)
-        if all(self._is_done(here, wish) for wish in wishes):
+        first = self._there(here, wishes[0])
+        if self._is_done(here, wishes[0], first) and all(
+            self._is_done(here, wish, self._there(here, wish)) for wish in wishes[1:]
+        ):
             return self._repeated(here, wishes)
-        for wish in wishes:
-            data = self._current(here, wish)
-            if data is not None:  # of a move too: where it goes, another program may change it unseen
-                self._history.keep(here, data, sha256(data))
+        for number, wish in enumerate(wishes):
+            there = self._current(here, wish, first if number == 0 else self._there(here, wish))
+            if there is not None:  # of a move too: where it goes, another program may change it unseen
+                self._history.keep(here, there.data, there.sha256)
         listed: Listed = {}
         for wish in wishes:
             self._check_free(here, wish, listed)
             if wish.data is not None:
-                self._history.keep(here, wish.data, sha256(wish.data))
+                self._history.keep(here, wish.data, wish.after or "")
         versions = self._versions(here, wishes, change)
         self._stage_all(here, wishes, staged)
         if self.on_writing is not None:
@@ -162,34 +174,38 @@ class Writer:
                 much = f"{len(wish.data):,} bytes for {wish.path!r}"
                 raise TooLong(f"{much}; at most {self._max_bytes:,} are written.")
 
-    def _is_done(self, here: Beneath, wish: Wish) -> bool:
+    def _there(self, here: Beneath, wish: Wish) -> _There | None:
+        try:
+            data, found = atomic.read_file(here, wish.path, self._max_bytes)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return _There(data, sha256(data), bool(found.st_mode & 0o222))
+
+    def _is_done(self, here: Beneath, wish: Wish, there: _There | None) -> bool:
         """A repeated write that has happened is success: the answer to the first may have been lost (F66)."""
-        there = _hash(here, wish.target)
         if wish.new_path is None and not wish.gone:
-            return there is not None and there == wish.after
-        if _hash(here, wish.path) is not None or there != wish.after:
+            return there is not None and there.sha256 == wish.after
+        if there is not None or _hash(here, wish.target) != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
         last = self._history.versions(wish.path, limit=1)
         return any((v.path, v.new_path, v.before, v.after) == asked for v in last)
 
-    def _current(self, here: Beneath, wish: Wish) -> bytes | None:
-        """The note's bytes, which are those the wish expects."""
-        try:
-            data, found = atomic.read_file(here, wish.path, self._max_bytes)
-        except FileNotFoundError as error:
-            if wish.before is None:
-                return None
-            if wish.op == "undo":
-                raise self._conflict(here, wish) from error
-            raise no_such(wish.path) from error
+    def _current(self, here: Beneath, wish: Wish, there: _There | None) -> _There | None:
+        """What lies there, if it is what the wish expects."""
+        if there is None and wish.before is None:
+            return None
+        if there is None:
+            with suppress(FileNotFoundError):
+                atomic.look(here, wish.path)  # a link or a file where a folder should be is told as such
+            raise self._conflict(here, wish) if wish.op == "undo" else no_such(wish.path)
         if wish.before is None:
             raise self._conflict(here, wish) if wish.op == "undo" else _exists(wish.path)
-        if sha256(data) != wish.before:
+        if there.sha256 != wish.before:
             raise self._conflict(here, wish)
-        if wish.data is not None and not found.st_mode & 0o222:
+        if wish.data is not None and not there.writable:
             raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
-        return data
+        return there
 
     def _check_free(self, here: Beneath, wish: Wish, listed: Listed) -> None:
         """obsidian.md §5: unique without regard to case and to how accents are spelled."""
@@ -245,8 +261,7 @@ class Writer:
                     # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
                     staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
             if self._durable and len(wishes) > 1:
-                for temp in staged.values():
-                    atomic.sync_path(here, temp)
+                atomic.sync_paths(here, list(staged.values()))
         except BaseException:
             while staged:
                 atomic.remove(here, staged.popitem()[1])
@@ -268,7 +283,7 @@ class Writer:
     # What is said about it
 
     def _versions(self, here: Beneath, wishes: Sequence[Wish], change: Change) -> list[Version]:
-        number = self._history.log.next_number()
+        number = self._history.log.next_number(here)
         steps: list[dict[str, Any]] = []
         for wish in wishes:
             step = {"path": wish.path, "new_path": wish.new_path, "op": wish.op}

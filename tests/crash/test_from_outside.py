@@ -83,3 +83,26 @@ def test_a_writer_that_does_not_sync_does_not_get_past_the_power_cuts(room: Path
         pytest.skip(said.strip())
     assert code == 1, said
     assert "a cut did harm" in said
+
+
+@pytest.mark.parametrize(
+    ("late", "code"),
+    [
+        ("104, 64, 17, 8", 0),
+        ("106, 66, 17, 8", 1),
+        ("100, 60, 20, 8", 1),
+        ("100, 60, 20, 9", 0),
+        ("100, 60, 17, 11", 1),
+    ],
+)
+def test_a_long_run_that_ends_with_more_than_it_began_with_fails(late: str, code: int) -> None:
+    judge = """
+import sys
+from bench.soak import Figures, compare
+early, late = (Figures(*map(float, given.split(",")), 1.0) for given in sys.argv[1:])
+sys.exit(compare([early] * 8 + [late] * 8, 10))
+"""
+    command = [sys.executable, "-c", judge, "100, 60, 17, 8", late]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("not flat" in done.stdout) == bool(code)

@@ -26,6 +26,13 @@ _FLAGS = (
     "--disable-dev-shm-usage", "--remote-debugging-pipe",
 )  # fmt: skip
 _PATIENCE = 60.0
+# The browser wants its pipes as 3 and 4, whatever numbers they have here.
+_BECOME = """
+import os, sys
+read, write = (os.dup(os.dup(os.dup(int(each)))) for each in sys.argv[1:3])
+os.dup2(read, 3); os.dup2(write, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def chromium() -> str | None:
@@ -156,13 +163,13 @@ class Page:
     def while_moving(self, seconds: float, move: Callable[[float], None]) -> list[float]:
         """Milliseconds between the frames that were painted while something was done again and again."""
         self.value(
-            "window.frames_ = []; window.going_ = true; (function tick(now) { window.frames_.push(now);"
-            " if (window.going_) requestAnimationFrame(tick); })(performance.now()); 1"
+            "{ const frames = window.frames_ = []; requestAnimationFrame(function tick(now) { frames.push(now);"
+            " if (window.frames_ === frames) requestAnimationFrame(tick); }); }"
         )
         begun = time.monotonic()
         while (passed := time.monotonic() - begun) < seconds:
             move(passed / seconds)
-        times = self.value("window.going_ = false; window.frames_")
+        times = self.value("{ const frames = window.frames_; window.frames_ = null; frames }")
         return [b - a for a, b in pairwise(times[1:])]
 
 
@@ -173,10 +180,17 @@ def opened_browser(home: Path, executable: str | None = None) -> Iterator[Page]:
     assert program is not None, "no Chromium is installed"
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
-    # The browser wants 3 and 4: a shell puts them there, whatever numbers the pipes have here.
-    line = f'exec "$@" 3<&{to_read} 4>&{from_write}'
     process = subprocess.Popen(
-        ["sh", "-c", line, "sh", program, *_FLAGS, f"--user-data-dir={home / 'profile'}"],
+        [
+            sys.executable,
+            "-c",
+            _BECOME,
+            str(to_read),
+            str(from_write),
+            program,
+            *_FLAGS,
+            f"--user-data-dir={home / 'profile'}",
+        ],
         pass_fds=(to_read, from_write),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

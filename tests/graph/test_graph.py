@@ -70,12 +70,10 @@ def test_what_is_there_is_not_made_again(graph: KnowledgeGraph) -> None:
 
 def test_a_hand_written_note_and_bullet_are_in_the_graph_at_once(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     graph.create_entities([an("Ada", "person", "likes tea")])
-    store.start(embed=False)
     text = note(store, "graph/Ada.md")
     write(store, "graph/Ada.md", text.replace("- likes tea\n", "- likes tea\n- plays chess\n"))
     assert texts(graph.open(["Ada"])) == {"Ada": ["likes tea", "plays chess"]}
     write(store, "graph/Bob.md", "- knows [[Ada]]\n- is new\n")
-    store.sync(embed=False)
     assert texts(graph.search("is new")) == {"Bob": ["is new"]}
     assert edges(graph.open(["Ada"])) == [("Bob", "knows", "Ada")]
     (store.root / "graph/Bob.md").unlink()
@@ -204,7 +202,6 @@ def test_notes_of_another_markdown_memory_are_part_of_it_where_they_lie(
         "## Observations\n- [method] Clear and bright #brewing\n\n## Relations\n- pairs_with [[Light roast]]\n",
     )
     write(store, "coffee/Light roast.md", "A roast.\n")
-    store.sync(embed=False)
     assert texts(graph.read()) == {"Pour over": ["[method] Clear and bright #brewing"], "Light roast": []}
     assert edges(graph.read()) == [("Pour over", "pairs_with", "Light roast")]
 

@@ -100,6 +100,7 @@ def test_rare_words_choose_and_all_words_rank(
     """Whatever holds one of the rarest words is found, with its full score; what holds none is passed over."""
     monkeypatch.setattr(legs, "_CHOSEN", 1)
     monkeypatch.setattr(legs, "_FEW", 0)
+    monkeypatch.setattr(legs, "_FREQUENT", 10_000)
     chance = random.Random(8)
     counts = Counts((0, 0))
     passed_over = 0
@@ -115,6 +116,48 @@ def test_rare_words_choose_and_all_words_rank(
             assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding]))
             passed_over += len(full) - len(found)
     assert passed_over > 500  # or nothing was chosen, and everything scored
+
+
+@pytest.mark.parametrize("narrowed", [False, True])
+def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
+    filled: Database, narrowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With their full scores; where too few notes do, the rarest words choose after all."""
+    monkeypatch.setattr(legs, "_CHOSEN", 10)
+    monkeypatch.setattr(legs, "_FEW", 0)
+    monkeypatch.setattr(legs, "_FREQUENT", 0)
+    frequent = [f'"{word}"' for word in WORDS[:7]]
+    ids = list(range(1, NOTES, 2)) if narrowed else None
+    counts = Counts((0, 0))
+    with filled.reading() as db:
+        full = legs.leg(db, "note", " OR ".join(frequent), NOTES, ids)
+        found = legs.leg(db, "note", " OR ".join(frequent), 50, ids, counts, most_scored=0)
+        dealt = sorted(frequent, key=lambda term: counts.of(db, "note_text", term))
+        each = " AND ".join(f"({' OR '.join(dealt[k::3])})" for k in range(3))
+        holding = {match.note for match in legs.leg(db, "note", each, NOTES, ids)}
+        assert 10 <= len(holding) < len(full)
+        assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding][:50]))
+        rare = [f'"{word}"' for word in WORDS[-3:]]
+        assert legs.leg(db, "note", " OR ".join(rare), NOTES, ids, counts, most_scored=0)  # no note holds all three
+
+
+def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(12)
+    counts = Counts((0, 0))
+    seen = 0
+    with filled.reading() as db:
+        for _ in range(20):
+            expression, ids = asked(chance), chance.sample(range(1, NOTES + 1), 40)
+            for limit in (5, 10_000):
+                monkeypatch.setattr(legs, "_A_SEEK", 1_000_000)
+                walked = legs.leg(db, "block", expression, limit, ids, counts, most_scored=0)
+                monkeypatch.setattr(legs, "_A_SEEK", 0)
+                sought = legs.leg(db, "block", expression, limit, ids, counts, most_scored=0)
+                assert sought == walked
+                seen += len(sought)
+    assert seen > 100
 
 
 def test_where_few_entries_are_scored_nothing_is_passed_over(filled: Database) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable
@@ -402,3 +403,34 @@ def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
         store.sync()
         assert names(store, "crane") == ["Chapter 2"]
         assert_equals_rebuilt(store, tmp_path)
+
+
+def test_the_collector_is_at_work_again_after_a_scan_and_after_one_that_was_cut_short(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    for k in range(3):
+        write(f"n{k}.md", "tea")
+    rested: list[bool] = []
+    plain_store.sync(progress=lambda *_: rested.append(not gc.isenabled()), embed=False)
+    assert rested == [True] and gc.isenabled()
+    write("n3.md", "more tea")
+    plain_store.step.rows.stop.set()
+    with pytest.raises(Stopped):
+        plain_store.sync(embed=False)
+    assert gc.isenabled()
+
+
+def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
+    plain_store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are kept in memory from one batch to the next, as long as nobody writes: not even who is told of progress."""
+    monkeypatch.setattr(sync, "_BATCH", 150)
+    for k in range(300):
+        write(f"n{k:03d}.md", "[[late]]")
+
+    def told(_stage: str, done: int, _total: int) -> None:
+        if done == 150:
+            plain_store.create("late", "Here.")
+
+    plain_store.sync(progress=told, embed=False)
+    assert {item.source for item in plain_store.step.index.links_to("late.md")} == {f"n{k:03d}.md" for k in range(300)}

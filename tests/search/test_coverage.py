@@ -9,7 +9,7 @@ import pytest
 
 from simplemem.embed.wordllama import WordLlama
 from simplemem.search.coverage import coverage, is_question
-from simplemem.search.rank import Ranked, with_coverage
+from simplemem.search.rank import Ranked, with_part
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -82,7 +82,7 @@ def test_what_was_not_compared_stays_behind_in_its_order() -> None:
     ranked = [
         Ranked(note, score, score, 0.0, 0.0, {}, None) for note, score in ((1, 1.0), (2, 0.9), (3, 0.8), (4, 0.7))
     ]
-    again = with_coverage(ranked, [0.2, 0.4], 0.5)
+    again = with_part(ranked, "covered", [0.2, 0.4], 0.5)
     assert [round(row.score, 4) for row in again] == [round(1.25 / 1.5, 4), round(1.4 / 1.5, 4), 0.5333, 0.4667]
     assert [row.covered for row in again] == [0.5, 1.0, 0.0, 0.0]
     assert all(0 <= row.score <= 1 for row in again)
@@ -119,4 +119,4 @@ def test_the_answer_is_met_deep_in_a_long_note_too(store: EnhancedStore, write: 
 
 def test_an_embedder_that_knows_no_single_words_leaves_the_scores_alone() -> None:
     ranked = [Ranked(note, score, score, 0.0, 0.0, {}, None) for note, score in ((1, 1.0), (2, 0.9))]
-    assert with_coverage(ranked, [], 0.4) == with_coverage(ranked, [0.0, 0.0], 0.4) == ranked
+    assert with_part(ranked, "covered", [], 0.4) == with_part(ranked, "covered", [0.0, 0.0], 0.4) == ranked

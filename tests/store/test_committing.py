@@ -684,6 +684,7 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
         assert process.returncode == 0, errors.decode()
     with opened(vault) as store:
         store.create("last", "text")
+        until(lambda: store.step.committing.waiting() == 0)  # an end waits some seconds only, and leaves the rest
     said = subjects(git)
     assert (
         sum(subject.startswith("simplemem: create by p") for subject in said)

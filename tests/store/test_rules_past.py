@@ -69,6 +69,29 @@ def test_no_question_about_the_past_tells_of_a_hidden_note(opened: Open, write: 
     assert "Private" not in said
 
 
+def test_a_note_that_another_program_moved_to_a_hidden_place_took_its_past_there(
+    opened: Open, write: Write, vault: Path
+) -> None:
+    write("tea.md", "Oolong.\n")
+    diary = write("diary.md", f"{CANARY} drinks oolong.\n")
+    with opened() as person:
+        person.sync()
+        before = person.update("diary", append="A line.", who="eve").previous_sha256
+        person.update("tea", append="Milk.", who="eve")
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        assert CANARY in past_of(store, ("diary", "tea"))
+        (vault / "Private").mkdir()
+        diary.rename(vault / "Private" / "diary.md")
+        store.sync()
+        said = past_of(store, ("diary", "tea"))
+        assert "Milk." in said and CANARY not in said and "A line." not in said
+        with pytest.raises(NotFound):
+            store.read("tea", version=before)
+    with opened() as person:
+        assert CANARY in past_of(person, ("diary",)), "the person still has all of it"
+
+
 def test_the_text_of_a_hidden_note_is_not_given_by_its_hash(opened: Open, write: Write) -> None:
     write("tea.md", "Oolong.\n")
     write("Private/diary.md", f"{CANARY}.\n")

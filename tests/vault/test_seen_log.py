@@ -28,6 +28,13 @@ def seen_by(log: SeenLog) -> list[str]:
 
 
 def append(whole: Log, op: str, path: str, new_path: str) -> None:
+    """Do something to a note, in the log and in the vault."""
+    root = Path(whole.root)
+    there = root / (new_path if op == "move" else path)
+    there.parent.mkdir(exist_ok=True)
+    if op == "move":
+        (root / path).unlink(missing_ok=True)
+    there.unlink(missing_ok=True) if op == "delete" else there.write_text("text")
     number = whole.next_number()
     text = f"{number:064x}"
     step: dict[str, Any] = {"path": path, "op": op, "before": text, "after": text}
@@ -64,3 +71,46 @@ def test_a_note_hides_its_past_until_it_comes_out_again(tmp_path: Path) -> None:
     append(whole, "move", "Private/a.md", "b.md")
     assert seen_by(log) == ["v000004", "v000002", "v000001"]
     assert log.next_number() == 6
+
+
+def test_what_somebody_else_took_away_has_no_past_while_it_is_gone(tmp_path: Path) -> None:
+    whole = Log(str(tmp_path), by_path=Backing().by_path)
+    log = SeenLog(whole, RULES)
+    for op, path, new in (
+        ("create", "b.md", ""),
+        ("move", "b.md", "a.md"),
+        ("create", "c.md", ""),
+        ("delete", "c.md", ""),
+    ):
+        append(whole, op, path, new)
+    assert seen_by(log) == ["v000004", "v000003", "v000002", "v000001"]
+    (tmp_path / "Private").mkdir()
+    (tmp_path / "a.md").rename(tmp_path / "Private" / "a.md")
+    assert seen_by(log) == ["v000004", "v000003"], "what we deleted went nowhere else"
+    assert not log.speaks_of(f"{2:064x}") and log.speaks_of(f"{3:064x}")
+    assert log.group("v000002") == [] and log.closed({"v000002"}) == {"v000002"}
+    (tmp_path / "Private" / "a.md").rename(tmp_path / "a.md")
+    assert len(seen_by(log)) == 4
+
+
+def test_a_new_note_under_the_name_of_one_that_was_taken_away_does_not_get_its_past(tmp_path: Path) -> None:
+    whole = Log(str(tmp_path), by_path=Backing().by_path)
+    log = SeenLog(whole, RULES)
+    append(whole, "create", "a.md", "")
+    append(whole, "create", "b.md", "")
+    (tmp_path / "a.md").unlink()
+    (tmp_path / "b.md").unlink()
+    append(whole, "create", "a.md", "")
+    append(whole, "move", "a.md", "b.md")
+    assert seen_by(log) == seen_by(SeenLog(whole, RULES)) == ["v000004", "v000003"]
+
+
+def test_a_log_that_begins_anew_is_read_anew(tmp_path: Path) -> None:
+    whole = Log(str(tmp_path), by_path=Backing().by_path)
+    log = SeenLog(whole, RULES)
+    for name in ("a.md", "b.md", "a2.md"):
+        append(whole, "create", name, "")
+    assert len(seen_by(log)) == 3
+    (tmp_path / ".simplemem" / "history" / "log.jsonl").unlink()
+    append(whole, "create", "Private/a.md", "")
+    assert seen_by(log) == []

@@ -10,7 +10,7 @@ from simplemem.graph.picture.drawing import Drawing, Edge
 
 @dataclass(slots=True)
 class Branch:
-    """A node as it is reached from the one above. `left_out` counts edges that are not shown below it."""
+    """A node as it is reached from the one above. `left_out` counts lines that are not below it."""
 
     node: int
     edge: Edge | None = None
@@ -28,7 +28,7 @@ class Branch:
 def around(drawing: Drawing, start: int, depth: int, limit: int) -> Branch:
     """The tree around a node: nearest first, so that every node hangs as near to the start as it is."""
     edges: list[list[Edge]] = [[] for _ in drawing.nodes]
-    for edge in sorted(drawing.edges, key=lambda edge: edge.is_link):  # relations before links
+    for edge in drawing.edges:
         edges[edge.source].append(edge)
         if edge.target != edge.source:
             edges[edge.target].append(edge)
@@ -38,26 +38,36 @@ def around(drawing: Drawing, start: int, depth: int, limit: int) -> Branch:
     while waiting:
         branch, level = waiting.popleft()
         rest = [edge for edge in edges[branch.node] if id(edge) not in shown]
-        # Outgoing ones first, as a note has them; then what leads here.
-        rest.sort(key=lambda edge: edge.source != branch.node)
-        if level == depth:
-            branch.left_out = len(rest)
-            continue
-        branch.left_out = max(0, len(rest) - limit)
-        hanging: dict[tuple[int, str], Branch] = {}
-        for edge in rest[:limit]:
-            shown.add(id(edge))
-            other = edge.target if edge.source == branch.node else edge.source
-            back = hanging.get((other, edge.type))
-            if back is not None and back.edge is not None and back.edge.source == edge.target and not edge.attributes:
-                back.both_ways = True
-                continue
-            hanging[other, edge.type] = reached = Branch(other, edge, seen_before=other in seen)
+        # Relations before links, and of both what leads away first, as the note has it.
+        rest.sort(key=lambda edge: (edge.is_link, edge.source != branch.node))
+        lines = _lines(branch.node, rest)
+        kept = lines[: limit if level < depth else 0]
+        branch.left_out = len(lines) - len(kept)
+        for reached, of in kept:
+            shown.update(map(id, of))
             branch.below.append(reached)
-            if other not in seen:
-                seen.add(other)
+            reached.seen_before = reached.node in seen
+            if not reached.seen_before:
+                seen.add(reached.node)
                 waiting.append((reached, level + 1))
     return root
+
+
+def _lines(node: int, edges: list[Edge]) -> list[tuple[Branch, list[Edge]]]:
+    """The lines that a node's edges take, each with its edges: the same in both directions is one."""
+    lines: list[tuple[Branch, list[Edge]]] = []
+    away: dict[tuple[int, str], tuple[Branch, list[Edge]]] = {}
+    for edge in edges:
+        other = edge.target if edge.source == node else edge.source
+        there = away.get((other, edge.type))
+        if there is not None and edge.source == other and not edge.attributes and not there[0].both_ways:
+            there[0].both_ways = True
+            there[1].append(edge)
+            continue
+        lines.append((Branch(other, edge), [edge]))
+        if edge.source == node and not edge.attributes:
+            away[other, edge.type] = lines[-1]
+    return lines
 
 
 def distances(drawing: Drawing, start: int, depth: int) -> dict[int, int]:

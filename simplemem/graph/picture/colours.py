@@ -10,6 +10,7 @@ from simplemem.graph.picture.drawing import Drawing
 _PALETTE: Final = (
     "#3b82c4", "#e08a1e", "#3fa35b", "#c94f7c", "#8a63c9", "#b5a12a",
     "#2aa5a0", "#d2543c", "#6f8f3a", "#a36b4f", "#5b6fd6", "#c77fc0",
+    "#7a7f2b", "#b0413e", "#4f9bd9", "#9c7fd6",
 )  # fmt: skip
 OTHER: Final = "#8b95a1"
 """For rarer types than there are colours, and for what is only a name."""

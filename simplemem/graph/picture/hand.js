@@ -103,7 +103,7 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") { escape(); return; }
+  if (event.key === "Escape") { event.preventDefault(); escape(); return; } // a search field would empty itself, unheard
   if (event.target === $("query")) return;
   if (event.key === "/") { event.preventDefault(); $("query").focus(); $("query").select(); return; }
   if (Object.hasOwn(keys, event.key) && !$("panel").contains(event.target)) { event.preventDefault(); keys[event.key](); }

@@ -76,7 +76,9 @@ function find() {
 
 $("query").addEventListener("input", () => { if (shown.chosen) choose(null); find(); });
 $("query").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && $("hits").firstChild) $("hits").querySelector("button").click();
+  if (event.key !== "Enter" || !$("hits").firstChild) return;
+  $("hits").querySelector("button").click();
+  canvas.focus();
 });
 
 // -- the note that was chosen
@@ -130,8 +132,9 @@ function fillText(text) {
   const place = $("text");
   place.replaceChildren();
   for (const line of text.split("\n")) {
-    const shownLine = made("div", undefined, /^#{1,6} /.test(line) ? "head" : "");
-    for (const part of line.split(/(!?\[\[[^\[\]]+\]\]|%%.*?%%)/)) {
+    const heading = /^#{1,6} +(.*)/.exec(line);
+    const shownLine = made("div", undefined, heading ? "head" : "");
+    for (const part of (heading ? heading[1] : line).split(/(!?\[\[[^\[\]]+\]\]|%%.*?%%)/)) {
       const link = /^!?\[\[([^\[\]|]+)\\?(?:\|([^\[\]]*))?\]\]$/.exec(part);
       const node = link && meant(link[1].replace(/\\$/, ""));
       if (node) shownLine.append(buttonTo(node, link[2] || link[1].replace(/\\$/, "")));

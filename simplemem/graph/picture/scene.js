@@ -62,10 +62,11 @@ function fit() {
   for (const { x, y } of seen) {
     left = Math.min(left, x); right = Math.max(right, x); top = Math.min(top, y); bottom = Math.max(bottom, y);
   }
-  const beside = view.width > 640 ? 270 : 0; // the list of types covers this much
-  view.k = Math.min(2, (view.width - beside - 190) / (right - left + 1), (view.height - 80) / (bottom - top + 1));
+  const beside = view.width > 640 ? 270 : 0; // the list of types covers this much, and a note that is open
+  const covered = view.width > 900 && !$("panel").hidden ? $("panel").offsetWidth : 0;
+  view.k = Math.min(2, (view.width - beside - covered - 190) / (right - left + 1), (view.height - 80) / (bottom - top + 1));
   view.k = Math.max(view.k, 0.005);
-  view.x = (left + right) / 2 - (beside / 2 - 50) / view.k; // and names stand to the right
+  view.x = (left + right) / 2 - (beside / 2 - covered / 2 - 50) / view.k; // and names stand to the right
   view.y = (top + bottom) / 2;
   repaint();
 }
@@ -154,11 +155,11 @@ function paintAll(to, without) {
     : all.filter((edge) => out.has(edge.s) && out.has(edge.t));
   const dim = new Set(bright);
   paintEdges(to, all.filter((edge) => !dim.has(edge)), ink.edge, 0.12);
-  paintNodes(to, seen.filter((node) => !out.has(node)), 0.2);
+  paintNodes(to, seen.filter((node) => !out.has(node)), 0.3);
   paintEdges(to, bright, shown.chosen ? ink.lit : ink.edge, 0.85);
   paintNodes(to, seen.filter((node) => out.has(node)), 1);
-  paintNames(to, byImportance.filter((node) => out.has(node) && stands(node) && isOnScreen(node)), shown.chosen);
   if (shown.chosen && view.k > 0.35 && bright.length < 60) paintTypes(to, bright);
+  paintNames(to, byImportance.filter((node) => out.has(node) && stands(node) && isOnScreen(node)), shown.chosen);
 }
 
 function isOnScreen(node) {
@@ -267,11 +268,15 @@ function paintNames(to, some, always) {
 function paintTypes(to, some) {
   to.font = "11px system-ui, sans-serif";
   to.textAlign = "center";
+  to.textBaseline = "middle";
+  to.lineJoin = "round";
   to.lineWidth = 3;
   for (const edge of some) {
     if (edge.link) continue;
     const x = (toScreenX(edge.s.x) + toScreenX(edge.t.x)) / 2, y = (toScreenY(edge.s.y) + toScreenY(edge.t.y)) / 2;
     const said = relations[edge.type].length > 32 ? relations[edge.type].slice(0, 31) + "…" : relations[edge.type];
+    const room = Math.hypot(toScreenX(edge.s.x) - toScreenX(edge.t.x), toScreenY(edge.s.y) - toScreenY(edge.t.y));
+    if (room < 70) continue; // the panel says it
     to.strokeStyle = ink.ground;
     to.strokeText(said, x, y);
     to.fillStyle = ink.lit;

@@ -1,0 +1,188 @@
+"""The graph on the command line: written as a picture, and drawn around a note."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from simplemem.cli.app import app
+
+pytestmark = pytest.mark.usefixtures("words_only", "entities")
+
+TRACKER = (
+    "---\ntype: entity\nentity_type: component\n---\n\n## Observations\n- sends\n\n"
+    "## Relations\n- built by [[Ada]] %% strength=0.9 %%\n- needs [[Battery]]\n"
+)
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def entities(vault: Path) -> None:
+    (vault / "graph").mkdir()
+    (vault / "graph" / "Tracker.md").write_text(TRACKER, encoding="utf-8")
+
+
+@pytest.fixture
+def run(vault: Path) -> Run:
+    def run(*args: str) -> tuple[int, str, str]:
+        done = CliRunner().invoke(app, [*args, "--vault", str(vault)], prog_name="simplemem")
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.exit_code, done.stdout, done.stderr
+
+    return run
+
+
+def export(run: Run, *args: str) -> tuple[int, str, str]:
+    return run("export", "graph", *args)
+
+
+# ------------------------------------------------------------------ to a file
+
+
+@pytest.mark.parametrize("form", ["html", "svg", "dot", "json", "cytoscape"])
+def test_each_format_is_written_to_a_file_or_to_standard_output_alike(run: Run, form: str, tmp_path: Path) -> None:
+    file = tmp_path / "graph.out"
+    code, said, _ = export(run, "--format", form, "--output", str(file))
+    assert code == 0 and "3 nodes, 2 edges" in said
+    code, printed, _ = export(run, "--format", form)
+    assert (code, printed) == (0, file.read_text("utf-8"))
+
+
+def test_a_file_is_what_its_format_says(run: Run, tmp_path: Path) -> None:
+    assert export(run, "--format", "html")[1].startswith("<!doctype html>")
+    assert ElementTree.fromstring(export(run, "--format", "svg")[1]).tag.endswith("}svg")
+    assert export(run, "--format", "dot")[1].startswith('digraph "notes" {')
+    assert {node["id"] for node in json.loads(export(run, "--format", "json")[1])["nodes"]} == {
+        "Tracker",
+        "Ada",
+        "Battery",
+    }
+    assert "elements" in json.loads(export(run, "--format", "cytoscape")[1])
+
+
+def test_notes_and_filters_say_what_is_drawn(run: Run) -> None:
+    def ids(*args: str) -> set[str]:
+        return {node["id"] for node in json.loads(export(run, "--format", "json", *args)[1])["nodes"]}
+
+    assert ids("--notes", "none") == {"Tracker", "Battery"}
+    assert ids("--notes", "all") == {"Tracker", "Ada", "Battery", "projects/apollo", "log/2026-01-24"}
+    assert ids("--notes", "all", "--tag", "status=active") == {"projects/apollo"}
+    assert ids("--notes", "all", "--since", "2026-01-15", "--until", "2026-01-22") == {"projects/apollo"}
+
+
+def test_a_vault_without_entities_is_drawn_with_all_its_notes_unless_told_otherwise(run: Run, vault: Path) -> None:
+    (vault / "graph" / "Tracker.md").unlink()
+    assert len(json.loads(export(run, "--format", "json")[1])["nodes"]) == 3
+    code, printed, said = export(run, "--format", "json", "--notes", "linked")
+    assert (code, json.loads(printed)["nodes"]) == (0, [])
+    assert "nothing to draw" in said and "--notes all" in said
+
+
+def test_what_is_for_another_program_to_read_back_is_always_whole(run: Run) -> None:
+    for part in (("--notes", "none"), ("--tag", "core"), ("--no-texts",)):
+        code, printed, said = export(run, "--format", "jsonl", *part)
+        assert (code, printed) == (1, "") and "always the whole graph" in said
+
+
+def test_texts_can_be_left_out(run: Run) -> None:
+    assert "Ada flies balloons" in export(run, "--format", "html")[1]
+    assert "Ada flies balloons" not in export(run, "--format", "html", "--no-texts")[1]
+
+
+def test_json_says_what_was_written(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "g.svg"
+    said = json.loads(export(run, "--format", "svg", "--output", str(file), "--json")[1])
+    size = file.stat().st_size
+    assert said == {"file": str(file), "format": "svg", "nodes": 3, "edges": 2, "bytes": size}
+    code, printed, _ = export(run, "--format", "svg", "--json")
+    assert code == 1 and json.loads(printed)["error"]["code"] == "invalid"
+
+
+def test_an_older_picture_is_replaced_at_once_and_nothing_is_left_beside_it(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "g.html").write_text("old")
+    assert export(run, "--format", "html", "--output", str(folder / "g.html"))[0] == 0
+    assert [each.name for each in folder.iterdir()] == ["g.html"]
+    if sys.platform != "win32":
+        mask = os.umask(0o022)
+        os.umask(mask)
+        assert stat.S_IMODE((folder / "g.html").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_picture_is_never_written_over_a_note(run: Run, vault: Path) -> None:
+    note = vault / "people" / "Ada.md"
+    before = note.read_bytes()
+    code, _, said = export(run, "--format", "json", "--output", str(note))
+    assert (code, note.read_bytes()) == (1, before)
+    assert "would be a note" in said
+
+
+def test_a_folder_that_is_not_there_is_said_in_one_line(run: Run, tmp_path: Path) -> None:
+    code, _, said = export(run, "--format", "svg", "--output", str(tmp_path / "no" / "g.svg"))
+    assert code == 1 and said.startswith("error: No such file")
+
+
+# ------------------------------------------------------------------ in the terminal
+
+
+def test_the_surroundings_of_an_entity_are_a_tree_of_relations_and_links(run: Run) -> None:
+    code, said, _ = run("graph", "Tracker")
+    assert code == 0
+    assert said.rstrip("\n").split("\n") == [
+        "Tracker  component",
+        "├── built by → Ada  note  strength 0.9",
+        "│   └── ↔ links to Apollo  project",
+        "└── needs → Battery  not written yet",
+    ]
+
+
+def test_a_note_is_found_by_its_name_its_title_or_its_alias(run: Run) -> None:
+    for name in ("projects/apollo", "Apollo", "apollo"):
+        assert run("graph", name)[1].startswith("Apollo  project\n")
+    for name in ("Countess", "ada", "people/Ada.md"):
+        assert run("graph", name, "--depth", "1")[1].startswith("Ada  ")
+
+
+def test_depth_and_limit_bound_the_tree_and_what_is_left_out_is_counted(run: Run) -> None:
+    assert "Apollo" not in run("graph", "Tracker", "--depth", "1")[1]
+    assert "… 1 more" in run("graph", "Tracker", "--depth", "1")[1]
+    assert run("graph", "Tracker", "--limit", "1")[1].rstrip().endswith("└── … 1 more")
+
+
+def test_a_note_that_nothing_leads_to_says_so(run: Run) -> None:
+    assert "Nothing leads to it" in run("graph", "log/2026-01-24")[1]
+
+
+def test_the_surroundings_as_json_have_distances_and_both_ends(run: Run) -> None:
+    found = json.loads(run("graph", "Battery", "--depth", "2", "--json")[1])
+    assert (found["name"], found["path"], found["depth"]) == ("Battery", None, 2)
+    assert {node["id"]: node["distance"] for node in found["nodes"]} == {"Battery": 0, "Tracker": 1, "Ada": 2}
+    assert [(edge["source"], edge["type"], edge["target"], edge["attributes"]) for edge in found["edges"]] == [
+        ("Tracker", "built by", "Ada", {"strength": 0.9}),
+        ("Tracker", "needs", "Battery", {}),
+    ]
+
+
+def test_a_name_that_is_nowhere_is_not_found_with_near_ones(run: Run) -> None:
+    code, printed, _ = run("graph", "Trackr", "--json")
+    assert (code, json.loads(printed)["error"]["code"]) == (1, "not_found")
+
+
+def test_a_name_cannot_steer_the_terminal(run: Run, vault: Path) -> None:
+    (vault / "graph" / "Evil.md").write_text(
+        '---\ntype: entity\nentity_type: "\\e[31mred"\n---\n## Relations\n- hits [[Ada]]\n'
+    )
+    said = run("graph", "Ada")[1]
+    assert "Evil" in said and "\x1b" not in said

@@ -1,0 +1,234 @@
+"""A server that stands in the place of a graph memory server, met from outside (memento.md §2)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from bare_client import Bare
+from sdk_client import LEGACY, connected, run
+
+URI = "memory://knowledge-graph"
+UPDATED = "notifications/resources/updated"
+WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}
+
+
+def entity(name: str, *observations: str) -> dict[str, Any]:
+    return {"name": name, "entityType": "t", "observations": list(observations)}
+
+
+def serving(vault: Path, *options: str, profile: str = "server-memory", **more: Any) -> Bare:
+    env = WORDS | more.pop("env", {})
+    return Bare(vault, "--profile", profile, *options, env=env, **more)
+
+
+def said(result: dict[str, Any]) -> str:
+    [part] = result["content"]
+    assert part["type"] == "text"
+    text: str = part["text"]
+    return text
+
+
+def names(server: Bare) -> list[str]:
+    return [each["name"] for each in server.call("read_graph")["structuredContent"]["entities"]]
+
+
+def test_it_introduces_itself_and_lists_what_that_server_lists(vault: Path) -> None:
+    with serving(vault) as server:
+        about = server.initialize()
+        assert about["serverInfo"] == {"name": "memory-server", "version": "0.6.3"}
+        assert about["capabilities"] == {
+            "tools": {"listChanged": True},
+            "resources": {"listChanged": True, "subscribe": True},
+        }
+        assert "instructions" not in about
+        tools = {tool["name"]: tool for tool in server.request("tools/list")["result"]["tools"]}
+        assert list(tools) == [
+            *("create_entities", "create_relations", "add_observations"),
+            *("delete_entities", "delete_observations", "delete_relations"),
+            *("read_graph", "search_nodes", "open_nodes"),
+        ]
+        assert tools["create_entities"]["title"] == "Create Entities"
+        assert tools["create_entities"]["execution"] == {"taskSupport": "forbidden"}
+        hints = {name: tuple(tool["annotations"].values()) for name, tool in tools.items()}
+        order = tools["read_graph"]["annotations"]
+        assert list(order) == ["destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint"]
+        assert hints["read_graph"] == (False, True, False, True)
+        assert hints["delete_entities"] == (True, True, False, False)
+        assert hints["add_observations"] == (False, False, False, False)
+        assert "additionalProperties" not in tools["create_entities"]["inputSchema"]
+        made = server.call("create_entities", entities=[entity("A", "o")])
+        jsonschema.validate(made["structuredContent"], tools["create_entities"]["outputSchema"])
+        assert tools["create_entities"]["outputSchema"]["additionalProperties"] is False
+
+
+def test_what_is_wrong_with_a_call_is_told_in_that_servers_words(vault: Path) -> None:
+    with serving(vault) as server:
+        server.initialize()
+        unknown = server.call("nope")
+        assert (unknown["isError"], said(unknown)) == (True, "MCP error -32602: Tool nope not found")
+        invalid = server.call("search_nodes")
+        assert (invalid["isError"], "structuredContent" in invalid) == (True, False)
+        assert said(invalid).startswith("MCP error -32602: Input validation error: ")
+        missing = server.call("add_observations", observations=[{"entityName": "a\nb", "contents": []}])
+        assert (missing["isError"], said(missing)) == (True, "Entity with name a\nb not found")
+        assert server.request("resources/read", {"uri": "memory://nope"})["error"] == {
+            "code": -32602,
+            "message": "MCP error -32602: Resource memory://nope not found",
+        }
+        assert server.request("prompts/list")["error"]["code"] == -32601
+        assert server.request("tools/call", {"name": "read_graph"})["result"]["structuredContent"] == {
+            "entities": [],
+            "relations": [],
+        }
+
+
+def test_subscribers_hear_once_before_the_answer_of_each_change_that_succeeds(vault: Path) -> None:
+    with serving(vault) as server:
+        server.initialize()
+        [resource] = server.request("resources/list")["result"]["resources"]
+        assert (resource["uri"], resource["mimeType"]) == (URI, "application/json")
+        assert server.request("resources/templates/list")["result"]["resourceTemplates"] == []
+        server.call("create_entities", entities=[entity("unheard")])
+        server.request("resources/subscribe", {"uri": URI})
+        heard = []
+        for tool, arguments in (
+            ("create_entities", {"entities": [entity("A", "x")]}),
+            ("read_graph", {}),
+            ("add_observations", {"observations": [{"entityName": "nobody", "contents": []}]}),
+            ("delete_entities", {"entityNames": "wrong"}),
+            ("delete_entities", {"entityNames": []}),
+        ):
+            server.call(tool, **arguments)
+            heard.append([each["params"] for each in server.notifications if each["method"] == UPDATED])
+            server.notifications.clear()
+        assert heard == [[{"uri": URI}], [], [], [], [{"uri": URI}]]
+        server.request("resources/unsubscribe", {"uri": URI})
+        server.call("create_entities", entities=[entity("B")])
+        server.request("ping")
+        assert not [each for each in server.notifications if each["method"] == UPDATED]
+        [whole] = server.request("resources/read", {"uri": URI})["result"]["contents"]
+        assert json.loads(whole["text"])["entities"] == [entity("unheard"), entity("A", "x"), entity("B")]
+
+
+def test_what_javascript_can_say_goes_through_the_wire_and_a_restart(vault: Path) -> None:
+    odd = [entity("half \ud800", "\udfff", "nul \x00"), entity("🧠\u2028", "\x7f\u0085")]
+    with serving(vault) as server:
+        server.initialize()
+        server.send(b"no message\n")
+        assert server.call("create_entities", entities=odd)["structuredContent"]["entities"] == odd
+        assert said(server.call("add_observations", observations=[{"entityName": "no \ud800", "contents": []}])) == (
+            "Entity with name no \ud800 not found"
+        )
+    with serving(vault) as server:
+        server.initialize()
+        graph = server.call("read_graph")
+        assert graph["structuredContent"]["entities"] == odd
+        assert json.loads(said(graph)) == graph["structuredContent"]
+        assert not server.not_json
+
+
+def test_calls_that_are_sent_all_at_once_are_all_kept(vault: Path) -> None:
+    with serving(vault) as server:
+        server.initialize()
+        asked = [
+            server.post("tools/call", {"name": "create_entities", "arguments": {"entities": [entity(f"e{k}")]}})
+            for k in range(40)
+        ]
+        assert all(not server.answer(each)["result"]["isError"] for each in asked)
+        assert sorted(names(server)) == sorted(f"e{k}" for k in range(40))
+
+
+def test_the_official_client_takes_its_answers(vault: Path) -> None:
+    async def body() -> None:
+        async with connected(vault, LEGACY, "--profile", "server-memory") as client:
+            await client.list_tools()
+            made = await client.call_tool("create_entities", {"entities": [entity("A", "o")]})
+            assert made.structured_content == {"entities": [entity("A", "o")]}
+            gone = await client.call_tool("delete_entities", {"entityNames": ["A", "B"]})
+            assert gone.structured_content == {"success": True, "message": "Entities deleted successfully"}
+            refused = await client.call_tool("create_entities", {"entities": [{"name": "A"}]})
+            assert refused.is_error
+
+    run(body)
+
+
+def test_what_a_person_writes_while_a_client_works_is_in_the_graph(vault: Path) -> None:
+    with serving(vault) as server:
+        server.initialize()
+        server.request("tools/list")
+        server.call("create_entities", entities=[entity("Ann", "likes tea"), entity("Bob")])
+        page = vault / "graph/Ann.md"
+        page.write_text(page.read_text() + "- by hand\n\n## Relations\n- knows [[Bob]]\n")
+        opened = server.call("open_nodes", names=["Ann"])["structuredContent"]
+        assert opened["entities"] == [entity("Ann", "likes tea", "by hand")]
+        assert opened["relations"] == [{"from": "Ann", "to": "Bob", "relationType": "knows"}]
+        added = server.call("add_observations", observations=[{"entityName": "Ann", "contents": ["by hand", "sings"]}])
+        assert added["structuredContent"]["results"][0]["addedObservations"] == ["sings"]
+        (vault / "graph/Eve.md").write_text("---\nentity_type: person\n---\n\n## Observations\n- is new\n")
+        (vault / "graph/Bob.md").unlink()
+        deadline = time.monotonic() + 20
+        while names(server) != ["Ann", "Eve"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert names(server) == ["Ann", "Eve"]
+        assert server.call("search_nodes", query="IS NEW")["structuredContent"]["entities"][0]["entityType"] == "person"
+
+
+def test_a_file_of_that_server_is_taken_over_once_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "memory.jsonl"
+    file.write_text(
+        '{"type":"entity","name":"Old","entityType":"t","observations":["kept"]}\n'
+        '{"type":"entity","na\n'
+        '{"type":"relation","from":"Old","to":"Old","relationType":"is"}'
+    )
+    before = file.read_bytes()
+    env = {"MEMORY_FILE_PATH": str(file)}
+    with started_beside(tmp_path, env) as server:
+        server.initialize()
+        assert server.call("read_graph")["structuredContent"] == {
+            "entities": [{"name": "Old", "entityType": "t", "observations": ["kept"]}],
+            "relations": [{"from": "Old", "to": "Old", "relationType": "is"}],
+        }
+        server.call("delete_entities", entityNames=["Old"])
+        server.end_input()
+        server.process.wait(20)
+        assert b"line 2 of it was passed over: it is not JSON" in server.said
+    assert (tmp_path / "memory/.simplemem").is_dir()
+    with started_beside(tmp_path, env) as server:
+        server.initialize()
+        assert names(server) == []
+    assert file.read_bytes() == before
+
+
+def started_beside(folder: Path, env: dict[str, str]) -> Bare:
+    """A server that is not told its vault."""
+    command = [sys.executable, "-m", "simplemem", "serve", "--profile", "server-memory"]
+    return Bare(folder, command=command, env=WORDS | env, cwd=folder)
+
+
+def test_memento_has_its_name_and_its_seventeen_tools_and_the_dialect_is_heeded(vault: Path) -> None:
+    with serving(vault, "--graph-dialect", "main", profile="memento") as server:
+        assert server.initialize()["serverInfo"] == {"name": "memento-mcp", "version": "1.0.0"}
+        tools = {tool["name"]: tool for tool in server.request("tools/list")["result"]["tools"]}
+        assert len(tools) == 17
+        assert "outputSchema" not in tools["get_relation"]
+        assert tools["search_nodes"]["inputSchema"]["properties"]["query"]["maxLength"] == 2048
+        refused = server.call("create_relations", relations=[{"from": "a", "to": "b", "relationType": "r"}])
+        assert said(refused) == "Entity with name a not found"
+        assert said(server.call("delete_entities", entityNames=["a"])).startswith("Deleted 0 of 1 entities.")
+
+
+def test_a_server_that_may_not_write_reads_and_refuses(vault: Path) -> None:
+    (vault / "graph").mkdir()
+    (vault / "graph/Ann.md").write_text("- likes tea\n")
+    with serving(vault, "--read-only", "--no-delete") as server:
+        server.initialize()
+        tools = [tool["name"] for tool in server.request("tools/list")["result"]["tools"]]
+        assert not [name for name in tools if name.startswith("delete")]
+        assert names(server) == ["Ann"]
+        assert server.call("create_entities", entities=[entity("B")])["isError"]
+        assert not (vault / "graph/B.md").exists()

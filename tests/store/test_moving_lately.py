@@ -1,0 +1,108 @@
+"""A link saved by hand a moment before a move follows it, at the first move of a store and at every later one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+Write = Callable[..., Any]
+_walked: list[Any] = []
+_counting = False
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if _counting and event == "os.scandir":
+        _walked.append(arguments)
+
+
+sys.addaudithook(_hook)
+
+
+@pytest.fixture(params=["auto", "off"])
+def store(request: Any, vault: Path, write: Write) -> Iterator[EnhancedStore]:
+    """With the kernel's list of changes, and without it. It has moved notes before."""
+    for number in range(4):
+        write(f"n{number}.md", f"Note {number}")
+    settings = {"embed": {"provider": "none"}, "index": {"watch": request.param}}
+    with EnhancedStore(vault, Settings.model_validate(settings)) as opened:
+        opened.sync()
+        opened.move("n0", "first/n0")
+        opened.move("n1", "first/n1")
+        yield opened
+
+
+def test_a_new_note_that_links(store: EnhancedStore, vault: Path, write: Write) -> None:
+    write("hand.md", "See [[n2]].")
+    store.move("n2", "first/other")
+    assert (vault / "hand.md").read_text() == "See [[other]]."
+
+
+def test_a_link_written_into_a_note_in_place(store: EnhancedStore, vault: Path) -> None:
+    with (vault / "n3.md").open("a") as file:
+        file.write(" beside [[n2]]")
+    store.move("n2", "first/other")
+    assert (vault / "n3.md").read_text() == "Note 3 beside [[other]]"
+
+
+def test_a_link_of_the_same_length_saved_right_after_our_own_write(store: EnhancedStore, vault: Path) -> None:
+    store.update("n3", content="See [[n9]].")
+    (vault / "n3.md").write_text((vault / "n3.md").read_text().replace("n9", "n2"))
+    store.move("n2", "first/other")
+    assert "See [[other]]." in (vault / "n3.md").read_text()
+
+
+def test_an_editor_that_saves_by_renaming(store: EnhancedStore, vault: Path) -> None:
+    (vault / ".n3.md.swp").write_text("See [[n2]].")
+    os.replace(vault / ".n3.md.swp", vault / "n3.md")
+    store.move("n2", "first/other")
+    assert (vault / "n3.md").read_text() == "See [[other]]."
+
+
+def test_a_folder_that_came_and_one_that_was_renamed(store: EnhancedStore, vault: Path) -> None:
+    (vault / "new" / "deep").mkdir(parents=True)
+    (vault / "new" / "deep" / "hand.md").write_text("See [[n2]].")
+    (vault / "first").rename(vault / "second")
+    (vault / "second" / "n1.md").write_text("And [[n2]].")
+    store.move("n2", "third/other")
+    assert (vault / "new" / "deep" / "hand.md").read_text() == "See [[other]]."
+    assert (vault / "second" / "n1.md").read_text() == "And [[other]]."
+    assert store.read("second/n0").content == "Note 0"
+
+
+def test_a_link_in_a_vault_whose_index_was_thrown_away(store: EnhancedStore, vault: Path, write: Write) -> None:
+    write("hand.md", "See [[n2]].")
+    for left in (vault / ".simplemem").glob("index.db*"):
+        left.unlink()
+    store.move("n2", "first/other")
+    assert (vault / "hand.md").read_text() == "See [[other]]."
+
+
+def test_another_store_s_change_and_its_index(store: EnhancedStore, vault: Path) -> None:
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as other:
+        other.create("theirs", "See [[n2]].")
+        other.move("n3", "first/n3")
+        store.move("n2", "first/other")
+        assert "See [[other]]." in (vault / "theirs.md").read_text()
+        other.move("first/other", "again")
+    assert "See [[again]]." in (vault / "theirs.md").read_text()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's list is Linux's")
+def test_where_nothing_was_changed_nothing_is_walked_through(store: EnhancedStore) -> None:
+    global _counting
+    _walked.clear()
+    _counting = True
+    try:
+        store.move("n2", "first/other")
+    finally:
+        _counting = False
+    listens = store.step.settings.index.watch == "auto"
+    assert bool(_walked) is not listens

@@ -1,0 +1,222 @@
+"""The nine tools of the graph memory server, case by case as the contract lists them (memento.md §3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Contract = Callable[..., Any]
+
+
+def entity(name: str, kind: str = "thing", *observations: str) -> dict[str, Any]:
+    return {"name": name, "entityType": kind, "observations": list(observations)}
+
+
+def relation(source: str, target: str, kind: str = "knows") -> dict[str, Any]:
+    return {"from": source, "to": target, "relationType": kind}
+
+
+def names(graph: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in graph["entities"]]
+
+
+def test_what_is_created_is_answered_and_read_as_it_was_said(contract: Contract) -> None:
+    ask = contract()
+    made = ask("create_entities", entities=[entity("Ann", "person", "likes tea", "likes tea"), entity("Bob")])
+    assert json.loads(made.text) == [entity("Ann", "person", "likes tea", "likes tea"), entity("Bob")]
+    assert made.data == {"entities": json.loads(made.text)}
+    assert made.text.startswith('[\n  {\n    "name": "Ann",\n    "entityType": "person",\n')
+    assert ask.json("create_relations", relations=[relation("Ann", "Bob")]) == [relation("Ann", "Bob")]
+    graph = ask("read_graph")
+    assert graph.data == {"entities": made.data["entities"], "relations": [relation("Ann", "Bob")]}
+    assert json.loads(graph.text) == graph.data
+
+
+def test_an_entity_that_is_there_is_left_as_it_is_and_left_out(contract: Contract) -> None:
+    ask = contract()
+    ask("create_entities", entities=[entity("A", "t", "1")])
+    assert ask.json("create_entities", entities=[entity("A", "u", "2"), entity("B"), entity("B", "x")]) == [entity("B")]
+    assert ask.json("read_graph")["entities"] == [entity("A", "t", "1"), entity("B")]
+
+
+def test_observations_are_added_once_and_one_missing_entity_refuses_all(contract: Contract) -> None:
+    ask = contract()
+    ask("create_entities", entities=[entity("A", "t", "1")])
+    added = ask.json(
+        "add_observations",
+        observations=[{"entityName": "A", "contents": ["1", "2", "2"]}, {"entityName": "A", "contents": ["2", "3"]}],
+    )
+    assert [each["addedObservations"] for each in added] == [["2", "2"], ["3"]]
+    refused = ask(
+        "add_observations",
+        observations=[{"entityName": "A", "contents": ["4"]}, {"entityName": "new\nline", "contents": []}],
+    )
+    assert (refused.failed, refused.text, refused.data) == (True, "Entity with name new\nline not found", None)
+    assert ask.json("open_nodes", names=["A"])["entities"][0]["observations"] == ["1", "2", "2", "3"]
+
+
+def test_relations_lead_to_what_is_not_there_and_go_with_either_end(contract: Contract) -> None:
+    ask = contract()
+    ask("create_entities", entities=[entity("A"), entity("B")])
+    all_three = [relation("A", "ghost"), relation("ghost", "B"), relation("A", "B", "Knows")]
+    assert ask.json("create_relations", relations=[*all_three, all_three[0]]) == all_three
+    assert ask.json("create_relations", relations=all_three) == []
+    assert ask.json("open_nodes", names=["ghost"]) == {"entities": [], "relations": []}
+    of_b = ask.json("open_nodes", names=["B", "B", "nobody"])
+    assert of_b["entities"] == [entity("B")]
+    assert sorted(map(str, of_b["relations"])) == sorted(map(str, all_three[1:]))
+    assert names(ask.json("read_graph")) == ["A", "B"]
+    ask("delete_entities", entityNames=["ghost"])
+    assert ask.json("read_graph")["relations"] == [all_three[2]]
+
+
+def test_whatever_is_deleted_or_not_there_the_answer_is_the_same(contract: Contract) -> None:
+    ask = contract()
+    ask("create_entities", entities=[entity("A", "t", "1", "2", "1"), entity("B")])
+    ask("create_relations", relations=[relation("A", "B")])
+    for tool, what, arguments in (
+        ("delete_observations", "Observations", {"deletions": [{"entityName": "A", "observations": ["1", "9"]}]}),
+        ("delete_observations", "Observations", {"deletions": [{"entityName": "nobody", "observations": []}]}),
+        ("delete_relations", "Relations", {"relations": [relation("A", "B"), relation("x", "y")]}),
+        ("delete_entities", "Entities", {"entityNames": ["B", "nobody"]}),
+        ("delete_entities", "Entities", {"entityNames": []}),
+    ):
+        answer = ask(tool, **arguments)
+        assert answer.text == f"{what} deleted successfully"
+        assert answer.data == {"success": True, "message": answer.text}
+    assert ask.json("read_graph") == {"entities": [entity("A", "t", "2")], "relations": []}
+
+
+def test_a_search_is_for_the_very_letters_whatever_their_case(contract: Contract) -> None:
+    ask = contract()
+    ask("create_entities", entities=[entity("100%", "A.b", "x\ny"), entity("École", "t", "no"), entity("ΟΔΟΣ", "t")])
+
+    def found(query: str) -> list[str]:
+        return names(ask.json("search_nodes", query=query))
+
+    assert found("") == ["100%", "École", "ΟΔΟΣ"]
+    assert [found(query) for query in ("%", "a.B", "a_b", "X\nY", "x y", "éc", "ec", "οδος", "οδοσ")] == [
+        ["100%"],
+        ["100%"],
+        [],
+        ["100%"],
+        [],
+        ["École"],
+        [],
+        ["ΟΔΟΣ"],
+        [],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("create_entities", {}, "expected array, received undefined at entities"),
+        (
+            "create_entities",
+            {"entities": [entity("ok"), {"name": "A"}]},
+            "received undefined at entities[1].entityType",
+        ),
+        ("create_relations", {"relations": "none"}, "expected array, received string at relations"),
+        ("add_observations", {"observations": [{"entityName": "K", "contents": "x"}]}, "received string at"),
+        ("delete_entities", {"entityNames": "K"}, "expected array, received string at entityNames"),
+        ("search_nodes", {"query": 5}, "expected string, received number at query"),
+        ("open_nodes", {"names": [None]}, "expected string, received null at names[0]"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_an_error_and_change_nothing(
+    contract: Contract, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    ask = contract()
+    ask("create_entities", entities=[entity("K", "t", "keep")])
+    refused = ask(tool, **arguments)
+    assert refused.failed
+    assert refused.text.startswith(f"MCP error -32602: Input validation error: Invalid arguments for tool {tool}: ")
+    assert said in refused.text
+    assert ask.json("read_graph")["entities"] == [entity("K", "t", "keep")]
+
+
+def test_what_else_is_sent_is_dropped_and_a_list_may_come_as_json(contract: Contract) -> None:
+    ask = contract()
+    sent = json.dumps([{**entity("A", "t", "o"), "id": 7}])
+    assert ask.json("create_entities", entities=sent, more=True) == [entity("A", "t", "o")]
+    assert ask.json("read_graph", random_string="x")["entities"] == [entity("A", "t", "o")]
+
+
+ODD = [
+    "",
+    " ",
+    "a/b",
+    "../up",
+    "CON",
+    ".hidden",
+    "a\nb",
+    "nul\x00",
+    "half \ud800",
+    "🧠",
+    "n" * 5000,
+    "[[x]]",
+    "true",
+    "alice",
+    "Alice",
+]
+
+
+def test_any_string_is_a_name_a_type_and_an_observation(contract: Contract, vault: Path) -> None:
+    ask = contract()
+    every = [entity(name, f"type {name}", name, f"said {name}") for name in ODD]
+    assert ask.json("create_entities", entities=every) == every
+    around = [relation(one, other, f"to {other}") for one, other in zip(ODD, ODD[1:] + ODD[:1], strict=True)]
+    assert ask.json("create_relations", relations=around) == around
+    ask.close()
+    again = contract()
+    assert again.json("read_graph")["entities"] == every
+    assert sorted(map(str, again.json("read_graph")["relations"])) == sorted(map(str, around))
+    assert all(names(again.json("open_nodes", names=[name])) == [name] for name in ODD)
+    assert {each.parent.name for each in vault.rglob("*.md") if ".simplemem" not in each.parts} == {"graph"}
+    assert again("delete_entities", entityNames=ODD).text == "Entities deleted successfully"
+    assert again.json("read_graph") == {"entities": [], "relations": []}
+
+
+# --- the dialect `main`
+
+
+def test_main_refuses_a_relation_to_nobody_and_all_with_it(contract: Contract) -> None:
+    ask = contract(dialect="main")
+    ask("create_entities", entities=[entity("A"), entity("B")])
+    refused = ask("create_relations", relations=[relation("A", "B"), relation("ghost", "phantom")])
+    assert (refused.failed, refused.text) == (True, "Entity with name ghost not found")
+    refused = ask("create_relations", relations=[relation("A", "phantom"), relation("ghost", "B")])
+    assert refused.text == "Entity with name phantom not found"
+    assert ask.json("read_graph")["relations"] == []
+    twice = [relation("A", "B"), relation("A", "B")]
+    assert ask.json("create_relations", relations=twice) == twice[:1]
+
+
+def test_main_counts_what_was_deleted_when_something_was_missing(contract: Contract) -> None:
+    ask = contract(dialect="main")
+    ask("create_entities", entities=[entity("A", "t", "1"), entity("B")])
+    ask("create_relations", relations=[relation("A", "B")])
+    deletions = [{"entityName": "A", "observations": ["1"]}, {"entityName": "x", "observations": ["2"]}]
+    assert ask("delete_observations", deletions=deletions).text == (
+        "Deleted 1 of 2 observations. Entities not found: x"
+    )
+    assert ask("delete_observations", deletions=deletions[:1]).text == "Deleted 0 of 1 observations."
+    assert ask("delete_relations", relations=[relation("A", "B"), relation("B", "A")]).text == (
+        "Deleted 1 of 2 relations. The rest matched nothing."
+    )
+    gone = ask("delete_entities", entityNames=["a", "B", "b"])
+    assert gone.text == "Deleted 1 of 3 entities. Not found: a, b"
+    assert gone.data == {"success": True, "message": gone.text}
+    assert ask("delete_entities", entityNames=["A"]).text == "Entities deleted successfully"
+
+
+@pytest.mark.parametrize(("dialect", "refused"), [("main", True), ("published", False)])
+def test_only_main_bounds_a_query_in_units_of_javascript(contract: Contract, dialect: str, refused: bool) -> None:
+    ask = contract(dialect=dialect)
+    assert not ask("search_nodes", query="🧠" * 1024).failed
+    assert ask("search_nodes", query="🧠" * 1024 + "x").failed is refused
