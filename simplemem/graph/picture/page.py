@@ -77,7 +77,10 @@ def _node(node: Node, kind: int, x: float, y: float, degree: int) -> dict[str, A
 
 
 def _attributes(attributes: Any) -> str:
-    return ", ".join(f"{key} {value}" for key, value in attributes.items())
+    shown = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in attributes.values()
+    )
+    return ", ".join(f"{key} {value}" for key, value in zip(attributes, shown, strict=True))
 
 
 def _ours(name: str) -> str:
