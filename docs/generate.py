@@ -187,8 +187,8 @@ keep their own dotfiles.
 COMMANDS = (
     *("search", "show", "list", "backlinks", "context", "graph"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
-    *("import", "export", "knowledge"),
-    *("init", "index", "stats", "doctor", "conflicts", "inspect", "eval", "config", "serve"),
+    *("import", "export"),
+    *("init", "index", "stats", "doctor", "conflicts", "knowledge", "inspect", "eval", "config", "serve"),
 )
 BELOW = {
     "eval": ("init", "run", "gate"),

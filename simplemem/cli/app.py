@@ -50,7 +50,7 @@ def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTION
     raise typer.Exit(serve_main(arguments or []))
 
 
-_GROUPS = (find, read, picture, notes, past, back, graph, knowledge, vault, doctor, conflicts, evaluate, settings)
+_GROUPS = (find, read, picture, notes, past, back, graph, vault, doctor, conflicts, knowledge, evaluate, settings)
 for group in (*(module.commands for module in _GROUPS), _serving):
     app.add_typer(group)
 

@@ -367,12 +367,17 @@ def reset(
             _must_be_meant(confirm, f"{_entries(count)} of {store.root} will go to the trash.")
         with finishing():
             gone, version = knowledge.reset(who=WHO, tool="reset")
+        root = store.root
     if as_json:
         output.print_json({"deleted": gone, "version": version})
     elif not gone:
         output.say(("There was nothing.", "green"))
     else:
-        output.say((f"{_entries(gone)} in the trash", "green"), ", back with: ", (f"simplemem undo {version}", "bold"))
+        output.say(
+            (f"{_entries(gone)} in the trash", "green"),
+            ", back with: ",
+            (f"simplemem undo {version} --vault {root}", "bold"),
+        )
 
 
 def _must_be_meant(confirm: str | None, what: str) -> None:

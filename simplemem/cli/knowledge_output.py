@@ -65,7 +65,11 @@ def print_hit(hit: Hit, asked: str) -> None:
 def print_entry(entry: Entry, read: Mapping[str, Read], related: Related) -> None:
     count = read.get(entry.id, NEVER)
     output.say((entry.type, f"bold {_STYLES.get(entry.type, '')}".strip()), f"  {entry.id}")
-    facts = [f"confidence {_sure(entry)}", f"made {output.day(entry.created)}", f"read {count.count} times"]
+    facts = [
+        f"confidence {_sure(entry)}",
+        f"made {output.day(entry.created)}",
+        f"read {count.count} time{'' if count.count == 1 else 's'}",
+    ]
     output.say((" · ".join(facts), "dim"), ("  " + output.tags_shown(entry.tags), "green"))
     if entry.is_superseded:
         output.say((f"superseded by {entry.superseded_by} {entry.superseded_reason}".strip(), "yellow"))
@@ -93,6 +97,7 @@ class Analysis:
     unsure: list[Entry]
     unverified: list[Entry]
     never_read: list[Entry]
+    superseded: list[Entry]
     contradictions: list[Contradiction]
     patterns: Patterns
     clusters: list[Cluster]
@@ -109,6 +114,7 @@ class Analysis:
             "low_confidence": list(map(brief, self.unsure)),
             "unverified": list(map(brief, self.unverified)),
             "never_read": list(map(brief, self.never_read)),
+            "superseded": [brief(entry) | {"by": entry.superseded_by} for entry in self.superseded],
             "contradictions": [contradiction(each, None) for each in self.contradictions],
             "recurring": [{"says": each.says, "count": len(each.entries)} for each in self.patterns.recurring],
             "trend": self.patterns.trend,
@@ -129,6 +135,7 @@ def analysis(look: Look, threshold: float) -> Analysis:
         unsure=[entry for entry in standing if entry.confidence is not None and entry.confidence < _UNSURE],
         unverified=[entry for entry in known if not entry.verified],
         never_read=[entry for entry in known if not look.read.get(entry.id, NEVER).count],
+        superseded=[entry for entry in look.entries if entry.is_superseded],
         contradictions=look.contradictions(),
         patterns=look.patterns(),
         clusters=look.clusters(threshold),
@@ -146,6 +153,12 @@ def print_analysis(found: Analysis) -> None:
         ("Never read", found.never_read),
     ):
         _print_entries(title, some)
+    if found.superseded:
+        output.say((f"\nSuperseded ({len(found.superseded)})", "bold"))
+    for gone in found.superseded[:_MOST]:
+        output.say(
+            "  ", (gone.name, "cyan"), f" by {output.one_line(gone.superseded_by) or 'something it does not name'}"
+        )
     if found.contradictions:
         output.say((f"\nContradictions ({len(found.contradictions)})", "bold"))
     for each in found.contradictions[:_MOST]:

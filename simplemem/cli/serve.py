@@ -28,6 +28,7 @@ examples:
   simplemem serve --vault ~/notes --read-only        an agent that may look, not touch
   simplemem serve --profile simplemem                the eight tools of the original simplemem
   simplemem serve --profile server-memory            in the place of that graph memory server
+  simplemem serve --profile self-improving           what an agent learns, and its graph
   simplemem serve --vault ~/notes --print-config claude-desktop
 """
 
@@ -45,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--profile",
         metavar="NAME",
-        help="which tools to show: default, simplemem for the original's, server-memory or memento for theirs",
+        help="which tools to show: default, or those of simplemem, server-memory, memento or self-improving",
     )
     parser.add_argument(
         "--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away"

@@ -24,7 +24,9 @@ _MOST_TAGS: Final = 3
 _LOOKED_AT: Final = 20_000  # characters of an entry
 _OF_A_NAME: Final = 3
 _COMMON: Final = frozenset(
-    "use used using one two new get set see like way need note add make file files name example also may via etc".split()
+    """use used uses using one two new get set see like way need note add make give file files name example also may via etc
+    every each own many much several first last still without within always never should must would could well even
+    something anything everything thing things""".split()
 )
 
 
@@ -96,6 +98,11 @@ def _telling(entry: Entry) -> Counter[str]:
     return Counter({word: count for word, count in counts.items() if _may_tell(word)})
 
 
+def _is_state(tag: str) -> bool:
+    """Whether a tag says how far something is, which is nobody else's."""
+    return tag.casefold().split("/")[0] in ("status", "state", "todo", "done")
+
+
 def _may_tell(word: str) -> bool:
     return word not in STOP_WORDS and word not in _COMMON and len(word) > 2 and not any(map(str.isdigit, word))
 
@@ -121,7 +128,7 @@ def suggest_tags(found: Sequence[Cluster], known: Mapping[str, int]) -> list[Sug
         members = cluster.members
         if len(members) < _LEAST_FOR_TAGS:
             continue
-        tagged = Counter(tag.casefold() for entry in members for tag in entry.tags)
+        tagged = Counter(tag.casefold() for entry in members for tag in entry.tags if not _is_state(tag))
         wanted = [tag for tag, count in tagged.most_common() if len(members) / 2 <= count < len(members)]
         have = {part for tag in tagged for part in tag.split("/")}
         new = [word for word in cluster.words if word not in have and word.rstrip("s") not in have]

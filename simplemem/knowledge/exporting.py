@@ -46,7 +46,7 @@ def _one(entry: Entry, related: Sequence[tuple[str, Entry]], read: Read) -> Iter
     sure = f"confidence {entry.confidence:g}" if entry.confidence is not None else "confidence unknown"
     facts = [sure, *(["verified"] if entry.verified else []), *(["superseded"] if entry.is_superseded else [])]
     facts += [f"#{tag}" for tag in entry.tags]
-    facts += [f"read {read.count} times"] if read.count else []
+    facts += [f"read {read.count} time{'' if read.count == 1 else 's'}"] if read.count else []
     yield f"### {entry.headline}"
     yield ""
     yield f"*{' · '.join(facts)}* · [[{entry.name}]] · `{entry.id}`"

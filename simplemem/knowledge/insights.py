@@ -180,11 +180,12 @@ def _of_confidence(entries: Sequence[Entry]) -> list[Finding]:
 
 
 def _of_reading(entries: Sequence[Entry], read: Mapping[str, Read]) -> list[Finding]:
-    never = [entry for entry in entries if not read.get(entry.id, NEVER).count]
-    if not entries or len(never) <= 0.3 * len(entries):
+    counted = [entry for entry in entries if entry.is_knowledge]  # nobody counts how often a person reads a note
+    never = [entry for entry in counted if not read.get(entry.id, NEVER).count]
+    if not counted or len(never) <= 0.3 * len(counted):
         return []
-    share = len(never) / len(entries)
-    said = f"{len(never)} of {len(entries)} entries ({share:.0%}) were never found by a search"
+    share = len(never) / len(counted)
+    said = f"{len(never)} of {len(counted)} entries ({share:.0%}) were never found by a search"
     return [Finding("never read", "medium", said, tuple(never[:10]), numbers={"share": round(share, 3)})]
 
 

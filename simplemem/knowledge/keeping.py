@@ -217,9 +217,10 @@ class Knowledge(Shelf):
 
     def reset(self, *, who: str = "", tool: str = "reset", reason: str = "") -> tuple[int, str]:
         """Put every entry into the trash, as one step. How many there were, and its version."""
-        entries = self.entries()
+        self._bench.catch_up()
         with self._lock, self._bench.alone():
-            drafts = [Draft(entry.path, None, self._text(entry)) for entry in entries]
+            self._refresh()
+            drafts = [Draft(entry.path, None, self._text(entry)) for entry in self._in_order()]
             if not drafts:
                 return 0, ""
             carried = self._write(drafts, who, tool, reason)
@@ -245,7 +246,6 @@ class Knowledge(Shelf):
     def _write(self, drafts: Sequence[Draft], who: str, tool: str, reason: str) -> Carried:
         carried = self._bench.write(drafts, who=who, tool=tool, reason=reason)
         with self._lock:
-            self._refresh()
             self._take(draft.path for draft in drafts)
         return carried
 

@@ -48,7 +48,10 @@ class Shelf:
                     self._bench.look_at(differing)
                     self._refresh()
                     self._take(differing & self._entries.keys())
-            return sorted(self._entries.values(), key=lambda entry: (entry.created, entry.path))
+            return self._in_order()
+
+    def _in_order(self) -> list[Entry]:
+        return sorted(self._entries.values(), key=lambda entry: (entry.created, entry.path))
 
     def find(self, ref: str) -> Entry:
         """The entry of this id, of an id that begins so, or of this name."""
@@ -120,7 +123,8 @@ class Shelf:
             return
         concerned = {each.path for each in noticed.notes if is_entry_note(each.path, each.type) and not each.is_copy}
         others = {each.path for each in noticed.notes} - concerned
-        others |= self._entries.keys() - self._bench.indexed()
+        if self._entries:
+            others |= self._entries.keys() - self._bench.indexed() - concerned
         for path in others:
             self._forget(path)
         known = {each.path: each.sha256 for each in noticed.notes}

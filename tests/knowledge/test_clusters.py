@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from making import by_words, entry
 
 from simplemem.knowledge.access import Read
@@ -46,6 +48,12 @@ def test_what_most_are_tagged_with_is_suggested_to_the_rest_in_the_spelling_ther
     known = suggested["Postgres"]
     assert (known.having, known.of, known.is_known, [each.id for each in known.entries]) == (2, 3, True, ["c"])
     assert suggested["pool"].is_known and {each.id for each in suggested["pool"].entries} == {"a", "b", "c"}
+
+
+def test_how_far_something_is_is_suggested_to_nobody() -> None:
+    some = [replace(each, tags=("status/open",) if each.id != "c" else ()) for each in POOL]
+    found = clusters(some, by_words(some), {}, threshold=0.3)
+    assert len(found) == 1 and "status/open" not in {each.tag for each in suggest_tags(found, {"status/open": 2})}
 
 
 def test_two_alike_suggest_no_tag() -> None:

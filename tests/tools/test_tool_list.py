@@ -16,7 +16,7 @@ from simplemem.tools.instructions import INSTRUCTIONS, LEARNING, ORIGINAL
 from simplemem.tools.toolsets import PROFILES, TOOLSETS, Profile, choose, profile_called, split_names
 
 SNAPSHOT = Path(__file__).with_name("tool_list.json")
-OURS = ["default", "simplemem"]  # the others show what the servers show in whose place they stand
+OURS = [name for name, profile in PROFILES.items() if profile.known_as is None and not profile.vault_env]
 """The profiles whose tools are as small as we please; the others are as large as those of the server they stand for."""
 
 
