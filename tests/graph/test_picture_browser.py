@@ -186,6 +186,20 @@ def test_a_node_that_is_dragged_stays_where_it_was_put(opened: Page) -> None:
     assert opened.text("#name") == "Gannet"
 
 
+def test_what_the_mouse_points_at_stands_out_and_no_longer_than_that(opened: Page) -> None:
+    points_at(opened, *where(opened, "gannet"))
+
+
+def points_at(page: Page, x: float, y: float) -> None:
+    """Point at a node, and away from the scene again."""
+    seen = []
+    for at in ((20, 20), (x, y), (20, 20)):
+        page.mouse("mouseMoved", *at)
+        page.settled()
+        seen.append(page.value("document.querySelector('canvas').toDataURL()"))
+    assert seen[0] == seen[2] != seen[1]
+
+
 def test_dragging_the_ground_and_arrows_move_the_scene_and_the_wheel_zooms_about_the_mouse(opened: Page) -> None:
     x, y = where(opened, "gannet")
     opened.mouse("mouseMoved", x + 60, y + 200)
@@ -229,6 +243,8 @@ def test_a_large_graph_that_is_dragged_and_moved_comes_out_where_it_was_put(page
         page.mouse("mouseMoved", 500 - 10 * step, 700 - 5 * step, held=True)
         page.settled()
     page.mouse("mouseReleased", 420, 660)
+    page.until("new Promise((done) => setTimeout(() => done(true), 150))")  # at rest, all is painted anew
+    points_at(page, 520, 360)
     page.click(520, 360)
     assert page.text("#name") == "n1234"
     assert page.complaints == []

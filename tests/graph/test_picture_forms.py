@@ -165,6 +165,8 @@ def test_svg_is_well_formed_and_runs_nothing_whatever_the_names() -> None:
     assert not [name for each in root.iter() for name in each.attrib if name.startswith("on") or "href" in name]
     tooltips = [circle.findtext(f"{SVG}title") for circle in root.iter(f"{SVG}circle")]
     assert tooltips[0] == f"{ODD[0]} ({ODD[0]})"
+    joined = next(each for each in ODD if "\u200d" in each)
+    assert f"{joined} ({joined})" in tooltips
 
 
 # ------------------------------------------------------------------ HTML
