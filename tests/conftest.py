@@ -9,10 +9,15 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
+
+# How long an example takes says how busy the machine is: no test asserts a duration.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session", autouse=True)

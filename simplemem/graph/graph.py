@@ -12,16 +12,9 @@ from weakref import WeakKeyDictionary
 
 from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.graph.draft import Drafting
-from simplemem.graph.known import Known, Tie, entity_of
-from simplemem.graph.page import (
-    Bond,
-    Bullet,
-    Page,
-    bond_line,
-    made_entity,
-    observation_line,
-)
-from simplemem.graph.spelling import literal
+from simplemem.graph.known import Known, entity_of
+from simplemem.graph.page import Page, made_entity, observation_line
+from simplemem.graph.relating import Relating
 from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.note.names import base_name
 from simplemem.store.workbench import Draft, Read, Stat, now
@@ -159,35 +152,34 @@ class KnowledgeGraph:
         gets these attributes, and counts as made."""
 
         def draft(drafting: Drafting) -> list[Relation]:
+            relating = self._relating(drafting)
             made: dict[tuple[str, str, str], Relation] = {}
             new: dict[str, str] = {}
             order, moment = self._known.next_order(), now()
             for relation in relations:
-                ends = [self._end(name) or new.get(name) for name in (relation.source, relation.target)]
-                lacking = [
-                    name
-                    for name, path in zip((relation.source, relation.target), ends, strict=True)
-                    if path is None or self._is_stub(path)
-                ]
+                names = (relation.source, relation.target)
+                ends = [relating.end(name) or new.get(name) for name in names]
+                lacking = [name for name in names if relating.is_lacking(name)]
                 if lacking and missing == "refuse":
                     raise NoSuchEntity(lacking[0])
                 if relation.key in made or (lacking and missing == "skip"):
                     continue
-                if ends[0] is not None and (held := self._bullet(drafting, ends[0], relation)) is not None:
+                if ends[0] is not None and (held := relating.held(ends[0], relation.key)) is not None:
                     if update and dict(held[1].attributes) != dict(relation.attributes):
-                        drafting.change(ends[0], held[0], self._line(drafting, ends[0], relation, ends[1]))
+                        relating.change(ends[0], held[0], relation, ends[1])
                         made[relation.key] = relation
                     continue
-                for number, name in enumerate((relation.source, relation.target)):
+                for number, name in enumerate(names):
                     if ends[number] is None:
-                        ends[number] = new.get(name) or self._note_called(name)
+                        ends[number] = new.get(name) or relating.note_called(name)
                     if ends[number] is None:
                         ends[number] = new[name] = drafting.make(name, None, order, moment)
                         order += 1
                 source = ends[0]
                 assert source is not None
-                drafting.add(source, "relations", [self._line(drafting, source, relation, ends[1])])
+                relating.add(source, relation, ends[1])
                 made[relation.key] = relation
+            relating.settle()
             return list(made.values())
 
         return self._change(draft, who, tool, reason)
@@ -229,7 +221,7 @@ class KnowledgeGraph:
         no entity's."""
 
         def draft(drafting: Drafting) -> list[str]:
-            known, wanted = self._known, dict.fromkeys(names)
+            known, relating, wanted = self._known, self._relating(drafting), dict.fromkeys(names)
             absent = [name for name in names if not any(not page.is_stub for page in known.all_named(name))]
             gone = {page.path: page for name in wanted for page in known.all_named(name)}
             for page in gone.values():
@@ -241,10 +233,10 @@ class KnowledgeGraph:
             sources = {source.path for page in gone.values() for source in known.pointing_at(page)}
             sources |= {source.path for name in wanted for source in known.pointing_at_name(name)}
             for path in sorted(sources - gone.keys()):
-                self._take_out(drafting, path, lambda relation: relation.target in wanted)
+                relating.take_out(path, lambda relation: relation.target in wanted)
             for path in gone:
                 drafting.drop(path)
-            self._drop_idle_stubs(drafting, gone)
+            relating.drop_idle_stubs(gone)
             return absent
 
         return self._change(draft, who, tool, reason)
@@ -286,12 +278,11 @@ class KnowledgeGraph:
         """Take relations out. Returns how many there were."""
 
         def draft(drafting: Drafting) -> int:
-            wanted = {relation.key for relation in relations}
-            count = 0
+            relating, wanted, count = self._relating(drafting), {relation.key for relation in relations}, 0
             for name in dict.fromkeys(relation.source for relation in relations):
                 for page in self._known.all_named(name):
-                    count += self._take_out(drafting, page.path, lambda relation: relation.key in wanted)
-            self._drop_idle_stubs(drafting, ())
+                    count += relating.take_out(page.path, lambda relation: relation.key in wanted)
+            relating.drop_idle_stubs(())
             return count
 
         return self._change(draft, who, tool, reason)
@@ -302,14 +293,16 @@ class KnowledgeGraph:
         """Give a relation other attributes, in place of those it has."""
 
         def draft(drafting: Drafting) -> Relation:
-            path = self._end(relation.source)
-            held = None if path is None else self._bullet(drafting, path, relation)
+            relating = self._relating(drafting)
+            path = relating.end(relation.source)
+            held = None if path is None else relating.held(path, relation.key)
             if path is None or held is None:
                 raise NotFound(
                     f"Relation not found: {relation.source} -> {relation.target} ({relation.type})",
                     hint="create_relations makes it.",
                 )
-            drafting.change(path, held[0], self._line(drafting, path, relation, self._end(relation.target)))
+            relating.change(path, held[0], relation, relating.end(relation.target))
+            relating.settle()
             return relation
 
         return self._change(draft, who, tool, reason)
@@ -333,8 +326,9 @@ class KnowledgeGraph:
             relations = {each.key: each for each in reversed(graph.relations)}
             names = dict.fromkeys(each.name for each in graph.entities)
             ends = [end for each in graph.relations for end in (each.source, each.target)]
-            making = [name for name in [*names, *dict.fromkeys(ends)] if self._end(name) is None]
             drafting = Drafting(self._bench)
+            relating = self._relating(drafting)
+            making = [name for name in [*names, *dict.fromkeys(ends)] if relating.end(name) is None]
             paths = {name: drafting.choose(name) for name in dict.fromkeys(making)}
         bonds: dict[str, list[str]] = {}
         later: list[Relation] = []  # of pages that are there already
@@ -343,8 +337,8 @@ class KnowledgeGraph:
             if relation.source not in paths:
                 later.append(relation)
                 continue
-            target = paths.get(relation.target) or self._end(relation.target)
-            line = self._line(drafting, paths[relation.source], relation, target)
+            target = paths.get(relation.target) or relating.end(relation.target)
+            line = relating.line(paths[relation.source], relation, target)
             bonds.setdefault(relation.source, []).append(line)
         made, done = list(paths), 0
         stubs = [new[name] for name in names if name in new and name not in paths]
@@ -405,79 +399,12 @@ class KnowledgeGraph:
         new = [each.path for each in drafts if each.before is None]
         self._known.take(read, [each.path for each in drafts if each.text is None], new)
 
+    def _relating(self, drafting: Drafting) -> Relating:
+        return Relating(self._known, self._bench, drafting)
+
     def _is_there(self, name: str) -> bool:
         page = self._known.named(name)
         return page is not None and not page.is_stub
-
-    def _end(self, name: str) -> str | None:
-        """The page of a name."""
-        page = self._known.named(name)
-        return None if page is None else page.path
-
-    def _is_stub(self, path: str) -> bool:
-        page = self._known.pages.get(path)
-        return page is None or page.is_stub
-
-    def _note_called(self, name: str) -> str | None:
-        """The one note of exactly this name, which a relation then draws into the graph."""
-        found = [path for path in self._bench.files_called(f"{name}.md") if base_name(path) == name]
-        pages = [page for page in map(self._known.page_at, found) if page is not None and page.name == name]
-        return pages[0].path if len(pages) == 1 and len(found) == 1 else None
-
-    def _bonds(self, drafting: Drafting, path: str) -> list[tuple[Bullet, Bond, Relation]]:
-        """The relations of a page as this change has made it so far."""
-        page = drafting.page(path)
-        if page is None:
-            return []
-        bullets = [bullet for bullet in page.bullets if isinstance(bullet.says, Bond)]
-        ties = self._known.resolved(page)
-        return [
-            (bullet, tie.bond, Relation(page.name, tie.bond.type, self._name_at(tie, drafting), tie.bond.attributes))
-            for bullet, tie in zip(bullets, ties, strict=True)
-        ]
-
-    def _name_at(self, tie: Tie, drafting: Drafting) -> str:
-        """Where a relation leads, also to a page that is made in this very change."""
-        if tie.path is None and tie.bond.link and (made := drafting.made_as(tie.bond.link)) is not None:
-            return made
-        return self._known.target(tie)
-
-    def _bullet(self, drafting: Drafting, path: str, wanted: Relation) -> tuple[Bullet, Bond] | None:
-        for bullet, bond, relation in self._bonds(drafting, path):
-            if relation.key == wanted.key:
-                return bullet, bond
-        return None
-
-    def _take_out(self, drafting: Drafting, path: str, which: Callable[[Relation], bool]) -> int:
-        gone = [bullet for bullet, _, relation in self._bonds(drafting, path) if which(relation)]
-        if gone:
-            drafting.take_out(path, gone)
-        return len(gone)
-
-    @staticmethod
-    def _line(drafting: Drafting, source: str, relation: Relation, target: str | None) -> str:
-        link = literal(relation.target) if target is None else drafting.link_to(target, relation.target, source)
-        return bond_line(relation.type, link, relation.attributes)
-
-    def _drop_idle_stubs(self, drafting: Drafting, gone: Collection[str]) -> None:
-        """Pages that only held relations, and hold none any more."""
-        touched = {draft.path for draft in drafting.drafts()} | set(gone)
-        led_to = {
-            tie.path
-            for path in touched
-            if (page := self._known.pages.get(path)) is not None
-            for tie in self._known.ties(page)
-            if tie.path is not None
-        }
-        for path in sorted((touched | led_to) - set(gone)):
-            stub = self._known.pages.get(path)
-            if stub is None or not stub.is_stub or self._bonds(drafting, path):
-                continue
-            sources = [page.path for page in self._known.pointing_at(stub) if page.path not in gone]
-            if not any(
-                relation.target == stub.name for source in sources for _, _, relation in self._bonds(drafting, source)
-            ):
-                drafting.drop(path)
 
 
 _GRAPHS: WeakKeyDictionary[EnhancedStore, KnowledgeGraph] = WeakKeyDictionary()

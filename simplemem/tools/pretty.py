@@ -18,12 +18,17 @@ def pretty(value: Any) -> str:
 
 
 def _said(value: Any, line: str) -> str:
+    # Texts, which are most of a graph, are not worth a call each.
     if isinstance(value, str):
         return encode_basestring(value)
     inner = line + _STEP
     if isinstance(value, Mapping) and value:
-        parts = [f"{encode_basestring(str(key))}: {_said(each, inner)}" for key, each in value.items()]
+        parts = [
+            f"{encode_basestring(key)}: {encode_basestring(each) if type(each) is str else _said(each, inner)}"
+            for key, each in value.items()
+        ]
         return "{" + inner + f",{inner}".join(parts) + line + "}"
     if isinstance(value, (list, tuple)) and value:
-        return "[" + inner + f",{inner}".join([_said(each, inner) for each in value]) + line + "]"
+        parts = [encode_basestring(each) if type(each) is str else _said(each, inner) for each in value]
+        return "[" + inner + f",{inner}".join(parts) + line + "]"
     return json.dumps(value)

@@ -22,9 +22,9 @@ from simplemem.store import EnhancedStore
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Four hundred entities with odd names among them, six hundred relations, some to nobody."""
+    """A hundred and twenty entities with odd names among them, and more relations, some to nobody."""
     chance = random.Random(7)
-    names = [f"Thing {k}" for k in range(390)] + [
+    names = [f"Thing {k}" for k in range(110)] + [
         "",
         "a/b",
         "../x",
@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
         for k, name in enumerate(names)
     ]
     ends = [*names, "ghost", "phantom"]
-    keys = {(chance.choice(ends), chance.choice(ends), f"is {chance.randrange(4)}") for _ in range(600)}
+    keys = {(chance.choice(ends), chance.choice(ends), f"is {chance.randrange(4)}") for _ in range(180)}
     lines += [{"type": "relation", "from": a, "to": b, "relationType": kind} for a, b, kind in sorted(keys)]
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))

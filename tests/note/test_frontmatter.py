@@ -103,7 +103,7 @@ def test_a_tricky_header_is_read(text: str, meant: dict[str, Any]) -> None:
 def test_without_libyaml_the_same_is_read(text: str, meant: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with_libyaml = read_header(text)
     monkeypatch.setattr(yaml_read, "_LOADER", yaml.Loader)
-    header = read_header(text)
+    header = read_header(text[:1] + text[1:])  # another object: the header of the last text read is kept
     if ":\t" in text:  # PyYAML's own parser refuses a tab after a colon: then the note is left alone
         assert header.style == "broken"
     else:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
 from bare_client import Bare
 from sdk_client import LEGACY, connected, run
 
@@ -26,6 +28,14 @@ def serving(vault: Path, *options: str, profile: str = "server-memory", **more: 
     return Bare(vault, "--profile", profile, *options, env=env, **more)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bare, dict[str, Any]]]:
+    """One server for the tests that leave nothing behind that another minds, and how it introduced itself."""
+    home = tmp_path_factory.mktemp("home")
+    with serving(home / "vault", env={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}) as server:
+        yield server, server.initialize()
+
+
 def said(result: dict[str, Any]) -> str:
     [part] = result["content"]
     assert part["type"] == "text"
@@ -37,82 +47,80 @@ def names(server: Bare) -> list[str]:
     return [each["name"] for each in server.call("read_graph")["structuredContent"]["entities"]]
 
 
-def test_it_introduces_itself_and_lists_what_that_server_lists(vault: Path) -> None:
-    with serving(vault) as server:
-        about = server.initialize()
-        assert about["serverInfo"] == {"name": "memory-server", "version": "0.6.3"}
-        assert about["capabilities"] == {
-            "tools": {"listChanged": True},
-            "resources": {"listChanged": True, "subscribe": True},
-        }
-        assert "instructions" not in about
-        tools = {tool["name"]: tool for tool in server.request("tools/list")["result"]["tools"]}
-        assert list(tools) == [
-            *("create_entities", "create_relations", "add_observations"),
-            *("delete_entities", "delete_observations", "delete_relations"),
-            *("read_graph", "search_nodes", "open_nodes"),
-        ]
-        assert tools["create_entities"]["title"] == "Create Entities"
-        assert tools["create_entities"]["execution"] == {"taskSupport": "forbidden"}
-        hints = {name: tuple(tool["annotations"].values()) for name, tool in tools.items()}
-        order = tools["read_graph"]["annotations"]
-        assert list(order) == ["destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint"]
-        assert hints["read_graph"] == (False, True, False, True)
-        assert hints["delete_entities"] == (True, True, False, False)
-        assert hints["add_observations"] == (False, False, False, False)
-        assert "additionalProperties" not in tools["create_entities"]["inputSchema"]
-        made = server.call("create_entities", entities=[entity("A", "o")])
-        jsonschema.validate(made["structuredContent"], tools["create_entities"]["outputSchema"])
-        assert tools["create_entities"]["outputSchema"]["additionalProperties"] is False
+def test_it_introduces_itself_and_lists_what_that_server_lists(shared: tuple[Bare, dict[str, Any]]) -> None:
+    server, about = shared
+    assert about["serverInfo"] == {"name": "memory-server", "version": "0.6.3"}
+    assert about["capabilities"] == {
+        "tools": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
+    }
+    assert "instructions" not in about
+    tools = {tool["name"]: tool for tool in server.request("tools/list")["result"]["tools"]}
+    assert list(tools) == [
+        *("create_entities", "create_relations", "add_observations"),
+        *("delete_entities", "delete_observations", "delete_relations"),
+        *("read_graph", "search_nodes", "open_nodes"),
+    ]
+    assert tools["create_entities"]["title"] == "Create Entities"
+    assert tools["create_entities"]["execution"] == {"taskSupport": "forbidden"}
+    hints = {name: tuple(tool["annotations"].values()) for name, tool in tools.items()}
+    order = tools["read_graph"]["annotations"]
+    assert list(order) == ["destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint"]
+    assert hints["read_graph"] == (False, True, False, True)
+    assert hints["delete_entities"] == (True, True, False, False)
+    assert hints["add_observations"] == (False, False, False, False)
+    assert "additionalProperties" not in tools["create_entities"]["inputSchema"]
+    made = server.call("create_entities", entities=[entity("A", "o")])
+    jsonschema.validate(made["structuredContent"], tools["create_entities"]["outputSchema"])
+    assert tools["create_entities"]["outputSchema"]["additionalProperties"] is False
 
 
-def test_what_is_wrong_with_a_call_is_told_in_that_servers_words(vault: Path) -> None:
-    with serving(vault) as server:
-        server.initialize()
-        unknown = server.call("nope")
-        assert (unknown["isError"], said(unknown)) == (True, "MCP error -32602: Tool nope not found")
-        invalid = server.call("search_nodes")
-        assert (invalid["isError"], "structuredContent" in invalid) == (True, False)
-        assert said(invalid).startswith("MCP error -32602: Input validation error: ")
-        missing = server.call("add_observations", observations=[{"entityName": "a\nb", "contents": []}])
-        assert (missing["isError"], said(missing)) == (True, "Entity with name a\nb not found")
-        assert server.request("resources/read", {"uri": "memory://nope"})["error"] == {
-            "code": -32602,
-            "message": "MCP error -32602: Resource memory://nope not found",
-        }
-        assert server.request("prompts/list")["error"]["code"] == -32601
-        assert server.request("tools/call", {"name": "read_graph"})["result"]["structuredContent"] == {
-            "entities": [],
-            "relations": [],
-        }
+def test_what_is_wrong_with_a_call_is_told_in_that_servers_words(shared: tuple[Bare, dict[str, Any]]) -> None:
+    server, _ = shared
+    unknown = server.call("nope")
+    assert (unknown["isError"], said(unknown)) == (True, "MCP error -32602: Tool nope not found")
+    invalid = server.call("search_nodes")
+    assert (invalid["isError"], "structuredContent" in invalid) == (True, False)
+    assert said(invalid).startswith("MCP error -32602: Input validation error: ")
+    missing = server.call("add_observations", observations=[{"entityName": "a\nb", "contents": []}])
+    assert (missing["isError"], said(missing)) == (True, "Entity with name a\nb not found")
+    assert server.request("resources/read", {"uri": "memory://nope"})["error"] == {
+        "code": -32602,
+        "message": "MCP error -32602: Resource memory://nope not found",
+    }
+    assert server.request("prompts/list")["error"]["code"] == -32601
+    assert "entities" in server.request("tools/call", {"name": "read_graph"})["result"]["structuredContent"]
 
 
-def test_subscribers_hear_once_before_the_answer_of_each_change_that_succeeds(vault: Path) -> None:
-    with serving(vault) as server:
-        server.initialize()
-        [resource] = server.request("resources/list")["result"]["resources"]
-        assert (resource["uri"], resource["mimeType"]) == (URI, "application/json")
-        assert server.request("resources/templates/list")["result"]["resourceTemplates"] == []
-        server.call("create_entities", entities=[entity("unheard")])
-        server.request("resources/subscribe", {"uri": URI})
-        heard = []
-        for tool, arguments in (
-            ("create_entities", {"entities": [entity("A", "x")]}),
-            ("read_graph", {}),
-            ("add_observations", {"observations": [{"entityName": "nobody", "contents": []}]}),
-            ("delete_entities", {"entityNames": "wrong"}),
-            ("delete_entities", {"entityNames": []}),
-        ):
-            server.call(tool, **arguments)
-            heard.append([each["params"] for each in server.notifications if each["method"] == UPDATED])
-            server.notifications.clear()
-        assert heard == [[{"uri": URI}], [], [], [], [{"uri": URI}]]
-        server.request("resources/unsubscribe", {"uri": URI})
-        server.call("create_entities", entities=[entity("B")])
-        server.request("ping")
-        assert not [each for each in server.notifications if each["method"] == UPDATED]
-        [whole] = server.request("resources/read", {"uri": URI})["result"]["contents"]
-        assert json.loads(whole["text"])["entities"] == [entity("unheard"), entity("A", "x"), entity("B")]
+def test_subscribers_hear_once_before_the_answer_of_each_change_that_succeeds(
+    shared: tuple[Bare, dict[str, Any]],
+) -> None:
+    server, _ = shared
+    [resource] = server.request("resources/list")["result"]["resources"]
+    assert (resource["uri"], resource["mimeType"]) == (URI, "application/json")
+    assert server.request("resources/templates/list")["result"]["resourceTemplates"] == []
+    server.call("create_entities", entities=[entity("unheard")])
+    server.request("resources/subscribe", {"uri": URI})
+    heard = []
+    for tool, arguments in (
+        ("create_entities", {"entities": [entity("heard", "x")]}),
+        ("read_graph", {}),
+        ("add_observations", {"observations": [{"entityName": "nobody", "contents": []}]}),
+        ("delete_entities", {"entityNames": "wrong"}),
+        ("delete_entities", {"entityNames": []}),
+    ):
+        server.call(tool, **arguments)
+        heard.append([each["params"] for each in server.notifications if each["method"] == UPDATED])
+        server.notifications.clear()
+    assert heard == [[{"uri": URI}], [], [], [], [{"uri": URI}]]
+    server.request("resources/unsubscribe", {"uri": URI})
+    server.call("create_entities", entities=[entity("B")])
+    server.request("ping")
+    assert not [each for each in server.notifications if each["method"] == UPDATED]
+    [whole] = server.request("resources/read", {"uri": URI})["result"]["contents"]
+    read = json.loads(whole["text"])
+    assert read == server.call("read_graph")["structuredContent"]
+    assert entity("heard", "x") in read["entities"]
 
 
 def test_what_javascript_can_say_goes_through_the_wire_and_a_restart(vault: Path) -> None:
@@ -132,15 +140,14 @@ def test_what_javascript_can_say_goes_through_the_wire_and_a_restart(vault: Path
         assert not server.not_json
 
 
-def test_calls_that_are_sent_all_at_once_are_all_kept(vault: Path) -> None:
-    with serving(vault) as server:
-        server.initialize()
-        asked = [
-            server.post("tools/call", {"name": "create_entities", "arguments": {"entities": [entity(f"e{k}")]}})
-            for k in range(40)
-        ]
-        assert all(not server.answer(each)["result"]["isError"] for each in asked)
-        assert sorted(names(server)) == sorted(f"e{k}" for k in range(40))
+def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[str, Any]]) -> None:
+    server, _ = shared
+    asked = [
+        server.post("tools/call", {"name": "create_entities", "arguments": {"entities": [entity(f"e{k}")]}})
+        for k in range(40)
+    ]
+    assert all(not server.answer(each)["result"]["isError"] for each in asked)
+    assert {f"e{k}" for k in range(40)} <= set(names(server))
 
 
 def test_the_official_client_takes_its_answers(vault: Path) -> None:
