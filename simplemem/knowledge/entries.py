@@ -28,6 +28,7 @@ _SECTIONS: Final = ("context", "relations")
 _MOST_SLUG: Final = 60
 _MOST_HEADLINE: Final = 120
 _FENCED: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_HIDDEN: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(
     r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
@@ -88,8 +89,9 @@ class Entry:
 
 
 def plain(text: str) -> str:
-    """A text as it is read: links are what they show; code blocks, tags of HTML and marks of emphasis are gone."""
-    return _MARKUP.sub(lambda found: found[1] or found[2] or "", _FENCED.sub("", text))
+    """A text as it is read: links are what they show; code blocks, comments, tags of HTML and marks of emphasis are
+    gone."""
+    return _MARKUP.sub(lambda found: found[1] or found[2] or "", _HIDDEN.sub("", _FENCED.sub("", text)))
 
 
 # -- reading
