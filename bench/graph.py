@@ -164,6 +164,8 @@ def main() -> int:
             f"a hundred entities made together: {entities:.0f} ms CPU; a hundred notes in one step: {notes:.0f};"
             f" ratio {entities / notes:.2f}"
         )
+        with EnhancedStore(vault) as store:
+            store.sync()  # its vectors as well, so that no server makes them while it is measured
         columns = {
             "simplemem": measured(serve(vault, "--profile", "server-memory"), {}, given.entities, given.times),
         }
