@@ -227,7 +227,8 @@ profile, or with a minus takes them away: `--tools=-core,original`. Two tools of
 refused when the server starts.
 
 The toolset `graph`, and the profiles `server-memory` and `memento`, are described on the page about the
-[knowledge graph](graph.md).
+[knowledge graph](graph.md), the profile `self-improving` and its toolsets on that about
+[what an agent learns](self-improving.md).
 """
 
 

@@ -28,11 +28,12 @@ _SECTIONS: Final = ("context", "relations")
 _MOST_SLUG: Final = 60
 _MOST_HEADLINE: Final = 120
 _FENCED: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_HIDDEN: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(
     r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
-_BULLET: Final = re.compile(r"^[ \t]*[-*+][ \t]+(.*?)[ \t\r]*$", re.MULTILINE)
-_LINKED: Final = re.compile(r"(.*?)\s*\[\[([^\[\]\r\n]+)\]\]")
+_BULLET: Final = re.compile(r"^[ \t]*+[-*+][ \t]([^\n]*)", re.MULTILINE)
+_LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _ODD_LINE_ENDS: Final = re.compile(r"\r\n?")
 # What a text may have left open, and what closes it: else it would swallow the sections that follow.
 _CLOSINGS: Final = ("", "\n```", "\n~~~", "\n-->", " -->", "\n$$", "\n%%", "\n````", "\n~~~~")
@@ -88,8 +89,9 @@ class Entry:
 
 
 def plain(text: str) -> str:
-    """A text as it is read: links are what they show; code blocks, tags of HTML and marks of emphasis are gone."""
-    return _MARKUP.sub(lambda found: found[1] or found[2] or "", _FENCED.sub("", text))
+    """A text as it is read: links are what they show; code blocks, comments, tags of HTML and marks of emphasis are
+    gone."""
+    return _MARKUP.sub(lambda found: found[1] or found[2] or "", _HIDDEN.sub("", _FENCED.sub("", text)))
 
 
 # -- reading
@@ -192,14 +194,15 @@ def _share(value: Any) -> float | None:
 def _ties(relations: str) -> list[Tie]:
     found = []
     for bullet in _BULLET.finditer(relations):
-        said, _ = spelling.split_attributes(bullet[1])
+        said, _ = spelling.split_attributes(bullet[1].strip())
         kind: str | None = None
         if said.startswith('"'):
             kind, end = spelling.literal_in(said)
             said = said[end:].lstrip() if kind is not None else said
-        linked = _LINKED.match(said)
+        linked = _LINK.search(said)
         if linked is not None:
-            found.append(Tie(kind if kind is not None else linked[1] or "relates_to", _target(linked[2])))
+            words = said[: linked.start()].strip()
+            found.append(Tie(kind if kind is not None else words or "relates_to", _target(linked[1])))
     return found
 
 

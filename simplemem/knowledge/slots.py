@@ -68,7 +68,6 @@ _CHOSEN: Final = re.compile(
 )
 _REASON: Final = re.compile(r",? (?:because|since|so that) .*", re.IGNORECASE)
 _PICKING: Final = ("choose ", "pick ")
-_END: Final = re.compile(r"[.!?…\s]+$")
 _STOPPING: Final = re.compile(
     r"\s(?:because|since|so that|which|who|where|but|and|or|instead|rather|unless|until|if)\b.*|[,;:(].*"
 )
@@ -132,7 +131,7 @@ def deny(one: Statement, other: Statement) -> bool:
 
 
 def _slot(text: str) -> Slot | None:
-    plain_text = _END.sub("", _REASON.sub("", " ".join(text.replace("*", "").replace("`", "").split()))).lower()
+    plain_text = _REASON.sub("", " ".join(text.replace("*", "").replace("`", "").split())).rstrip(".!?… ").lower()
     if not plain_text or text.rstrip().endswith("?"):
         return None
     for form in (_CHOSEN, _DEFAULTS, _NAMED, _OWNED, _OF):

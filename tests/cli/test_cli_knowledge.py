@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ from tests.cli.conftest import Ran
 pytestmark = pytest.mark.usefixtures("words_only")
 
 
-@pytest.fixture
-def learned(tmp_path: Path) -> Path:
-    vault = tmp_path / "learned"
+@pytest.fixture(scope="module")
+def once_learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    vault = tmp_path_factory.mktemp("once") / "learned"
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
         knowledge = knowledge_of(store)
         error = knowledge.save(
@@ -32,6 +33,11 @@ def learned(tmp_path: Path) -> Path:
         knowledge.save("decision", "Use Postgres for the billing store.", confidence=0.7)
         knowledge.save("decision", "Use MySQL for the billing store.", confidence=0.6)
     return vault
+
+
+@pytest.fixture
+def learned(once_learned: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(once_learned, tmp_path / "learned")
 
 
 @pytest.fixture

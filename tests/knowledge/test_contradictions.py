@@ -78,6 +78,12 @@ def test_a_value_in_the_names_of_two_notes_tells_them_apart() -> None:
     assert rules(june, july) == []
 
 
+def test_what_a_comment_says_is_no_statement() -> None:
+    weak = entry("a", "hears the tracker of the balloon %% strength=0.6 %%", is_knowledge=False, name="graph/Van")
+    strong = entry("b", "hears the tracker of the balloon %% strength=0.9 %%", is_knowledge=False, name="graph/Aerial")
+    assert rules(weak, strong) == []
+
+
 def test_a_form_that_is_filled_in_again_and_again_is_no_quarrel() -> None:
     filled = [entry(str(k), f"The build of the nightly release took {k + 10} minutes in total.") for k in range(60)]
     assert rules(*filled) == []

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bare_client import Bare
 
+from simplemem.cli.serve import _vault
 from simplemem.config import Settings
 from simplemem.knowledge.keeping import knowledge_of
 from simplemem.store import EnhancedStore
+from simplemem.tools.toolsets import PROFILES
 
 WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}
 PROFILE = ("--profile", "self-improving")
@@ -36,32 +40,34 @@ def kept(vault: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("env", "where"),
+    ("env", "named", "where"),
     [
-        ({}, ".claude-memory"),
-        ({"MEMORY_STORAGE_PATH": "learned/here"}, "learned/here"),
-        ({"MEMORY_STORAGE_PATH": "learned/here", "SIMPLEMEM_VAULT": "own"}, "own"),
+        ({}, None, ".claude-memory"),
+        ({"MEMORY_STORAGE_PATH": "learned/here"}, None, "learned/here"),
+        ({"MEMORY_STORAGE_PATH": "learned/here", "SIMPLEMEM_VAULT": "own"}, None, "own"),
+        ({"MEMORY_STORAGE_PATH": "learned/here", "SIMPLEMEM_VAULT": "own"}, "named", "named"),
     ],
 )
-def test_it_keeps_what_is_learned_where_the_original_was_told_to(
-    tmp_path: Path, env: dict[str, str], where: str
+def test_which_vault_it_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], named: str | None, where: str
 ) -> None:
-    import sys
+    monkeypatch.chdir(tmp_path)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert _vault(Namespace(vault=named), PROFILES["self-improving"]) == tmp_path / where
 
+
+def test_it_keeps_what_is_learned_where_the_original_was_told_to(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "simplemem", "serve", *PROFILE]
-    with Bare(tmp_path, env=WORDS | env, command=command, cwd=tmp_path) as server:
+    env = WORDS | {"MEMORY_STORAGE_PATH": "learned/here"}
+    with Bare(tmp_path, env=env, command=command, cwd=tmp_path) as server:
         assert server.initialize()["instructions"].startswith("This is what you have learned")
         assert len(server.request("tools/list")["result"]["tools"]) == 25
         save(server, "It broke")
-    assert (tmp_path / where / "knowledge" / "error" / "it-broke.md").exists()
-
-
-def test_failures_begin_as_the_clients_of_the_original_expect(vault: Path) -> None:
-    with Bare(vault, *PROFILE, env=WORDS) as server:
-        server.initialize()
         refused = server.call("link_knowledge", sourceId="a", targetId="b")
         assert refused["isError"] and refused["content"][0]["text"].startswith("Error: Knowledge entry not found: a")
         assert refused["structuredContent"]["error"]["code"] == "not_found"
+    assert (tmp_path / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
 
 
 def test_what_was_acknowledged_survives_a_kill(vault: Path) -> None:
