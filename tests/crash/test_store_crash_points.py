@@ -14,6 +14,8 @@ import pytest
 from crash_cases import Files, notes
 
 from simplemem.config import load_settings
+from simplemem.graph.graph import graph_of
+from simplemem.graph.values import Entity, Observation
 from simplemem.index.database import Database
 from simplemem.store import EnhancedStore
 
@@ -42,10 +44,28 @@ CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
     "undo": lambda s: s.undo("water"),
     "restore": lambda s: s.restore("water", at="before v1"),
     "undo of all that somebody did": lambda s: s.undo_all("agent", "v1"),
+    # One step of the graph is notes together: all of them, or none.
+    "create three entities": lambda s: graph_of(s).create_entities(ENTITIES),
+    "delete two entities and what leads there": lambda s: graph_of(s).delete_entities(["Ada", "Bob"]),
 }
+SAID = (Observation("Likes tea"),)
+ENTITIES = [Entity(name, "person", SAID) for name in ("Dan", "Eve", "a/b")]
 
 
-def make(root: Path) -> None:
+GRAPH = {
+    "graph/Ada.md": "Likes tea",
+    "graph/Bob.md": "Likes tea",
+    "graph/Cleo.md": "Likes coffee\n\n## Relations\n- knows [[Ada]]\n- knows [[Bob]]",
+}
+"""The entities that the steps of the graph are about; only those steps have them in their vault."""
+
+
+def make(root: Path, name: str) -> None:
+    if " entit" in name:
+        (root / "graph").mkdir(parents=True)
+        for path, said in GRAPH.items():
+            text = f"---\ntype: entity\nentity_type: person\n---\n\n## Observations\n- {said}\n"
+            (root / path).write_bytes(text.encode())
     for path, data in NOTES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
@@ -67,7 +87,7 @@ def without_times(files: Files) -> Files:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_them(room: Path, name: str) -> None:
-    make(room / "first")
+    make(room / "first", name)
     old = without_times(notes(room / "first"))
     work = room / "work"
     shutil.copytree(room / "first", work)

@@ -18,6 +18,7 @@ import typer
 from canary import SECRET, Room
 from effort import LONG
 from hostile_names import hostile_names
+from tool_calls import put_back as put_back_notes
 from typer.testing import CliRunner
 
 from simplemem.cli.app import app
@@ -50,7 +51,20 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "eval run": {},
     "eval gate": {},
     "config": {},
+    "graph": {"name": "n"},
+    "export graph": {},
+    "import graph": {"file": "vault/memory.jsonl"},
+    "knowledge init": {},
+    "knowledge stats": {},
+    "knowledge list": {},
+    "knowledge search": {"query": ["pool"]},
+    "knowledge show": {"ref": "id-one"},
+    "knowledge export": {},
+    "knowledge analyze": {},
+    "knowledge validate": {},
+    "knowledge reset": {"confirm": "reset"},
 }
+A_GRAPH = '{"type":"entity","name":"Vega","entityType":"star","observations":["Bright"]}\n'
 BEFORE = {
     "undo": [["tag", "n", "fresh"]],
     "diff": [["tag", "n", "fresh"]],
@@ -117,11 +131,11 @@ def words_only(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put_back(room: Room) -> None:
-    """The note that the commands are about, if the last one took it away; and nothing in the way of a new one."""
+    """The notes that the commands are about, if the last one took them away; and nothing in the way of a new one."""
     (room.vault / "new.md").unlink(missing_ok=True)
     (room.vault / "moved.md").unlink(missing_ok=True)
-    if not (room.vault / "n.md").is_file():
-        (room.vault / "n.md").write_text("---\ntags: [todo]\n---\nA note about [[notes/other]] harbours.\n")
+    (room.vault / "memory.jsonl").write_text(A_GRAPH)
+    put_back_notes(room.vault)
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
