@@ -90,12 +90,18 @@ def measure(browser: Page, seconds: float) -> None:
         spot = node_on_screen(browser)
         print(f"{near}:")
         tell("drag a node", browser, seconds, spot)
+        tell_of("point at nodes", browser.while_moving(seconds, lambda part: point(browser, part)))
         tell("move the scene", browser, seconds, empty_on_screen(browser))
         browser.value("document.activeElement.blur()")
         tell_of("zoom", browser.while_moving(seconds, lambda part: browser.wheel(x, y, -60 if part < 0.5 else 60)))
         for _ in range(14):
             browser.wheel(x, y, -100)
         near = "near"
+
+
+def point(browser: Page, part: float) -> None:
+    """Move the mouse over the scene without holding anything."""
+    browser.mouse("mouseMoved", 830 + 350 * math.sin(part * 40), 450 + 300 * math.cos(part * 27))
 
 
 def tell(what: str, browser: Page, seconds: float, spot: tuple[float, float]) -> None:

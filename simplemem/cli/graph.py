@@ -102,7 +102,7 @@ def export_graph(
     from simplemem.cli.picture import Asked, export
 
     narrowed = filter_of(tag, require_all, kind, prefix, since, until)
-    asked = Asked(form, None if notes is None else notes.value, narrowed, texts=texts)
+    asked = Asked(form, None if notes is None else notes.value, narrowed, texts)
     export(asked, file.expanduser() if file is not None else None, vault, as_json=as_json)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -34,8 +32,7 @@ commands = typer.Typer()
 # -- to a file
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """What is to be written: a form, and what goes into it."""
 
     form: str
@@ -112,6 +109,8 @@ def _must_be_no_note(file: Path, root: Path) -> None:
 
 def _write_whole(file: Path, data: bytes) -> None:
     """Put the file in place at once: whoever interrupts this has the old one, or none."""
+    import tempfile
+
     handle, beside = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as into:

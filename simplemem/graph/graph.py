@@ -75,6 +75,12 @@ class KnowledgeGraph:
         """The relation of that type from one name to another."""
         return next((each for each in self.open([source]).relations if each.key == (source, kind, target)), None)
 
+    def pages(self) -> list[Page]:
+        """The notes that the graph is made of, as it has read them."""
+        with self._lock:
+            self._known.refresh()
+            return list(self._known.in_order())
+
     def _fresh(self, find: Callable[[], list[Page]]) -> Graph:
         """What is found, once the files of all that is found are known to be what was read."""
         self._bench.catch_up()

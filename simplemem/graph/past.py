@@ -164,9 +164,7 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     """The graph as it was at a moment, as far as the history tells: also what was deleted since."""
     said = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     moment = Moment(store.vault.history.log.last_before(said), said)
-    now = graph_of(store).read()
-    paths = {entity.path for entity in now.entities}
-    pages = {read.path: read_page(read.path, read.text, read.sha256) for read in store.workbench.read(sorted(paths))}
+    pages = {page.path: page for page in graph_of(store).pages()}
     for then in vault_then(store.step, moment).differing:
         pages.pop(then.path, None)
         if then.data is not None and then.path.lower().endswith(".md"):

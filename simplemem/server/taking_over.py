@@ -36,7 +36,10 @@ def vault_beside(env: Mapping[str, str]) -> Path | None:
 def take_over(store: EnhancedStore, env: Mapping[str, str]) -> None:
     """Bring that file into the vault, once. What cannot be brought is told in the log, and keeps nobody from serving."""
     file = memory_file(env)
-    if file is None or not file.is_file() or store.read_only:
+    if file is None or not file.is_file():
+        return
+    if store.read_only:
+        log.warning("%s is not imported: nothing may be written into the vault", VARIABLE)
         return
     from simplemem.graph.importing import import_once
 

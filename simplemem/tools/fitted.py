@@ -1,7 +1,7 @@
 """Arguments held to a schema as another server holds them: strictly, with what it does not know dropped. Pure.
 
 What is listed to clients is what is checked, so the two cannot come apart. Only the form is forgiven that models are
-known to send: a list or an object as a string of JSON, null for what may be left out.
+known to send: anything but a text as a string of JSON, null for what may be left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 Schema = Mapping[str, Any]
 
 _NUMBERS = ("number", "integer")
+_SAID_AS_JSON = ("array", "object", "boolean", *_NUMBERS)
 
 
 class Unfit(Exception):
@@ -40,9 +41,7 @@ def utf16_length(text: str) -> int:
 
 def _taken(schema: Schema, value: Any, where: str, issues: list[str]) -> Any:
     kind = schema.get("type")
-    if kind in ("array", "object") and isinstance(value, str):
-        value = from_json(value)
-    if kind in _NUMBERS and isinstance(value, str):
+    if kind in _SAID_AS_JSON and isinstance(value, str):
         value = from_json(value)
     if not _is(kind, value):
         issues.append(f"Invalid input: expected {kind}, received {_called(value)}{_at(where)}")

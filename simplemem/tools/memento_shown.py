@@ -4,18 +4,21 @@ versions (memento.md §4). In a note they stand behind the bullet they are about
 from __future__ import annotations
 
 import re
+import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from simplemem.graph.jsonl import entity_shown, relation_shown
 from simplemem.graph.values import Entity, Graph, Relation
+from simplemem.store import EnhancedStore
 
 if TYPE_CHECKING:
     from simplemem.graph.past import EntityVersion, RelationVersion
-    from simplemem.store import EnhancedStore
 
 AT: Final = "at"
 """When a relation or an observation was last said to be so."""
@@ -93,15 +96,29 @@ class Kept:
     by: str = ""
 
 
+@dataclass(slots=True)
+class _Read:
+    """What was read of a history, up to the change of this number."""
+
+    upto: int
+    kept: dict[str, Kept]
+
+
+_READ: WeakKeyDictionary[EnhancedStore, _Read] = WeakKeyDictionary()
+_GUARD = threading.Lock()
+
+
 def kept_of(store: EnhancedStore) -> dict[str, Kept]:
-    """What the history tells of every page, in one look."""
-    found: dict[str, Kept] = {}
-    for version in store.vault.history.log.backwards():
-        for path, _, after in version.effects:
-            if after is not None:
-                last = found.get(path)
-                found[path] = Kept(1, version.who) if last is None else Kept(last.changes + 1, last.by)
-    return found
+    """What the history tells of every page. Only what is new in it is read again."""
+    with _GUARD:
+        read = _READ.setdefault(store, _Read(0, {}))
+        new = list(takewhile(lambda version: version.number > read.upto, store.vault.history.log.backwards()))
+        for version in reversed(new):
+            read.upto = version.number
+            for path, _, after in version.effects:
+                if after is not None:
+                    read.kept[path] = Kept(read.kept.get(path, Kept()).changes + 1, version.who)
+        return dict(read.kept)
 
 
 def entity_told(entity: Entity, kept: Kept) -> dict[str, Any]:

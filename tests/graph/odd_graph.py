@@ -17,6 +17,7 @@ ODD = (
     "{{data}} {{script}} ${x}",
     "javascript:alert(1)",
     "emoji 🎈 и 田辺",
+    "family 👨\u200d👩\u200d👧 and می\u200cخواهم",
     "",
     "__proto__",
     "constructor",

@@ -165,6 +165,8 @@ def test_svg_is_well_formed_and_runs_nothing_whatever_the_names() -> None:
     assert not [name for each in root.iter() for name in each.attrib if name.startswith("on") or "href" in name]
     tooltips = [circle.findtext(f"{SVG}title") for circle in root.iter(f"{SVG}circle")]
     assert tooltips[0] == f"{ODD[0]} ({ODD[0]})"
+    joined = next(each for each in ODD if "\u200d" in each)
+    assert f"{joined} ({joined})" in tooltips
 
 
 # ------------------------------------------------------------------ HTML
@@ -236,6 +238,15 @@ def test_a_page_holds_every_name_and_text_exactly() -> None:
         True
     ] * len(ODD)
     assert [data["relations"][edge[2]] for edge in data["edges"]] == list(ODD)
+
+
+def test_what_a_relation_says_beside_is_shown_as_a_person_would_have_written_it() -> None:
+    relation = Relation(
+        "A", "uses", "A", {"at": "2026-01-24", "strength": 0.9, "sure": True, "tags": ["é", 1], "by": None}
+    )
+    drawing = drawing_of("v", Graph((Entity("A", "x"),), (relation,)))
+    said = data_of(PICTURES["html"](drawing))["edges"][0][4]
+    assert said == 'at 2026-01-24, strength 0.9, sure true, tags ["é", 1], by null'
 
 
 def test_a_very_long_text_is_cut_and_says_so() -> None:

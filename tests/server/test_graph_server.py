@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 from bare_client import Bare
-from sdk_client import LEGACY, connected, run
+from sdk_client import both, connected, run
 
 URI = "memory://knowledge-graph"
 UPDATED = "notifications/resources/updated"
@@ -150,9 +150,10 @@ def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[s
     assert {f"e{k}" for k in range(40)} <= set(names(server))
 
 
-def test_the_official_client_takes_its_answers(vault: Path) -> None:
+@both
+def test_the_official_client_takes_its_answers(vault: Path, mode: str) -> None:
     async def body() -> None:
-        async with connected(vault, LEGACY, "--profile", "server-memory") as client:
+        async with connected(vault, mode, "--profile", "server-memory") as client:
             await client.list_tools()
             made = await client.call_tool("create_entities", {"entities": [entity("A", "o")]})
             assert made.structured_content == {"entities": [entity("A", "o")]}

@@ -30,6 +30,7 @@ SCHEMA = thing(
         ({"items": '[{"name": "x", "tags": "[\\"y\\"]"}]'}, {"items": [{"name": "x", "tags": ["y"]}]}),
         ({"items": [], "limit": None, "really": False}, {"items": [], "really": False}),
         ({"items": [], "limit": "2.5", "whole": 3.0}, {"items": [], "limit": 2.5, "whole": 3.0}),
+        ({"items": [], "really": "false"}, {"items": [], "really": False}),
         ({"items": [], "about": {"any": [1]}}, {"items": [], "about": {"any": [1]}}),
         ({"items": [], "about": '{"any": 1}'}, {"items": [], "about": {"any": 1}}),
         ({"items": [], "query": "\ud800abc"}, {"items": [], "query": "\ud800abc"}),

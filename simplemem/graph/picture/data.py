@@ -8,6 +8,7 @@ from typing import Any
 from simplemem.graph.picture.colours import colours_of
 from simplemem.graph.picture.drawing import MISSING, Drawing, Edge, Node
 from simplemem.graph.picture.layout import places_of
+from simplemem.graph.picture.plain import sayable
 
 
 def node_link(drawing: Drawing) -> str:
@@ -98,7 +99,7 @@ def _json(value: Any) -> str:
 
 def _quoted(text: str) -> str:
     """A text as Graphviz quotes it, as a label means it: a backslash is one, a line break is one."""
-    shown = "".join(_SHOWN.get(c, c) if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+    shown = "".join(_SHOWN.get(c, c) for c in sayable(text))
     return f'"{shown}"'
 
 

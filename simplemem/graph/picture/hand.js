@@ -79,7 +79,7 @@ function hover(node) {
   if (node === shown.over) return;
   shown.over = node;
   canvas.classList.toggle("over", !!node);
-  repaint();
+  repaint(true);
 }
 canvas.addEventListener("pointerleave", () => hover(null));
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from simplemem.graph.picture.colours import colours_of
 from simplemem.graph.picture.drawing import Drawing, Node
 from simplemem.graph.picture.layout import places_of
+from simplemem.graph.picture.plain import on_one_line
 from simplemem.graph.picture.svg import radius_of
 
 MOST_TEXT: Final = 20_000  # characters of a note that the page holds
@@ -30,7 +31,7 @@ def html(drawing: Drawing) -> str:
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
     )
-    title = escape(" ".join("".join(c if c.isprintable() else " " for c in drawing.title).split()))
+    title = escape(on_one_line(drawing.title))
     parts = {"policy": policy, "title": title, "style": style, "script": script, "data": _data(drawing)}
     page = _ours("page.html")
     # The template is taken apart once: nothing that is put in is looked through for places again.
@@ -77,7 +78,10 @@ def _node(node: Node, kind: int, x: float, y: float, degree: int) -> dict[str, A
 
 
 def _attributes(attributes: Any) -> str:
-    return ", ".join(f"{key} {value}" for key, value in attributes.items())
+    shown = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in attributes.values()
+    )
+    return ", ".join(f"{key} {value}" for key, value in zip(attributes, shown, strict=True))
 
 
 def _ours(name: str) -> str:

@@ -112,11 +112,13 @@ function paint() {
   paintEdges(context, [...tied].filter((edge) => isShown(edge.s) && isShown(edge.t)), ink.edge, 0.9);
   paintNodes(context, [...moving].filter(isShown), 1);
   paintNames(context, [...moving].filter(isShown), null);
+  paintOver();
 }
 
 // A large graph that is moved or zoomed is shown as the copy of what was painted, moved; and painted anew now and then.
 function paintWhole() {
-  if (isLarge && copy && performance.now() - copy.when < COPY_LASTS) {
+  const same = copy && copy.x === view.x && copy.y === view.y && copy.k === view.k;
+  if (copy && (same || performance.now() - copy.when < COPY_LASTS)) {
     const by = view.k / copy.k;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = ink.ground;
@@ -125,15 +127,27 @@ function paintWhole() {
     const y = ((copy.y - view.y) * view.k + (view.height / 2) * (1 - by)) * view.ratio;
     context.drawImage(copyCanvas, x, y, canvas.width * by, canvas.height * by);
     clearTimeout(again);
-    again = setTimeout(() => repaint(), 90);
-    return;
+    if (!same) again = setTimeout(() => repaint(), 90);
+  } else {
+    paintAll(context, null);
+    if (isLarge) keepCopy();
   }
-  paintAll(context, null);
-  if (!isLarge) return;
+  paintOver();
+}
+
+function keepCopy() {
   if (copyCanvas.width !== canvas.width) copyCanvas.width = canvas.width;
   if (copyCanvas.height !== canvas.height) copyCanvas.height = canvas.height;
   copyCanvas.getContext("2d", { alpha: false }).drawImage(canvas, 0, 0);
   copy = { x: view.x, y: view.y, k: view.k, when: performance.now() };
+}
+
+// What the mouse points at, on top of everything: pointing alone paints nothing else anew.
+function paintOver() {
+  if (!shown.over || !isShown(shown.over)) return;
+  context.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
+  paintRing(context, shown.over);
+  paintNames(context, [shown.over], null);
 }
 
 function paintAll(to, without) {
@@ -224,14 +238,15 @@ function paintNodes(to, some, alpha) {
     }
   }
   to.globalAlpha = 1;
-  for (const node of [shown.chosen, shown.over]) {
-    if (!node || !some.includes(node)) continue;
-    to.strokeStyle = ink.lit;
-    to.lineWidth = 2;
-    to.beginPath();
-    to.arc(toScreenX(node.x), toScreenY(node.y), sizeOf(node) + 2.5, 0, 2 * Math.PI);
-    to.stroke();
-  }
+  if (shown.chosen && some.includes(shown.chosen)) paintRing(to, shown.chosen);
+}
+
+function paintRing(to, node) {
+  to.strokeStyle = ink.lit;
+  to.lineWidth = 2;
+  to.beginPath();
+  to.arc(toScreenX(node.x), toScreenY(node.y), sizeOf(node) + 2.5, 0, 2 * Math.PI);
+  to.stroke();
 }
 
 // Names, the most important first, each only where nothing stands yet.
@@ -243,9 +258,9 @@ function paintNames(to, some, always) {
   const taken = new Set();
   const most = shown.chosen || view.k > 0.6 ? 160 : 70;
   let painted = 0;
-  const first = [always, shown.over].filter((node) => node && isShown(node));
+  const first = always && isShown(always) ? [always] : [];
   for (const node of [...first, ...some]) {
-    if (painted >= most && node !== shown.over) break;
+    if (painted >= most) break;
     if (node.width === 0) {
       node.name = node.label.length > 42 ? node.label.slice(0, 41) + "…" : node.label || "(no name)";
       node.width = to.measureText(node.name).width;

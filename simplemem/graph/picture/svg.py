@@ -9,6 +9,7 @@ from typing import Final
 from simplemem.graph.picture.colours import colours_of
 from simplemem.graph.picture.drawing import MISSING, Drawing
 from simplemem.graph.picture.layout import places_of
+from simplemem.graph.picture.plain import on_one_line
 
 _MARGIN: Final = 60.0
 _MOST_NAMES: Final = 250
@@ -79,6 +80,5 @@ def radius_of(degree: int) -> float:
 
 def _shown(text: str, most: int = 300) -> str:
     """A text in XML, on one line: what XML cannot hold is shown as what it is, unreadable."""
-    line = " ".join(text.split())
-    line = line if len(line) <= most else line[: most - 1] + "…"
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in line))
+    line = on_one_line(text)
+    return escape(line if len(line) <= most else line[: most - 1] + "…")
