@@ -146,3 +146,15 @@ def test_processes_and_threads_that_put_at_once_lose_nothing(path: Path) -> None
     for who in range(5):
         hashes = [hash_of(who * 1000 + k) for k in range(200)]
         assert cache.get(f"model {who % 2}", hashes) == dict.fromkeys(hashes, vector(who))
+
+
+def test_it_is_counted_by_embedder_and_emptied_for_everybody(path: Path) -> None:
+    cache, other = VectorCache(path, MUCH), VectorCache(path, MUCH)
+    assert (cache.count(), cache.clear()) == ({}, 0) and not path.exists()
+    cache.put("one", {hash_of(k): vector(k) for k in range(3)})
+    cache.put("two", {hash_of(1): vector(9, 8)})
+    assert other.count() == {"one": 3, "two": 1}
+    assert other.clear() == 4
+    assert cache.get("one", [hash_of(1)]) == {} and cache.count() == {} and cache.dimension("one") is None
+    cache.put("one", {hash_of(1): vector(1, 8)})
+    assert cache.get("one", [hash_of(1)]) == {hash_of(1): vector(1, 8)}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from embedding_service import EmbeddingService
 
 from simplemem.knowledge.seventeen import ENTITY_TYPES
 from simplemem.tools.toolsets import PROFILES, choose
@@ -377,3 +378,21 @@ def test_the_cache_is_what_it_says(ask: Ask) -> None:
     assert (stats["in_use"], stats["size"], stats["by_embedder"]) == (False, 0, {})
     assert ask("clear_cache").data["cleared"] == 0
     assert "Nothing to do" in ask("persist_cache").text
+
+
+def test_remembered_vectors_are_counted_and_forgotten_and_what_is_in_use_stays(asking_with: Callable[..., Ask]) -> None:
+    with EmbeddingService() as service:
+        ask = asking_with("self-improving", embed={"provider": "openai", "model": "tiny", "url": f"{service.url}/v1"})
+        save(ask, "the pool is exhausted")
+        ask.in_step()
+        stats = ask("get_cache_stats").data
+        assert (
+            stats["in_use"]
+            and stats["size"] >= 1
+            and stats["bytes"] > 0
+            and next(iter(stats["by_embedder"])).startswith("openai/")
+        )
+        assert ask("persist_cache").data["persisted"] == stats["size"]
+        assert ask("clear_cache").data["cleared"] == stats["size"]
+        assert ask("get_cache_stats").data["size"] == 0
+        assert ask("search_knowledge", query="pool").data["method"].startswith("words and meaning (openai/tiny")
