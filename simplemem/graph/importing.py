@@ -25,6 +25,7 @@ from simplemem.store import EnhancedStore
 from simplemem.vault import kernel
 from simplemem.vault.lock import make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath
+from simplemem.vault.trouble import telling
 
 Progress = Callable[[str, int, int], None]
 T = TypeVar("T")
@@ -130,8 +131,9 @@ def _recorded(store: EnhancedStore) -> Iterator[int]:
     """The record of imports, held: whoever else wants to import waits."""
     store.step.must_be_writable()
     with Beneath(str(store.root)) as here:
-        make_sidecar(here)
-        fd = here.folder((SIDECAR,)).open(_RECORD, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        with telling("open", f"{SIDECAR}/{_RECORD}", writing=True):
+            make_sidecar(here)
+            fd = here.folder((SIDECAR,)).open(_RECORD, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             _hold(fd)
             yield fd

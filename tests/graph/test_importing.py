@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import ReadOnly, Unavailable
+from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.graph.graph import graph_of
 from simplemem.graph.importing import import_file, import_once
 from simplemem.graph.jsonl import read, written
@@ -99,6 +100,19 @@ def test_a_line_that_a_crash_left_in_the_record_is_passed_over(store: EnhancedSt
     record = store.root / ".simplemem" / "imports.jsonl"
     record.write_bytes(b'{"file": "torn' + record.read_bytes())
     assert import_once(store, file) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="making a link needs a right there")
+def test_a_link_in_the_place_of_the_record_is_not_written_through(
+    store: EnhancedStore, file: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("keep")
+    graph_of(store).create_entities([Entity("A", "t")])
+    (store.root / ".simplemem" / "imports.jsonl").symlink_to(outside)
+    with pytest.raises(SimplememError):
+        import_once(store, file)
+    assert (outside.read_text(), graph_of(store).entity("Thing 1")) == ("keep", None)
 
 
 _BOTH = """
