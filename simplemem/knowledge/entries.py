@@ -32,7 +32,6 @@ _MARKUP: Final = re.compile(
     r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
 _BULLET: Final = re.compile(r"^[ \t]*[-*+][ \t]+(.*?)[ \t\r]*$", re.MULTILINE)
-_LINKED: Final = re.compile(r"(.*?)\s*\[\[([^\[\]\r\n]+)\]\]")
 _ODD_LINE_ENDS: Final = re.compile(r"\r\n?")
 # What a text may have left open, and what closes it: else it would swallow the sections that follow.
 _CLOSINGS: Final = ("", "\n```", "\n~~~", "\n-->", " -->", "\n$$", "\n%%", "\n````", "\n~~~~")
@@ -197,9 +196,9 @@ def _ties(relations: str) -> list[Tie]:
         if said.startswith('"'):
             kind, end = spelling.literal_in(said)
             said = said[end:].lstrip() if kind is not None else said
-        linked = _LINKED.match(said)
+        linked = spelling.link_in(said)
         if linked is not None:
-            found.append(Tie(kind if kind is not None else linked[1] or "relates_to", _target(linked[2])))
+            found.append(Tie(kind if kind is not None else linked[0] or "relates_to", _target(linked[1])))
     return found
 
 
