@@ -26,7 +26,6 @@ _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CATEGORY: Final = re.compile(r"\[[^\[\]|]{2,60}\] +\S")
-_LINKED: Final = re.compile(r"(.*?)\s*\[\[([^\[\]\r\n]+)\]\]")
 _SECTIONS: Final = {"observations": "observations", "relations": "relations"}
 
 
@@ -204,14 +203,15 @@ def _bond(content: str) -> Bond | None:
         return Bond(kind, "", name, attributes) if name is not None and end == len(said) else None
     if kind is None and (named := _named(said, attributes)) is not None:
         return named
-    found = _LINKED.match(said)
+    found = spelling.link_in(said)
     if found is None:
         return None
+    before, link = found
     if kind is not None:
-        return Bond(kind, _target(found[2]), "", attributes) if not found[1] else None
-    if found[1].startswith("[") or found[1].endswith("!"):
+        return Bond(kind, _target(link), "", attributes) if not before else None
+    if before.startswith("[") or before.endswith("!"):
         return None
-    return Bond(found[1] or BARE, _target(found[2]), "", attributes)
+    return Bond(before or BARE, _target(link), "", attributes)
 
 
 def _named(said: str, attributes: Mapping[str, Any]) -> Bond | None:

@@ -17,8 +17,9 @@ _DECODER: Final = json.JSONDecoder()
 _BLOCK: Final = re.compile(
     r"#{1,6}(?:\s|$)|```|~~~|[<>|]|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|[-_*](?:[ ]?[-_*]){2,}$|\$\$"
 )
-_ATTRIBUTES: Final = re.compile(r"(?:^|\s)\s*%%((?:\s*[A-Za-z][\w-]*=(?:\"(?:[^\"\\]|\\.)*\"|[^\s%\"]\S*))+)\s*%%\s*$")
-_ATTRIBUTE: Final = re.compile(r"([A-Za-z][\w-]*)=(\"(?:[^\"\\]|\\.)*\"|\S+)")
+_ATTRIBUTE: Final = re.compile(r"\s*([A-Za-z][\w-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s%\"]\S*)")
+_BLANK: Final = re.compile(r"\s*")
+_LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _BARE: Final = re.compile(r"[^\s%\"{\[]\S*")
 
 
@@ -68,9 +69,34 @@ def spell_attributes(attributes: Mapping[str, Any]) -> str:
 
 def split_attributes(line: str) -> tuple[str, dict[str, Any]]:
     """A line without the attributes at its end, and those."""
-    if not line.endswith("%%") or (found := _ATTRIBUTES.search(line)) is None:
-        return line, {}
-    return line[: found.start()].rstrip(), {key: _read_value(value) for key, value in _ATTRIBUTE.findall(found[1])}
+    if line.endswith("%%"):
+        end, at = len(line) - 2, line.find("%%")
+        while 0 <= at < end:
+            if at == 0 or line[at - 1].isspace():
+                attributes = _attributes_in(line, at + 2, end)
+                if attributes:
+                    return line[:at].rstrip(), attributes
+            at = line.find("%%", at + 1)
+    return line, {}
+
+
+def _attributes_in(line: str, at: int, end: int) -> dict[str, Any]:
+    """The attributes between two marks; nothing when anything else stands there. One after the other, since a pattern for
+    all of them would try every way to divide them."""
+    found: dict[str, Any] = {}
+    while (told := _ATTRIBUTE.match(line, at, end)) is not None:
+        found[told[1]] = _read_value(told[2])
+        at = told.end()
+    return found if _BLANK.fullmatch(line, at, end) else {}
+
+
+def link_in(line: str) -> tuple[str, str] | None:
+    """What stands before the first link of a line, and what the link says; None for no link, or one on a later line."""
+    found = _LINK.search(line)
+    if found is None:
+        return None
+    before = line[: found.start()].rstrip()
+    return None if "\n" in before else (before, found[1])
 
 
 def literal(text: str) -> str:

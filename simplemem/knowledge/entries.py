@@ -33,7 +33,6 @@ _MARKUP: Final = re.compile(
     r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
 _BULLET: Final = re.compile(r"^[ \t]*+[-*+][ \t]([^\n]*)", re.MULTILINE)
-_LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _ODD_LINE_ENDS: Final = re.compile(r"\r\n?")
 # What a text may have left open, and what closes it: else it would swallow the sections that follow.
 _CLOSINGS: Final = ("", "\n```", "\n~~~", "\n-->", " -->", "\n$$", "\n%%", "\n````", "\n~~~~")
@@ -199,10 +198,9 @@ def _ties(relations: str) -> list[Tie]:
         if said.startswith('"'):
             kind, end = spelling.literal_in(said)
             said = said[end:].lstrip() if kind is not None else said
-        linked = _LINK.search(said)
+        linked = spelling.link_in(said)
         if linked is not None:
-            words = said[: linked.start()].strip()
-            found.append(Tie(kind if kind is not None else words or "relates_to", _target(linked[1])))
+            found.append(Tie(kind if kind is not None else linked[0] or "relates_to", _target(linked[1])))
     return found
 
 

@@ -20,6 +20,7 @@ from effort import LONG
 from linear import HOSTILE, grows_too_fast
 
 import simplemem
+from simplemem.graph.spelling import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
 SIZE = 128_000 if LONG else 16_000
@@ -149,3 +150,11 @@ def used_on(pattern: re.Pattern[str], operation: str, text: str) -> None:
 def test_a_pattern_that_is_not_linear_would_be_found() -> None:
     quadratic = re.compile(r"\[\[([^\]]+)\]\]")
     assert grows_too_fast(lambda text: used_on(quadratic, "search", text), "[[", SIZE)
+
+
+@pytest.mark.parametrize(
+    "piece", ["%% a=", "a=x", ' %% a="', ' %% a="\\', " %% a=1", " %%", "%%", "\\", '"', " ", "a "]
+)
+def test_attributes_behind_a_bullet_are_read_in_proportion_to_their_line(piece: str) -> None:
+    """Several patterns at work together: `a=xa=xa=x` may be divided in more ways than there is time for."""
+    assert not grows_too_fast(lambda line: split_attributes(f"Said %% {line} %%"), piece, SIZE)
