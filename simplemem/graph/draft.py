@@ -18,6 +18,14 @@ from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.store.workbench import Draft, Workbench
 
 
+class Gone(Exception):
+    """A page that a change is for has gone from the disk, which the index does not know or not believe yet."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
 class Drafting:
     """The notes that one change touches."""
 
@@ -35,7 +43,8 @@ class Drafting:
     def text(self, path: str) -> str:
         """The text of a page that is there."""
         text = self._text(path)
-        assert text is not None
+        if text is None:
+            raise Gone(path)
         return text
 
     def made_as(self, target: str) -> str | None:

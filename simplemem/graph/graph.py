@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.graph.draft import Drafting
+from simplemem.graph.draft import Drafting, Gone
 from simplemem.graph.known import Known, entity_of
 from simplemem.graph.page import Page, made_entity, observation_line
 from simplemem.graph.relating import Relating
@@ -125,7 +125,7 @@ class KnowledgeGraph:
             made: dict[str, Entity] = {}
             order, moment = self._known.next_order(), now()
             for entity in entities:
-                there = self._known.named(entity.name)
+                there = self._known.surely_named(entity.name)
                 if entity.name in made or (there is not None and not there.is_stub):
                     continue
                 if there is not None:
@@ -382,7 +382,13 @@ class KnowledgeGraph:
             for tries_left in range(_TRIES, -1, -1):
                 self._known.refresh()
                 drafting = Drafting(self._bench)
-                answer = draft(drafting)
+                try:
+                    answer = draft(drafting)
+                except Gone as gone:
+                    if not tries_left:
+                        raise Conflict(f"{gone.path} comes and goes", current_sha256=None) from gone
+                    self._known.look_again([gone.path])
+                    continue
                 drafts = drafting.drafts()
                 if not drafts:
                     return answer

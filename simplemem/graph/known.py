@@ -65,6 +65,16 @@ class Known:
             (self.pages[path] for path in paths), key=lambda page: (page.is_stub, not page.is_entity, place(page))
         )
 
+    def surely_named(self, name: str) -> Page | None:
+        """The same, and whether there is one the disk is asked: an index may not know yet of a file that came or went a
+        moment ago, or not believe it."""
+        page = self.named(name)
+        path = f"{FOLDER}/{name}.md" if page is None else page.path
+        if self._bench.stats([path]) if page is None else not self._bench.stats([path]):
+            self.look_again([path])
+            return self.named(name)
+        return page
+
     def all_named(self, name: str) -> list[Page]:
         return sorted((self.pages[path] for path in self._named.get(name, ())), key=place)
 

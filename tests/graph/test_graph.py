@@ -420,3 +420,22 @@ def test_an_entity_that_a_person_makes_another_kind_of_note_is_none(
     graph.create_entities([an("Ada"), an("Bob")])
     write(store, "graph/Ada.md", note(store, "graph/Ada.md").replace("type: entity", "type: person", 1))
     assert list(texts(graph.read())) == ["Bob"]
+
+
+def test_what_vanished_a_moment_ago_is_made_anew(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an(f"E{number}") for number in range(60)])
+    for file in (store.root / "graph").iterdir():
+        file.unlink()  # so many at once that the index does not believe it
+    assert graph.create_entities([an("E1", "thing", "new")]) != []
+    assert graph.create_relations([Relation("E2", "knows", "E1")]) != []
+    assert edges(graph.open(["E1"])) == [("E2", "knows", "E1")]
+    assert texts(graph.open(["E1"])) == {"E1": ["new"]}
+
+
+def test_a_note_that_the_index_does_not_have_is_not_made_a_second_time(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    graph.create_entities([an("Ada")])
+    write(store, "graph/Bob.md", "- written by hand\n" + "x" * store.settings.max_note_bytes)
+    assert graph.create_entities([an("Bob")]) == []
+    assert texts(graph.read()) == {"Ada": [], "Bob": ["written by hand"]}
