@@ -5,15 +5,25 @@ It is written as one step, or not at all. A page that somebody saves meanwhile m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from simplemem.errors import Unreadable
 from simplemem.graph import page as pages
 from simplemem.graph.files import file_for
 from simplemem.graph.page import Bullet, Page, read_page
+from simplemem.graph.spelling import literal
 from simplemem.graph.values import Observation
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.store.workbench import Draft, Workbench
+
+
+class Gone(Exception):
+    """A page that a change is for has gone from the disk, which the index does not know or not believe yet."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 class Drafting:
@@ -33,7 +43,8 @@ class Drafting:
     def text(self, path: str) -> str:
         """The text of a page that is there."""
         text = self._text(path)
-        assert text is not None
+        if text is None:
+            raise Gone(path)
         return text
 
     def made_as(self, target: str) -> str | None:
@@ -95,8 +106,11 @@ class Drafting:
     def take_out(self, path: str, bullets: Sequence[Bullet]) -> None:
         self._after[path] = pages.without_bullets(self.text(path), bullets)
 
-    def change(self, path: str, bullet: Bullet, line: str) -> None:
-        self._after[path] = pages.with_bullet(self.text(path), bullet, line)
+    def take_out_bonds(self, path: str, bullets: Sequence[Bullet]) -> None:
+        self._after[path] = pages.without_bonds(self.text(path), bullets)
+
+    def change(self, path: str, bullet: Bullet, attributes: Mapping[str, Any]) -> None:
+        self._after[path] = pages.with_attributes(self.text(path), bullet, attributes)
 
     def drop(self, path: str) -> None:
         """The page goes into the trash."""
@@ -116,6 +130,8 @@ class Drafting:
         if self._made.get(compare_key(stem)) != path:  # a new page has a name of its own, which no index knows yet
             meant = self._bench.meant([(spelling, source) for spelling in spellings])
             target = next((each for each, found in zip(spellings, meant, strict=True) if found == path), path)
+        if set(target) & set("[]|#"):  # the name of a person's file, which no link can say
+            return literal(name)
         shown = name if name != target and _can_be_shown(name) else ""
         return f"[[{target}|{shown}]]" if shown else f"[[{target}]]"
 

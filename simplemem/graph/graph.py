@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.graph.draft import Drafting
+from simplemem.graph.draft import Drafting, Gone
 from simplemem.graph.known import Known, entity_of
 from simplemem.graph.page import Page, made_entity, observation_line
 from simplemem.graph.relating import Relating
@@ -125,7 +125,7 @@ class KnowledgeGraph:
             made: dict[str, Entity] = {}
             order, moment = self._known.next_order(), now()
             for entity in entities:
-                there = self._known.named(entity.name)
+                there = self._known.surely_named(entity.name)
                 if entity.name in made or (there is not None and not there.is_stub):
                     continue
                 if there is not None:
@@ -172,7 +172,7 @@ class KnowledgeGraph:
                     continue
                 if ends[0] is not None and (held := relating.held(ends[0], relation.key)) is not None:
                     if update and dict(held[1].attributes) != dict(relation.attributes):
-                        relating.change(ends[0], held[0], relation, ends[1])
+                        relating.change(ends[0], held[0], relation)
                         made[relation.key] = relation
                     continue
                 for number, name in enumerate(names):
@@ -230,8 +230,9 @@ class KnowledgeGraph:
             known, relating, wanted = self._known, self._relating(drafting), dict.fromkeys(names)
             absent = [name for name in names if not any(not page.is_stub for page in known.all_named(name))]
             gone = {page.path: page for name in wanted for page in known.all_named(name)}
-            for page in gone.values():
-                if not page.is_entity:
+            for page in [page for page in gone.values() if not page.is_entity]:
+                del gone[page.path]
+                if page.name in absent or not any(each.is_entity for each in known.all_named(page.name)):
                     raise Invalid(
                         f"{page.name} is a note, not an entity: it is not deleted from the graph",
                         hint=f"delete_memory deletes it; its name is {base_name(page.path)}.",
@@ -240,7 +241,10 @@ class KnowledgeGraph:
             sources |= {source.path for name in wanted for source in known.pointing_at_name(name)}
             for path in sorted(sources - gone.keys()):
                 relating.take_out(path, lambda relation: relation.target in wanted)
-            for path in gone:
+            for path, page in gone.items():
+                if page.is_stub and not relating.is_bare(path):
+                    relating.take_out(path, lambda _: True)
+                    continue  # a person wrote on it
                 drafting.drop(path)
             relating.drop_idle_stubs(gone)
             return absent
@@ -307,7 +311,7 @@ class KnowledgeGraph:
                     f"Relation not found: {relation.source} -> {relation.target} ({relation.type})",
                     hint="create_relations makes it.",
                 )
-            relating.change(path, held[0], relation, relating.end(relation.target))
+            relating.change(path, held[0], relation)
             relating.settle()
             return relation
 
@@ -378,7 +382,13 @@ class KnowledgeGraph:
             for tries_left in range(_TRIES, -1, -1):
                 self._known.refresh()
                 drafting = Drafting(self._bench)
-                answer = draft(drafting)
+                try:
+                    answer = draft(drafting)
+                except Gone as gone:
+                    if not tries_left:
+                        raise Conflict(f"{gone.path} comes and goes", current_sha256=None) from gone
+                    self._known.look_again([gone.path])
+                    continue
                 drafts = drafting.drafts()
                 if not drafts:
                     return answer

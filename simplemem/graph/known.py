@@ -37,6 +37,7 @@ class Known:
         self._mark: Mark | None = None
         self._roots: set[str] = set()  # entities, and notes that count by themselves
         self._paths: set[str] = set()  # all notes there are: one that comes or goes may change what a link means
+        self._lost: set[str] = set()  # pages whose file was not there, though the index does not believe it yet
         self._stats: dict[str, Stat] = {}
         self._ties: dict[str, tuple[Tie, ...]] = {}
         self._by_key: dict[str, set[str]] = {}  # what a link is looked up by -> the pages with such a link
@@ -63,6 +64,16 @@ class Known:
         return min(
             (self.pages[path] for path in paths), key=lambda page: (page.is_stub, not page.is_entity, place(page))
         )
+
+    def surely_named(self, name: str) -> Page | None:
+        """The same, and whether there is one the disk is asked: an index may not know yet of a file that came or went a
+        moment ago, or not believe it."""
+        page = self.named(name)
+        path = f"{FOLDER}/{name}.md" if page is None else page.path
+        if self._bench.stats([path]) if page is None else not self._bench.stats([path]):
+            self.look_again([path])
+            return self.named(name)
+        return page
 
     def all_named(self, name: str) -> list[Page]:
         return sorted((self.pages[path] for path in self._named.get(name, ())), key=place)
@@ -125,6 +136,9 @@ class Known:
 
     def refresh(self) -> None:
         """Read what changed since this was last asked."""
+        if self._lost and (back := self._bench.stats(self._lost).keys()):
+            self._lost -= back
+            self.take(self._bench.read(sorted(back)), (), set(back))
         noticed = self._bench.noticed_since(self._mark, ORIGIN)
         if noticed.mark == self._mark:
             return
@@ -136,6 +150,7 @@ class Known:
             too_large = self._bench.stats(gone & self.pages.keys()).keys()  # to be indexed, and there all the same
             self._paths -= too_large
             gone -= too_large
+            self._lost -= gone
         to_read = self._concerning(noticed)
         if noticed.whole:  # those too large to be indexed are no less part of the graph
             to_read |= set(self._bench.files_below(FOLDER)) - changed
@@ -149,6 +164,9 @@ class Known:
             page = self.pages.get(each.path)
             if each.path in noticed.having:
                 self._roots.add(each.path)
+            elif each.path in self._roots and not is_entity_note(each.path, each.type):
+                self._roots.discard(each.path)  # a person made it something else
+                to_read.add(each.path)
             if page is not None and page.sha256 == each.sha256:
                 continue
             if page is not None or each.path in noticed.having or is_entity_note(each.path, each.type):
@@ -193,7 +211,11 @@ class Known:
     def look_again(self, paths: Collection[str]) -> None:
         """Read pages whose file is another, whatever the index says of them."""
         read = list(self._bench.read(sorted(paths)))
-        self.take(read, set(paths) - {each.path for each in read})
+        missing = set(paths) - {each.path for each in read}
+        indexed = missing & self._paths
+        self.take(read, missing)
+        self._paths |= indexed  # until the index says so too: of a file that comes back as it was it says nothing
+        self._lost |= indexed
 
     def differing(self, pages: Collection[Page]) -> set[str]:
         """The paths of those whose file is another than the one that was read."""

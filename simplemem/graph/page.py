@@ -26,6 +26,9 @@ _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CATEGORY: Final = re.compile(r"\[[^\[\]|]{2,60}\] +\S")
+_LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
+_OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
+_OPEN: Final = "open"  # not a section: a block of code that nobody closed, behind which nothing is read
 _SECTIONS: Final = {"observations": "observations", "relations": "relations"}
 
 
@@ -102,7 +105,7 @@ def read_page(path: str, text: str, sha256: str, *, kind: str | None = None) -> 
         name=spelling.read(title) if title is not None else base_name(path),
         type=shown,
         is_entity=is_entity,
-        is_stub=properties.get("stub") is True and told is None and not observed,
+        is_stub=is_entity and properties.get("stub") is True and told is None and not observed,
         order=order if isinstance(order, int) and not isinstance(order, bool) else None,
         created=_text(properties.get("created")) or "",
         modified=_text(properties.get("modified")) or "",
@@ -138,15 +141,20 @@ def _lists(text: str, start: int, *, everything: bool) -> tuple[tuple[Bullet, ..
     sections: dict[str, Section] = {}
     section, level, fence, at, size = "", 0, "", start, len(text)
     above = True  # before the first heading below the title
+    item, began = False, start  # whether what comes may belong to an item of the section, and where the code began
     while at < size:
         found = _LINE.match(text, at)
         assert found is not None
         end, line = found.end(), found[0].rstrip("\r\n")
         first = line[:1]
+        belongs = bool(section and section in sections and item)
         if fence:
             if (closing := _FENCE.match(line)) and closing[1].startswith(fence) and not line[closing.end() :].strip():
                 fence = ""
+            if belongs:
+                sections[section] = sections[section]._replace(end=end)
         elif first == "#" and (heading := _HEADING.match(line)):
+            item = False
             depth, named = len(heading[1]), _SECTIONS.get(heading[2].strip().casefold(), "")
             if section and section in sections:
                 sections[section] = sections[section]._replace(stop=at) if depth <= level else sections[section]
@@ -163,12 +171,30 @@ def _lists(text: str, start: int, *, everything: bool) -> tuple[tuple[Bullet, ..
             says = _said(content.rstrip(), section, everything=everything and above)
             if says is not None:
                 bullets.append(Bullet(at, end, says))
+            item = True
             if section:
                 sections[section] = sections[section]._replace(end=end)
+        elif not line.strip():
+            at = end if end > at else size
+            continue
         elif first in "`~ " and (opening := _FENCE.match(line)):
-            fence = opening[1]
+            fence, began = opening[1], at
+            item = belongs = belongs and _goes_on(at, sections[section].end, first)
+            if belongs:
+                sections[section] = sections[section]._replace(end=end)
+        elif belongs and _goes_on(at, sections[section].end, first):
+            sections[section] = sections[section]._replace(end=end)  # what is added must not come between
+        else:
+            item = False
         at = end if end > at else size
+    if fence:
+        sections[_OPEN] = Section(began, size)
     return tuple(bullets), sections
+
+
+def _goes_on(at: int, end: int, first: str) -> bool:
+    """Whether a line belongs to the item that ends before it: it follows at once, or is indented."""
+    return at == end or first in " \t"
 
 
 def _dedented(line: str) -> str:
@@ -285,13 +311,16 @@ def with_lines(text: str, page: Page, section: str, lines: Sequence[str]) -> str
     newline = _newline(text)
     added = "".join(f"{line}\n" for line in lines).replace("\n", newline)
     there = page.sections.get(section)
+    unclosed = page.sections.get(_OPEN)
     if there is not None:
-        at = there.end
+        at = there.end if unclosed is None else min(there.end, unclosed.end)
         gap = "" if at == 0 or text[at - 1] in "\r\n" else newline
         return text[:at] + gap + added + text[at:]
     heading = f"## {section.capitalize()}{newline}"
     other = page.sections.get("relations") if section == "observations" else None
     at = _heading_before(text, other) if other is not None else len(text)
+    if unclosed is not None:
+        at = min(at, unclosed.end)
     before, after = text[:at], text[at:]
     gap = "" if not before or before.endswith(("\n", "\r")) else newline
     blank = "" if not before or before.endswith(newline * 2) else newline
@@ -307,11 +336,45 @@ def without_bullets(text: str, gone: Sequence[Bullet]) -> str:
     return "".join([*kept, text[at:]])
 
 
-def with_bullet(text: str, bullet: Bullet, line: str) -> str:
-    """The page with another line in the place of a bullet."""
+def without_bonds(text: str, gone: Sequence[Bullet]) -> str:
+    """The page without some of its relations. A bullet that says more than its relation keeps its words, and the link in
+    it becomes the words that it showed."""
+    kept, at = [], 0
+    for bullet in sorted(gone, key=lambda each: each.start):
+        kept += [text[at : bullet.start], _without_link(text[bullet.start : bullet.end])]
+        at = bullet.end
+    return "".join([*kept, text[at:]])
+
+
+def _without_link(item: str) -> str:
+    mark = _BULLET.match(item)
+    assert mark is not None
+    said, _ = spelling.split_attributes(item[mark.end() :].rstrip())
+    kind, end = spelling.literal_in(said)
+    link = _LINK.search(said, 0 if kind is None else end)
+    if link is None or link.end() == len(said):
+        return ""
+    ending = item[len(item.rstrip()) :]
+    shown = link[1].rsplit("|", 1)[-1].strip()
+    return f"{mark[0]}{said[: link.start()]}{shown}{said[link.end() :]}{ending}"
+
+
+def with_attributes(text: str, bullet: Bullet, attributes: Mapping[str, Any]) -> str:
+    """The page with other attributes behind a bullet, whose words stay as they are."""
     old = text[bullet.start : bullet.end]
-    ending = old[len(old.rstrip("\r\n")) :]
-    return text[: bullet.start] + line.replace("\n", _newline(text)) + ending + text[bullet.end :]
+    item = old.rstrip()
+    said, _ = spelling.split_attributes(item)
+    return text[: bullet.start] + said + spelling.spell_attributes(attributes) + old[len(item) :] + text[bullet.end :]
+
+
+def is_bare(text: str) -> bool:
+    """Whether a page says nothing but what `new_page` says of a name that only holds relations: no word of a person's."""
+    header = read_header(text)
+    if set(header.properties) - _OURS:
+        return False
+    bullets, _ = _lists(text, header.body_start, everything=True)
+    rest = without_bonds(text, [each for each in bullets if isinstance(each.says, Bond)])[header.body_start :]
+    return rest.strip() in ("", "## Relations")
 
 
 def _heading_before(text: str, section: Section) -> int:

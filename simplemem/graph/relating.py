@@ -5,11 +5,12 @@ A page is read once for a change, however many relations it gets; its lines are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from simplemem.graph.draft import Drafting
 from simplemem.graph.known import Known, Tie
-from simplemem.graph.page import Bond, Bullet, bond_line
+from simplemem.graph.page import Bond, Bullet, bond_line, is_bare
 from simplemem.graph.spelling import literal
 from simplemem.graph.values import Relation
 from simplemem.note.names import base_name
@@ -27,7 +28,7 @@ class Relating:
         self._drafting = drafting
         self._held: dict[str, dict[Key, tuple[Bullet, Relation]]] = {}
         self._lines: dict[str, list[str]] = {}
-        self._changes: dict[str, list[tuple[Bullet, str]]] = {}
+        self._changes: dict[str, list[tuple[Bullet, Mapping[str, Any]]]] = {}
 
     # -- ends
 
@@ -53,7 +54,9 @@ class Relating:
         """A relation that stands on a page, and its bullet."""
         there = self._held.get(path)
         if there is None:
-            there = self._held[path] = {relation.key: (bullet, relation) for bullet, relation in self._on(path)}
+            there = self._held[path] = {}
+            for bullet, relation in self._on(path):
+                there.setdefault(relation.key, (bullet, relation))
         return there.get(key)
 
     def _on(self, path: str) -> list[tuple[Bullet, Relation]]:
@@ -83,23 +86,31 @@ class Relating:
     def add(self, source: str, relation: Relation, target: str | None) -> None:
         self._lines.setdefault(source, []).append(self.line(source, relation, target))
 
-    def change(self, source: str, bullet: Bullet, relation: Relation, target: str | None) -> None:
-        self._changes.setdefault(source, []).append((bullet, self.line(source, relation, target)))
+    def change(self, source: str, bullet: Bullet, relation: Relation) -> None:
+        self._changes.setdefault(source, []).append((bullet, relation.attributes))
 
     def settle(self) -> None:
         """Put what was added and changed into the pages."""
         for path, changes in self._changes.items():
-            for bullet, line in sorted(changes, reverse=True):  # from the end, so that places stay what they are
-                self._drafting.change(path, bullet, line)
+            for bullet, attributes in sorted(
+                changes, key=lambda each: -each[0].start
+            ):  # so that places stay as they are
+                self._drafting.change(path, bullet, attributes)
         for path, lines in self._lines.items():
             self._drafting.add(path, "relations", lines)
 
     def take_out(self, path: str, which: Callable[[Relation], bool]) -> int:
         """Take relations out of a page. Returns how many."""
-        gone = [bullet for bullet, relation in self._on(path) if which(relation)]
-        if gone:
-            self._drafting.take_out(path, gone)
-        return len(gone)
+        count = 0
+        while gone := [bullet for bullet, relation in self._on(path) if which(relation)]:
+            self._drafting.take_out_bonds(path, gone)  # a bullet with two links is about the second one now
+            count += len(gone)
+        return count
+
+    def is_bare(self, path: str) -> bool:
+        """Whether nobody wrote anything on a page that relations made."""
+        page = self._drafting.page(path)
+        return page is not None and page.is_stub and is_bare(self._drafting.text(path))
 
     def drop_idle_stubs(self, gone: Collection[str]) -> None:
         """Pages that only held relations, and hold none any more once those that are `gone` went."""
@@ -113,7 +124,13 @@ class Relating:
         }
         for path in sorted((touched | led_to) - set(gone)):
             stub = self._known.pages.get(path)
-            if stub is None or not stub.is_stub or self._on(path):
+            if (
+                stub is None
+                or not stub.is_stub
+                or self._on(path)
+                or not self.is_bare(path)
+                or not self._bench.may_go(path)
+            ):
                 continue
             sources = [page.path for page in self._known.pointing_at(stub) if page.path not in gone]
             if not any(relation.target == stub.name for source in sources for _, relation in self._on(source)):

@@ -144,6 +144,11 @@ class Workbench:
         """Whether anything lies at a path."""
         return self._step.vault.is_taken(path)
 
+    def may_go(self, path: str) -> bool:
+        """Whether the rules let a note be deleted."""
+        rules = self._step.vault.rules
+        return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
+
     def write(self, drafts: Sequence[Draft], *, who: str, tool: str, reason: str) -> Carried:
         """Carry out drafts as one step: one entry of the history, one undo. Conflict when a note is another by now."""
         return write_together(self._step, drafts, Change(tool, who, reason), now())

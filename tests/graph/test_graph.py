@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from simplemem.config import load_settings
 from simplemem.errors import Invalid, NotFound, Unreadable
 from simplemem.graph.graph import KnowledgeGraph, graph_of
 from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
@@ -326,3 +327,115 @@ def test_an_entity_too_large_for_the_index_is_still_in_the_graph(store: Enhanced
     graph.create_entities([an("big", "t", *(f"{i} " + "x" * 900_000 for i in range(7)))])
     with open_store(store.root) as again:
         assert len(graph_of(again).open(["big"]).entities[0].observations) == 7
+
+
+def test_a_page_for_a_name_stays_where_a_person_wrote_on_it(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Ada")])
+    graph.create_relations([Relation("Ada", "knows", "Bob"), Relation("Bob", "knows", "Ada")])
+    write(store, "graph/Bob.md", note(store, "graph/Bob.md") + "\nA long story.\n")
+    graph.delete_relations([Relation("Ada", "knows", "Bob"), Relation("Bob", "knows", "Ada")])
+    assert note(store, "graph/Bob.md").endswith("\nA long story.\n")
+    graph.create_relations([Relation("Bob", "knows", "Ada")])
+    graph.delete_entities(["Bob"])
+    assert edges(graph.read()) == []
+    assert note(store, "graph/Bob.md").endswith("\nA long story.\n")
+
+
+def test_a_note_that_its_person_calls_a_stub_is_a_note(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    text = "---\nstub: true\n---\nMy own ideas.\n"
+    write(store, "Ideas.md", text)
+    graph.create_entities([an("Ada")])
+    graph.create_relations([Relation("Ada", "has", "Ideas")])
+    assert graph.create_entities([an("Ideas", "thing", "no")]) == []
+    assert list(texts(graph.read())) == ["Ada", "Ideas"]
+    graph.delete_relations([Relation("Ada", "has", "Ideas")])
+    assert note(store, "Ideas.md") == text
+
+
+def test_what_a_person_says_beside_a_relation_outlives_it(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(
+        store, "Monday.md", "- talk to [[Bob]] and [[Cy|dear Cy]] about cake\n  - on Tuesday\n- call [[Bob]]\n- eat\n"
+    )
+    graph.create_entities([an("Ada"), an("Bob"), an("Cy")])
+    graph.create_relations([Relation("Ada", "plans", "Monday")])
+    graph.update_relation(Relation("Monday", "talk to", "Bob", {"strength": 0.5}))
+    said = "- talk to [[Bob]] and [[Cy|dear Cy]] about cake\n  - on Tuesday %% strength=0.5 %%\n"
+    assert note(store, "Monday.md").endswith(said + "- call [[Bob]]\n- eat\n")
+    graph.delete_entities(["Bob", "Cy"])
+    assert note(store, "Monday.md").endswith("- talk to Bob and dear Cy about cake\n  - on Tuesday\n- eat\n")
+    assert edges(graph.read()) == [("Ada", "plans", "Monday")]
+
+
+def test_of_two_equal_relations_the_one_that_is_told_is_changed(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Bob")])
+    write(store, "graph/Ada.md", "## Relations\n- knows [[Bob]]\n- knows [[Bob]]\n")
+    graph.update_relation(Relation("Ada", "knows", "Bob", {"strength": 0.5}))
+    found = graph.relation("Ada", "knows", "Bob")
+    assert found is not None
+    assert found.attributes == {"strength": 0.5}
+
+
+def test_a_folder_that_went_and_came_back_is_all_there(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    names = [f"E{number}" for number in range(60)]
+    graph.create_entities([an(name) for name in names])
+    (store.root / "graph").rename(store.root.parent / "away")
+    assert graph.open(names[:20]).entities == ()
+    (store.root.parent / "away").rename(store.root / "graph")
+    assert list(texts(graph.read())) == names
+    assert graph.create_entities([an(name) for name in names]) == []
+    assert len(list((store.root / "graph").iterdir())) == len(names)
+
+
+def test_a_relation_leads_to_a_note_whose_name_no_link_can_say(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    for name in ("C# notes", "a [b]"):
+        write(store, f"graph/{name}.md", "- x\n")
+        graph.create_relations([Relation("C# notes", "is like", name)])
+    assert edges(graph.read()) == [("C# notes", "is like", "C# notes"), ("C# notes", "is like", "a [b]")]
+
+
+def test_a_note_of_the_same_name_keeps_no_entity_alive(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(store, "People/Bob.md", "# Bob\n")
+    graph.create_entities([an("Ada"), an("Bob")])
+    write(store, "graph/Ada.md", note(store, "graph/Ada.md") + "- met [[People/Bob]]\n")
+    assert [each.is_note for each in graph.open(["Bob"]).entities] == [False, True]
+    graph.delete_entities(["Bob"])
+    assert note(store, "People/Bob.md") == "# Bob\n"
+    assert [(each.name, each.is_note) for each in graph.read().entities] == [("Ada", False), ("Bob", True)]
+
+
+def test_where_nothing_may_be_deleted_relations_still_go(tmp_path: Path) -> None:
+    settings = load_settings(vault=tmp_path).model_copy(update={"no_delete": True})
+    with open_store(tmp_path, settings=settings) as store:
+        graph = graph_of(store)
+        graph.create_entities([an("Ada")])
+        graph.create_relations([Relation("Ada", "knows", "Bob")])
+        assert graph.delete_relations([Relation("Ada", "knows", "Bob")]) == 1
+        assert edges(graph.read()) == []
+        assert (tmp_path / "graph" / "Bob.md").exists()
+
+
+def test_an_entity_that_a_person_makes_another_kind_of_note_is_none(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    graph.create_entities([an("Ada"), an("Bob")])
+    write(store, "graph/Ada.md", note(store, "graph/Ada.md").replace("type: entity", "type: person", 1))
+    assert list(texts(graph.read())) == ["Bob"]
+
+
+def test_what_vanished_a_moment_ago_is_made_anew(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an(f"E{number}") for number in range(60)])
+    for file in (store.root / "graph").iterdir():
+        file.unlink()  # so many at once that the index does not believe it
+    assert graph.create_entities([an("E1", "thing", "new")]) != []
+    assert graph.create_relations([Relation("E2", "knows", "E1")]) != []
+    assert edges(graph.open(["E1"])) == [("E2", "knows", "E1")]
+    assert texts(graph.open(["E1"])) == {"E1": ["new"]}
+
+
+def test_a_note_that_the_index_does_not_have_is_not_made_a_second_time(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    graph.create_entities([an("Ada")])
+    write(store, "graph/Bob.md", "- written by hand\n" + "x" * store.settings.max_note_bytes)
+    assert graph.create_entities([an("Bob")]) == []
+    assert texts(graph.read()) == {"Ada": [], "Bob": ["written by hand"]}

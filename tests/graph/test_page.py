@@ -153,3 +153,18 @@ def test_a_header_that_cannot_be_read_is_said() -> None:
     page = read("---\na: [\n---\n## Observations\n- kept\n")
     assert page.problem
     assert said(page) == ["kept"]
+
+
+def test_what_is_added_comes_between_no_item_and_its_own_words() -> None:
+    for own in ("lazy words\n", "\n  A second paragraph\n", "\n  ```\n  - code\n  ```\n"):
+        text = f"## Observations\n- one\n{own}\nOther words\n"
+        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        assert changed == f"## Observations\n- one\n{own}- two\n\nOther words\n"
+
+
+def test_what_is_added_is_not_swallowed_by_code_that_nobody_closed() -> None:
+    for before in ("", "## Observations\n- one\n\n"):
+        text = f"{before}```\n- code\n"
+        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        assert said(read(changed))[-1:] == ["two"]
+        assert changed.endswith("```\n- code\n")
