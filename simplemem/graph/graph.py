@@ -48,13 +48,7 @@ class KnowledgeGraph:
     def search(self, query: str) -> Graph:
         """The entities with this very text in their name, their type or an observation, whatever the case of its letters;
         and the relations from and to them."""
-        wanted = query.lower()
-
-        def matches(page: Page) -> bool:
-            together, *parts = self._known.haystack(page)
-            return wanted in together and any(wanted in part for part in parts)
-
-        return self._fresh(lambda: [page for page in self._known.in_order() if not page.is_stub and matches(page)])
+        return self._fresh(lambda: self._known.matching(query.lower()))
 
     def open(self, names: Collection[str]) -> Graph:
         """The entities with these names, and the relations from and to them."""

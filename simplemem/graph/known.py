@@ -6,8 +6,9 @@ that is renamed, or a title that a person mends, takes its relations along.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from simplemem.graph.page import FOLDER, Bond, Page, is_entity_note, read_page
@@ -45,7 +46,9 @@ class Known:
         self._into_name: dict[str, set[str]] = {}  # the same for names without a page
         self._named: dict[str, set[str]] = {}
         self._in_order: list[Page] | None = None
-        self._haystacks: dict[str, tuple[str, ...]] = {}
+        self._haystack: tuple[str, list[int], list[Page]] | None = (
+            None  # all that is searched, and where each page begins
+        )
         self.pages: dict[str, Page] = {}
 
     # -- asking
@@ -101,13 +104,22 @@ class Known:
         """The pages with a relation to a name that has no page."""
         return sorted((self.pages[path] for path in self._into_name.get(name, ())), key=place)
 
-    def haystack(self, page: Page) -> tuple[str, ...]:
-        """What is searched of a page, in lower case: all of it together, then each part."""
-        found = self._haystacks.get(page.path)
-        if found is None:
-            parts = (page.name, page.type, *(each.text for each in page.observations))
-            lowered = tuple(part.lower() for part in parts)
-            found = self._haystacks[page.path] = ("\n".join(lowered), *lowered)
+    def matching(self, query: str) -> list[Page]:
+        """The entities with this text, in lower case, in their name, their type or one observation."""
+        if self._haystack is None:
+            pages = [page for page in self.in_order() if not page.is_stub]
+            texts = ["\n".join(_searched(page)) for page in pages]
+            starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
+            self._haystack = ("\n".join(texts), starts, pages)
+        text, starts, pages = self._haystack
+        if not query:
+            return list(pages)
+        found, at = [], text.find(query)
+        while at >= 0:
+            number = bisect_right(starts, at) - 1
+            if any(query in part for part in _searched(pages[number])):
+                found.append(pages[number])
+            at = text.find(query, starts[number + 1])
         return found
 
     @staticmethod
@@ -240,7 +252,7 @@ class Known:
             self._named[old.name].discard(page.path)
         self.pages[page.path] = page
         self._named.setdefault(page.name, set()).add(page.path)
-        self._haystacks.pop(page.path, None)
+        self._haystack = None
         if self._in_order is None:
             return
         at = bisect_left(self._in_order, place(page), key=place)
@@ -256,7 +268,7 @@ class Known:
         page = self.pages.pop(path, None)
         self._roots.discard(path)
         self._stats.pop(path, None)
-        self._haystacks.pop(path, None)
+        self._haystack = None
         if page is not None:
             self._named[page.name].discard(path)
             if self._in_order is not None:
@@ -316,6 +328,11 @@ def _tie(bond: Bond, path: str | None) -> Tie:
     """A bond, and the note it leads to if its link leads to one."""
     note = path if path is not None and path.lower().endswith(".md") else None
     return Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1])
+
+
+def _searched(page: Page) -> list[str]:
+    """What is searched of a page, in lower case, part by part."""
+    return [page.name.lower(), page.type.lower(), *(each.text.lower() for each in page.observations)]
 
 
 def entity_of(page: Page) -> Entity:
