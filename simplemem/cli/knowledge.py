@@ -79,7 +79,7 @@ def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[EnhancedStor
     _knowledge,
     _PANEL,
     name="init",
-    examples=["simplemem knowledge init", "simplemem knowledge init ~/work/.claude-memory"],
+    examples=["simplemem knowledge init", "simplemem knowledge init ~/project/.claude-memory"],
 )
 def init(
     folder: Annotated[

@@ -86,10 +86,6 @@ class Drafting:
         self._after[path] = pages.new_page(name, path, kind, order, now, observations=observations, bonds=bonds)
         return path
 
-    def made(self) -> int:
-        """How many pages wait to be written."""
-        return len(self._after)
-
     def written(self) -> None:
         """Forget what is on the disk now; the names that were chosen stay taken."""
         self._before, self._after = {}, {}
@@ -140,9 +136,8 @@ class Drafting:
         stem = base_name(path)
         if compare_key(stem) in self._made:
             return True
-        return bool(self._bench.files_called(stem) or self._bench.files_called(f"{stem}.md")) or self._bench.is_taken(
-            path
-        )
+        called = [*self._bench.files_called(stem), *self._bench.files_called(f"{stem}.md")]
+        return bool(called) or self._bench.is_taken(path)
 
 
 def _can_be_shown(name: str) -> bool:

@@ -17,7 +17,7 @@ from simplemem.graph.page import Page, made_entity, observation_line
 from simplemem.graph.relating import Relating
 from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.note.names import base_name
-from simplemem.store.workbench import Draft, Read, Stat, now
+from simplemem.store.workbench import Draft, Read, now, stat_of
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -326,12 +326,12 @@ class KnowledgeGraph:
         with self._lock:
             self._known.refresh()
             before = len(self._told(self._known.in_order(), everything=True).relations)
-            new = {each.name: each for each in reversed(graph.entities) if not self._is_there(each.name)}
             relations = {each.key: each for each in reversed(graph.relations)}
             names = dict.fromkeys(each.name for each in graph.entities)
             ends = [end for each in graph.relations for end in (each.source, each.target)]
             drafting = Drafting(self._bench)
             relating = self._relating(drafting)
+            new = {each.name: each for each in reversed(graph.entities) if relating.is_lacking(each.name)}
             making = [name for name in [*names, *dict.fromkeys(ends)] if relating.end(name) is None]
             paths = {name: drafting.choose(name) for name in dict.fromkeys(making)}
         bonds: dict[str, list[str]] = {}
@@ -401,20 +401,16 @@ class KnowledgeGraph:
     def _carry_out(self, drafts: Sequence[Draft], who: str, tool: str, reason: str) -> None:
         """Write drafts as one step, and know what was written."""
         carried = self._bench.write(drafts, who=who, tool=tool, reason=reason)
-        read = []
-        for each in carried.written:
-            if (text := carried.texts.get(each.path)) is not None and each.entry is not None:
-                stat = Stat(each.entry.size, each.entry.mtime_ns, each.entry.ctime_ns)
-                read.append(Read(each.path, text, each.sha256 or "", stat, ""))
+        read = [
+            Read(each.path, carried.texts[each.path], each.sha256 or "", stat_of(each.entry), "")
+            for each in carried.written
+            if each.path in carried.texts and each.entry is not None
+        ]
         new = [each.path for each in drafts if each.before is None]
         self._known.take(read, [each.path for each in drafts if each.text is None], new)
 
     def _relating(self, drafting: Drafting) -> Relating:
         return Relating(self._known, self._bench, drafting)
-
-    def _is_there(self, name: str) -> bool:
-        page = self._known.named(name)
-        return page is not None and not page.is_stub
 
 
 _GRAPHS: WeakKeyDictionary[EnhancedStore, KnowledgeGraph] = WeakKeyDictionary()

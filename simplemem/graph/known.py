@@ -46,9 +46,8 @@ class Known:
         self._into_name: dict[str, set[str]] = {}  # the same for names without a page
         self._named: dict[str, set[str]] = {}
         self._in_order: list[Page] | None = None
-        self._haystack: tuple[str, list[int], list[Page]] | None = (
-            None  # all that is searched, and where each page begins
-        )
+        # all that is searched, and where each page begins
+        self._haystack: tuple[str, list[int], list[Page]] | None = None
         self.pages: dict[str, Page] = {}
 
     # -- asking

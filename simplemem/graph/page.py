@@ -29,7 +29,7 @@ _CATEGORY: Final = re.compile(r"\[[^\[\]|]{2,60}\] +\S")
 _LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
 _OPEN: Final = "open"  # not a section: a block of code that nobody closed, behind which nothing is read
-_SECTIONS: Final = {"observations": "observations", "relations": "relations"}
+_SECTIONS: Final = frozenset({"observations", "relations"})
 
 
 class Bond(NamedTuple):
@@ -155,7 +155,8 @@ def _lists(text: str, start: int, *, everything: bool) -> tuple[tuple[Bullet, ..
                 sections[section] = sections[section]._replace(end=end)
         elif first == "#" and (heading := _HEADING.match(line)):
             item = False
-            depth, named = len(heading[1]), _SECTIONS.get(heading[2].strip().casefold(), "")
+            depth, title = len(heading[1]), heading[2].strip().casefold()
+            named = title if title in _SECTIONS else ""
             if section and section in sections:
                 sections[section] = sections[section]._replace(stop=at) if depth <= level else sections[section]
             if named and named not in sections:

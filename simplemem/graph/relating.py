@@ -92,9 +92,8 @@ class Relating:
     def settle(self) -> None:
         """Put what was added and changed into the pages."""
         for path, changes in self._changes.items():
-            for bullet, attributes in sorted(
-                changes, key=lambda each: -each[0].start
-            ):  # so that places stay as they are
+            changes.sort(key=lambda each: -each[0].start)  # from the end, so that places stay as they are
+            for bullet, attributes in changes:
                 self._drafting.change(path, bullet, attributes)
         for path, lines in self._lines.items():
             self._drafting.add(path, "relations", lines)

@@ -11,8 +11,6 @@ from typing import Any
 
 from simplemem.errors import NotFound
 
-NOTHING_MORE: Mapping[str, Any] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:

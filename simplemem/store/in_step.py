@@ -224,10 +224,8 @@ class InStep:
         asked for one. Without it, or where anything is in doubt, all is compared."""
         with self._lately_guard:
             self.vault.finish_interrupted()
-            seen, self._seen_whole = (
-                self._seen_whole,
-                None,
-            )  # whatever fails from here on, the next time all is compared
+            # Whatever fails from here on, the next time all is compared.
+            seen, self._seen_whole = self._seen_whole, None
             paths = self._lately.paths() if self._lately is not None and seen == self._index_generation() else None
             long_ago = time.monotonic() - self._seen_whole_at > 60 * self.settings.index.scan_minutes
             if paths is None or long_ago or not self._scanned or self._doubted or self._owed:

@@ -4,7 +4,7 @@ means, and several notes written as one step. The store's promises hold for all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
 from simplemem.store.together import Carried, Draft, write_together
 from simplemem.vault.links import name_key, resolve
-from simplemem.vault.vault import Change
+from simplemem.vault.vault import Change, Entry
 
 __all__ = ["Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "Workbench"]
 
@@ -106,7 +106,7 @@ class Workbench:
                     file = reading(path)
                 except (SimplememError, OSError):
                     continue
-                stat = Stat(file.entry.size, file.entry.mtime_ns, file.entry.ctime_ns)
+                stat = stat_of(file.entry)
                 try:
                     yield Read(path, file.data.decode("utf-8"), file.sha256, stat, "")
                 except UnicodeDecodeError as error:
@@ -119,7 +119,7 @@ class Workbench:
         for path in paths:
             entry = self._step.entry(path)
             if entry is not None:
-                found[path] = Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
+                found[path] = stat_of(entry)
         return found
 
     def meant(self, links: Sequence[tuple[str, str]]) -> list[str | None]:
@@ -157,9 +157,10 @@ class Workbench:
         """Index what is at these paths now."""
         self._step.look_at(set(paths))
 
-    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Be told the names of memories that changed."""
-        self._step.on_change(listener)
+
+def stat_of(entry: Entry) -> Stat:
+    """What tells whether a file may be another, as the index keeps it."""
+    return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
 
 
 def now() -> str:
