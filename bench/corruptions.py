@@ -32,7 +32,7 @@ import apsw
 
 from simplemem.config import load_settings
 from simplemem.errors import SimplememError
-from simplemem.index import database
+from simplemem.index import file as index_file
 from simplemem.index.counts import dump
 from simplemem.store import EnhancedStore
 
@@ -320,6 +320,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    database._BUSY_MS = 2_000  # noqa: SLF001  (what waits for ever is to be seen soon)
+    index_file.BUSY_MS = 2_000  # what waits for ever is to be seen soon
     logging.disable(logging.WARNING)  # each damage is told of in the log, as it should be
     sys.exit(main())

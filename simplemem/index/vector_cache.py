@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import apsw
 
-from simplemem.index.database import link_among
+from simplemem.index.file import link_among
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)

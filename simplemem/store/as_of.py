@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simplemem.errors import Unavailable
-from simplemem.index.database import Damaged
+from simplemem.index.failures import Damaged
 from simplemem.index.sync import Progress
 from simplemem.memory import AsOf, Found, Hit, Pack
 from simplemem.note.names import name_of

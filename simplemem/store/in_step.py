@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
-from simplemem.index.database import Damaged, Database, Replaced, SqliteError
+from simplemem.index.database import Database
+from simplemem.index.failures import Damaged, Replaced, SqliteError
 from simplemem.index.index import Index
 from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
 from simplemem.memory import IndexState

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from simplemem.errors import SimplememError
-from simplemem.index.database import Damaged
+from simplemem.index.failures import Damaged
 from simplemem.index.index import Index
 from simplemem.index.sync import Stopped
 from simplemem.vault.leader import Leadership

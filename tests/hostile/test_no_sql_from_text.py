@@ -41,7 +41,7 @@ OURS = {
     ("index/compare.py", "leg"): "one of our tables, from a list there",
     ("index/compare.py", "rows"): "one of two statements, written there",
     ("index/compare.py", "shift"): "one of two numbers, from a list there",
-    ("index/database.py", "name"): "one of two pragmas",
+    ("index/file.py", "name"): "one of two pragmas",
     ("index/filters.py", "where"): "what Narrow.condition put together: names and numbers of its own",
     ("index/filters.py", "name"): "one of two letters, from a list there",
     ("index/legs.py", "narrowed"): "one of two conditions",

@@ -1,0 +1,207 @@
+"""The file of an index by itself: whose it is, whether it is one of ours, and how a connection to it is made.
+
+Nothing is written through a link, and no file is touched that bears another program's mark.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from simplemem.errors import Unavailable
+from simplemem.index.failures import Damaged, speaking_plainly
+from simplemem.vault.kernel import is_alive
+
+SCHEMA_VERSION = 5
+APPLICATION_ID = 0x736D656D  # "smem"
+BUSY_MS = 15_000
+_TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_LOGS = ("-wal", "-shm")
+_OWN_ENDS = ("", *_LOGS, "-journal")
+
+
+# -- whose it is
+
+
+def is_ready(path: Path) -> bool:
+    """Whether an index of ours lies there. False where nothing does; Damaged, or a refusal, where something else does."""
+    try:
+        if path.stat().st_size == 0:
+            return False
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_be_made(path, error.strerror or str(error)) from error
+    try:
+        with speaking_plainly():
+            mark, version, tables = _marks(path)
+    except apsw.Error as error:
+        raise Damaged(str(error)) from error
+    if (mark, version, tables) == (0, 0, set()):
+        return False
+    if mark != APPLICATION_ID and is_beside_notes(path):
+        raise Damaged("it bears no mark of ours")  # nobody else puts files there
+    if mark != APPLICATION_ID:
+        raise not_ours(path)
+    if version != SCHEMA_VERSION or not tables >= _TABLES:
+        raise Damaged(f"index version {version}, wanted {SCHEMA_VERSION}")
+    return True
+
+
+def is_sound(path: Path) -> bool:
+    """Whether an index of our version can be opened and has our tables."""
+    try:
+        with speaking_plainly():
+            mark, version, tables = _marks(path)
+    except (apsw.Error, Damaged):
+        return False
+    return (mark, version) == (APPLICATION_ID, SCHEMA_VERSION) and tables >= _TABLES
+
+
+def version_of(path: Path) -> int | None:
+    """The schema version of a file, None when it is not a readable index of ours."""
+    if not path.exists():
+        return None
+    try:
+        mark, version, _ = _marks(path)
+    except apsw.Error:
+        return None
+    return version if mark == APPLICATION_ID else None
+
+
+def may_be_replaced(path: Path) -> bool:
+    """Whether a file that is no usable index may be removed: where nobody else puts files, or one that was ours."""
+    return is_beside_notes(path) or _bears_our_mark(path)
+
+
+def is_beside_notes(path: Path) -> bool:
+    """Whether a path is in our own folder of a vault."""
+    return path.parent.name == ".simplemem"
+
+
+def _bears_our_mark(path: Path) -> bool:
+    """Whether a file begins as an index of ours does, however damaged the rest of it is."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+
+def _marks(path: Path) -> tuple[int, int, set[str]]:
+    """What tells whose file it is: its mark, its version, and its tables."""
+    with connected(path) as connection:
+        mark, version = (connection.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
+        return mark, version, {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+
+
+def cannot_be_made(path: Path, why: str) -> Unavailable:
+    return Unavailable(f"the index {path} cannot be made: {why}", hint="Is its folder writable, and the disk not full?")
+
+
+def not_ours(path: Path) -> Unavailable:
+    hint = "Choose another place with --db; simplemem never touches a file that is not its own."
+    return Unavailable(f"{path} belongs to another program", hint=hint)
+
+
+# -- making and removing
+
+
+def create(path: Path) -> None:
+    """An empty index."""
+    with speaking_plainly(), connected(path) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        with connection:
+            connection.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}").fetchall()
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}").fetchall()
+
+
+def beside(path: Path) -> Path:
+    """A free name next to `path`. What lies under such a name and is of a process that is no more is cleared away."""
+    for left in path.parent.glob(f"{path.name}.new-*"):
+        owner = left.name.removeprefix(f"{path.name}.new-").partition("-")[0]
+        if not (owner.isdecimal() and is_alive(int(owner))):
+            left.unlink(missing_ok=True)
+    return path.with_name(f"{path.name}.new-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+
+
+def fold_log(path: Path) -> None:
+    """Fold the log of a file that is to take another's place into it, so that the file is all there is."""
+    with connected(path) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # folds its log in; WAL again below
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+
+
+def remove(path: Path) -> None:
+    """Remove an index with its logs."""
+    path.unlink(missing_ok=True)
+    remove_logs(path)
+
+
+def remove_logs(path: Path) -> None:
+    for end in _LOGS:
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+# -- connections
+
+
+def link_among(path: Path) -> Path | None:
+    """A link that lies where the index or a file of its own should be: SQLite would write through it, anywhere."""
+    ours = [path.parent] if is_beside_notes(path) else []
+    return next((each for each in (*ours, *(Path(f"{path}{end}") for end in _OWN_ENDS)) if each.is_symlink()), None)
+
+
+def connect(path: Path) -> apsw.Connection:
+    if (link := link_among(path)) is not None:
+        hint = "Remove the link. Another place for the index is chosen with --db."
+        raise Unavailable(f"{link} is a link, and simplemem writes nothing through a link", hint=hint)
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(BUSY_MS)
+    connection.execute("PRAGMA synchronous = NORMAL").fetchall()
+    connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+    connection.execute("PRAGMA temp_store = MEMORY").fetchall()
+    connection.execute("PRAGMA cache_size = -16000").fetchall()
+    _keep_log(connection)
+    return connection
+
+
+@contextmanager
+def connected(path: Path) -> Iterator[apsw.Connection]:
+    """A connection that is closed in the end."""
+    connection = connect(path)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _keep_log(connection: apsw.Connection) -> None:
+    """Leave the write-ahead log in its place on closing. A process that still holds a replaced index would otherwise
+    remove, by name, the log of the new one."""
+    on = ctypes.c_int(1)
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
+
+
+def load_sqlite_vec(connection: apsw.Connection) -> bool:
+    """Load the extension by its file: importing the package would import numpy with it (limits.md A)."""
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or not spec.submodule_search_locations:
+        return False
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(str(Path(spec.submodule_search_locations[0]) / "vec0"))
+        connection.enable_load_extension(False)
+    except apsw.Error:
+        return False
+    return True
