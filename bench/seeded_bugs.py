@@ -112,13 +112,13 @@ FAULTS = (
     ),
     Fault(
         "index", "the links of a note that is gone are left behind",
-        "simplemem.index.sync",
+        "simplemem.index.putting",
         [("        links.remove(db, found.id)\n", "")],
     ),
     Fault(
         "index", "a file that went leaves the links to it as they were",
-        "simplemem.index.sync",
-        [("links.resolve_again(db, came | went, named)", "links.resolve_again(db, came, named)")],
+        "simplemem.index.reconciling",
+        [("links.resolve_again(db, came | went, self._named)", "links.resolve_again(db, came, self._named)")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
@@ -152,7 +152,7 @@ FAULTS = (
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
-        "simplemem.index.sync",
+        "simplemem.index.putting",
         [("return by_settings != self.hidden_reason(known.path) or (", "return (")],
     ),
     Fault(

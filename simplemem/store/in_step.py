@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
 from simplemem.index.failures import Damaged, Replaced, SqliteError
 from simplemem.index.index import Index
-from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
+from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
 from simplemem.store.committing import Committing
@@ -130,7 +131,7 @@ class InStep:
         self._follow_obsidian()
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
-            self.rows.waiting = None  # nothing is kept for an embedder that will not come
+            self.rows.embed_nothing()
         if rebuild:
             self.vault.recover()
             self._rebuild(progress, embed=embed)
