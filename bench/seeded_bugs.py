@@ -123,7 +123,8 @@ FAULTS = (
     Fault(
         "index", "a text of the same length is taken for the same text",
         "simplemem.index.notes",
-        [("return now != self.stat or newest > self.checked_ns - RACY_NS", "return now.size != self.stat.size")],
+        [("if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:", "if size != self.size:"),
+         ("return mtime_ns > long_ago or ctime_ns > long_ago", "return False")],
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",
@@ -158,7 +159,7 @@ FAULTS = (
     Fault(
         "index", "the tags of a note that is gone are left behind",
         "simplemem.index.notes",
-        [('("aliases", "tags", "tag_pairs", "properties"):', '("aliases", "properties"):')],
+        [("for table in (_ALIASES, _TAGS, _PAIRS, _PROPERTIES):", "for table in (_ALIASES, _PROPERTIES):")],
     ),
     Fault(
         "moves", "embeds are not written again",
