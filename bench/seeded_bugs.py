@@ -173,7 +173,7 @@ FAULTS = (
     ),
     Fault(
         "moves", "nobody asks whether the new name is another note's already",
-        "simplemem.store.changes",
+        "simplemem.store.following",
         [("if name_key(moved.new) == key and moved.new not in found:", "if not found and name_key(moved.new) == key:")],
     ),
     Fault(

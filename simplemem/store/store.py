@@ -40,7 +40,7 @@ from simplemem.memory import (
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.search.query import moment_in
-from simplemem.store import comparing, conflicts, from_git, past, restoring, rollback
+from simplemem.store import comparing, conflicts, from_git, moving, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.changes import Changes
 from simplemem.store.conflicts import Keep
@@ -302,13 +302,13 @@ class EnhancedStore:
 
     def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
         """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-        return self._changes.move(name, new_name, Change(tool, who, reason))
+        return moving.move(self.step, name, new_name, Change(tool, who, reason))
 
     def delete(
         self, name: str, *, if_sha256: str | None = None, who: str = "", tool: str = "delete", reason: str = ""
     ) -> Deleted:
         """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-        return self._changes.delete(name, if_sha256, Change(tool, who, reason))
+        return moving.delete(self.step, name, if_sha256, Change(tool, who, reason))
 
     # -- the past
 

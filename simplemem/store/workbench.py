@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError
@@ -15,11 +14,12 @@ from simplemem.index.links import named_in_memory
 from simplemem.index.notes import Noted, Stat
 from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
+from simplemem.store.saving import now
 from simplemem.store.together import Carried, Draft, write_together
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.vault import Change, Entry
 
-__all__ = ["Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "Workbench"]
+__all__ = ["Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "Workbench", "now", "stat_of"]
 
 _MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one
 
@@ -161,8 +161,3 @@ class Workbench:
 def stat_of(entry: Entry) -> Stat:
     """What tells whether a file may be another, as the index keeps it."""
     return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
-
-
-def now() -> str:
-    """The time as our notes have it: local, to the second."""
-    return datetime.now().strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ005  (local, as notes are)
