@@ -112,18 +112,19 @@ FAULTS = (
     ),
     Fault(
         "index", "the links of a note that is gone are left behind",
-        "simplemem.index.sync",
+        "simplemem.index.putting",
         [("        links.remove(db, found.id)\n", "")],
     ),
     Fault(
         "index", "a file that went leaves the links to it as they were",
-        "simplemem.index.sync",
-        [("links.resolve_again(db, came | went, named)", "links.resolve_again(db, came, named)")],
+        "simplemem.index.reconciling",
+        [("links.resolve_again(db, came | went, self._named)", "links.resolve_again(db, came, self._named)")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
         "simplemem.index.notes",
-        [("return now != self.stat or newest > self.checked_ns - RACY_NS", "return now.size != self.stat.size")],
+        [("if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:", "if size != self.size:"),
+         ("return mtime_ns > long_ago or ctime_ns > long_ago", "return False")],
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",
@@ -152,13 +153,13 @@ FAULTS = (
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
-        "simplemem.index.sync",
+        "simplemem.index.putting",
         [("return by_settings != self.hidden_reason(known.path) or (", "return (")],
     ),
     Fault(
         "index", "the tags of a note that is gone are left behind",
         "simplemem.index.notes",
-        [('("aliases", "tags", "tag_pairs", "properties"):', '("aliases", "properties"):')],
+        [("for table in (_ALIASES, _TAGS, _PAIRS, _PROPERTIES):", "for table in (_ALIASES, _PROPERTIES):")],
     ),
     Fault(
         "moves", "embeds are not written again",

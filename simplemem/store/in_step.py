@@ -1,44 +1,44 @@
 """A vault and its index, kept in step: what every question and every change stands on.
 
-It scans, listens and embeds; it notices an index that was replaced or damaged and makes it anew; it looks twice at notes
-that are about to be returned. The background (`keeping`) and the foreground use the same few verbs.
+It scans, embeds, and looks twice at notes that are about to be returned. The background (`keeping`) and the foreground use
+the same few verbs. Beside it: an index that was replaced or damaged (`healing`), catching up at little cost (`lately`), and
+who is told of what changed (`telling`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
-from simplemem.index.failures import Damaged, Replaced, SqliteError
+from simplemem.index.failures import Damaged
 from simplemem.index.index import Index
-from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
+from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
+from simplemem.store.healing import Healing
+from simplemem.store.index_path import index_path
 from simplemem.store.keeping import Keeper
+from simplemem.store.lately import CatchingUp
+from simplemem.store.read_lately import TextsReadLately
+from simplemem.store.telling import Listener, Telling
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.rules import Rules
 from simplemem.vault.vault import Entry, Vault
 
-if TYPE_CHECKING:
-    from simplemem.vault.lately import ChangedLately
-
 T = TypeVar("T")
-Listener = Callable[[frozenset[str]], None]
 _COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
-_CHECK_SECONDS = 24 * 3600.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -69,24 +69,19 @@ class InStep:
         )
         self.committing = Committing(self.vault, self.settings.git)
         self.vault.tell(self.committing.writing, self.committing.written)
-        self.index = Index(_index_path(self.root, self.settings, self.vault), self._index_lock)
+        self.index = Index(index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
-        self._generation = self.index.generation
+        self._healing = Healing(self.index, self._begin_anew)
         self._keeper: Keeper | None = None
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self._guard = threading.RLock()
-        self._listeners: list[Listener] = []
         self._scanned = self.index.database.meta("scanned") is not None
         self._doubted = 0
         self._doubted_since = 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
-        self._lately: ChangedLately | None = None
-        self._lately_guard = threading.Lock()
-        self._seen_whole_at = 0.0
-        self._seen_whole: int | None = None  # the generation of the index that was compared with the whole vault
-        self._heard_rev = -1  # what a follower has been told: the newest change, and the notes there were
-        self._heard_paths: set[str] = set()
+        self._lately = CatchingUp(self)
+        self._telling = Telling()
         self.read_lately = TextsReadLately()
 
     def close(self) -> None:
@@ -95,8 +90,7 @@ class InStep:
         if self._keeper is not None:
             self._keeper.stop()
             self._keeper = None
-        if self._lately is not None:
-            self._lately.end()
+        self._lately.end()
         self.embedding.close()
         self.index.close()
         self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
@@ -130,7 +124,7 @@ class InStep:
         self._follow_obsidian()
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
-            self.rows.waiting = None  # nothing is kept for an embedder that will not come
+            self.rows.embed_nothing()
         if rebuild:
             self.vault.recover()
             self._rebuild(progress, embed=embed)
@@ -221,36 +215,13 @@ class InStep:
         self.thin_history()
 
     def catch_up_lately(self) -> None:
-        """The same at the cost of what has changed, for whoever asks often: the kernel has a list of that, once it was
-        asked for one. Without it, or where anything is in doubt, all is compared."""
-        with self._lately_guard:
-            self.vault.finish_interrupted()
-            # Whatever fails from here on, the next time all is compared.
-            seen, self._seen_whole = self._seen_whole, None
-            paths = self._lately.paths() if self._lately is not None and seen == self._index_generation() else None
-            long_ago = time.monotonic() - self._seen_whole_at > 60 * self.settings.index.scan_minutes
-            if paths is None or long_ago or not self._scanned or self._doubted or self._owed:
-                if self._lately is None and self.settings.index.watch == "auto":
-                    from simplemem.vault.lately import ChangedLately
+        """The same at the cost of what has changed."""
+        self._lately.catch_up()
 
-                    self._lately = ChangedLately(self.root)
-                if self._lately is not None:
-                    self._lately.begin()
-                self.catch_up()
-                self._seen_whole_at = time.monotonic()
-            else:
-                changed = {path for path in paths if not self._is_as_known(path)}
-                if changed:
-                    self.look_at(changed)
-            self._seen_whole = self._generation
-
-    def _is_as_known(self, path: str) -> bool:
-        """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""
-        known = self.index.known(path)
-        try:
-            return known is not None and self.vault.read(path).sha256 == known.sha256
-        except SimplememError:
-            return False
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether only a look through the whole vault can tell what the index lacks."""
+        return not self._scanned or self._doubted > 0 or bool(self._owed)
 
     def _doubt(self, count: int) -> None:
         """So many notes vanished at once that it is not believed yet. A scan some minutes later believes it."""
@@ -267,19 +238,6 @@ class InStep:
                 self.vault.thin_history()
         except (SimplememError, OSError) as error:
             _LOG.warning("the history could not be thinned: %s", error)
-
-    def check_index(self) -> None:
-        """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
-        database = self.index.database
-        last = float(self.healing(lambda: database.meta("checked")) or 0)
-        if abs(time.time() - last) < _CHECK_SECONDS:
-            return
-        found = database.check()
-        if found:
-            _LOG.warning("the index is damaged and will be rebuilt: %s", found[0])
-            database.discard()
-            self._begin_anew(self.index.generation)
-        self.healing(lambda: database.set_meta("checked", f"{time.time():.0f}"))
 
     def look_at(self, paths: set[str]) -> None:
         """Index paths that may have changed. A change of Obsidian's settings concerns every note."""
@@ -303,24 +261,20 @@ class InStep:
         if self._keeper is not None:
             self._keeper.fill_soon()
 
-    def tell_what_others_changed(self) -> None:
-        """Tell what another process has indexed since this was last asked."""
-        rev, changed = self.healing(lambda: self.index.changed_since(self._heard_rev))
-        if rev == self._heard_rev:
-            return
-        there = set(self.healing(self.index.all_paths))
-        if self._heard_rev >= 0:
-            self.tell({name_of(path) for path in {*changed, *(self._heard_paths - there)}})
-        self._heard_rev, self._heard_paths = rev, there
+    # -- telling what changed
 
     def on_change(self, listener: Listener) -> None:
-        self._listeners.append(listener)
+        self._telling.on_change(listener)
 
     def tell(self, names: Iterable[str]) -> None:
         """Say which memories changed to all who listen."""
-        told = frozenset(names)
-        for listener in self._listeners if told else ():
-            listener(told)
+        self._telling.tell(names)
+
+    def tell_what_others_changed(self) -> None:
+        """Tell what another process has indexed since this was last asked."""
+        rev, changed = self.healing(lambda: self.index.changed_since(self._telling.heard_rev))
+        if rev != self._telling.heard_rev:
+            self._telling.tell_of_others(rev, changed, set(self.healing(self.index.all_paths)))
 
     # -- looking twice
 
@@ -376,45 +330,23 @@ class InStep:
 
     def healing(self, ask: Callable[[], T]) -> T:
         """Answer, and if the index turns out to be gone or damaged, make it anew and answer then."""
-        generation = self._index_generation()
-        if generation != self._generation:
-            self._begin_anew(generation)
-        try:
-            return ask()
-        except Replaced:
-            return self._ask_again(ask)
-        except (Damaged, SqliteError, TypeError, ValueError) as error:
-            if not self._is_damage(error):
-                raise
-            _LOG.warning("the index is damaged and will be rebuilt: %s", error)
-            self.index.database.discard()
-            self._begin_anew(self.index.generation)
-            return ask()
+        return self._healing.ask(ask)
 
-    def _ask_again(self, ask: Callable[[], T]) -> T:
-        """The index was replaced in the middle of a question."""
-        for _ in range(5):
-            self._begin_anew(self._index_generation())
-            with suppress(Replaced):
-                return ask()
-        raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
+    def check_index(self) -> None:
+        """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
+        self._healing.check()
 
-    def _is_damage(self, error: Exception) -> bool:
-        """Whether a question failed because the index says what we never wrote: not every damage shows as one to SQLite."""
-        if isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError)):
-            return True
-        return bool(self.index.database.check())
+    @property
+    def generation(self) -> int:
+        """That of the index file as it was when it was last asked."""
+        return self._healing.generation
 
-    def _index_generation(self) -> int:
-        try:
-            return self.index.generation
-        except Damaged:
-            self.index.database.discard()
-            return self.index.generation
+    def generation_now(self) -> int:
+        """That of the index file that lies there now."""
+        return self._healing.generation_now()
 
-    def _begin_anew(self, generation: int) -> None:
+    def _begin_anew(self) -> None:
         """Another file lies where our index was. If it is empty, read the vault again."""
-        self._generation = generation
         self._scanned = self.index.database.meta("scanned") is not None
         if not self._scanned and self._keeper is not None:
             self._keeper.scan_soon()
@@ -431,47 +363,9 @@ class InStep:
             yield
 
 
-class TextsReadLately:
-    """Texts that were given out, by hash, so that a conflict can show what changed since. As many as fit."""
-
-    _MOST_BYTES = 8_000_000
-
-    def __init__(self) -> None:
-        self._texts: dict[str, bytes] = {}
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def keep(self, sha256: str, data: bytes) -> None:
-        with self._lock:
-            self._bytes += len(data) - len(self._texts.pop(sha256, b""))
-            self._texts[sha256] = data
-            while self._bytes > self._MOST_BYTES:
-                oldest = next(iter(self._texts))
-                self._bytes -= len(self._texts.pop(oldest))
-
-    def get(self, sha256: str) -> bytes | None:
-        with self._lock:
-            return self._texts.get(sha256)
-
-
 def _stamp(file: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(file)
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
-    """Beside the notes, unless told otherwise or nothing can be written there. Who sees less of the vault has an index of
-    its own, in which the rest never was."""
-    hidden = "\n".join(sorted(settings.access.hidden))
-    name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
-    if settings.db is not None:
-        named = Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
-        return named.with_name(f"{named.stem}-{name}") if hidden else named
-    here = root / ".simplemem" / name
-    if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
-        return here
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / name

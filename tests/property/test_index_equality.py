@@ -25,7 +25,7 @@ from simplemem.config import Settings
 from simplemem.embed import embedder_named
 from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import SimplememError
-from simplemem.index import fill, sync
+from simplemem.index import fill, reconciling
 from simplemem.index.counts import dump
 from simplemem.index.database import open_database
 from simplemem.store import EnhancedStore, embedder
@@ -155,8 +155,8 @@ class AVault(RuleBasedStateMachine):
         self.in_step = False
         self.touched: set[str] = set()
         self.patches = [
-            patch.object(sync, "_BATCH", 3),  # as many transactions as if there were thousands of notes
-            patch.object(sync, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
+            patch.object(reconciling, "_BATCH", 3),  # as many transactions as if there were thousands of notes
+            patch.object(reconciling, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
             patch.object(embedder, "embedder_named", _LOADED),
         ]
         for each in self.patches:

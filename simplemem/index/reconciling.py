@@ -1,0 +1,243 @@
+"""One pass of reconciling: files as they lie on the disk are compared with what the index has, and its rows made right.
+
+A file's size and time only tell whether to read it; its hash decides. What is not found is looked for once more before it
+is forgotten. Much is written in batches, and between any two of them a pass may be stopped or killed, and others may write.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import apsw
+
+from simplemem.errors import NotFound, SimplememError, Unavailable
+from simplemem.index import links, notes, text
+from simplemem.index.collector import collector_at_rest
+from simplemem.index.database import Database, state_of
+from simplemem.index.notes import Known
+from simplemem.index.putting import Looked, Putting, is_note
+from simplemem.index.report import Progress, Stopped, SyncReport
+from simplemem.index.rows import Rows
+from simplemem.vault.links import Named
+from simplemem.vault.vault import Entry
+
+_BATCH = 1000  # notes a transaction while many are indexed at once...
+_BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this
+_MUCH = 250  # notes that are read in one pass: the index is then written as for a first time
+_FEW = 20  # so many notes may vanish at once without a doubt
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is compared: the files that lie there, and what the index has of them, in the `generation` of its file."""
+
+    entries: dict[str, Entry]
+    known: dict[str, Known]
+    files: set[str]
+    generation: int
+
+    def doubted(self, total: int) -> int:
+        """How many notes vanished, if they are too many of `total` at once to be believed: a folder that was unmounted is
+        not a mass delete. Notes that came in their place make it a move."""
+        vanished = sum(1 for path in self.known if path not in self.entries)
+        if vanished <= max(_FEW, total // 5):
+            return 0
+        arrived = sum(1 for path in self.entries if is_note(path) and path not in self.known)
+        return 0 if arrived >= vanished // 2 else vanished
+
+    def without_what_vanished(self) -> Sides:
+        """The same, as if the index had never had what does not lie there."""
+        known = {path: found for path, found in self.known.items() if path in self.entries}
+        return Sides(self.entries, known, self.files & set(self.entries), self.generation)
+
+
+class Reconciling:
+    """One pass. What it did is told in `report`; `stop` ends it after the notes it is at."""
+
+    def __init__(
+        self,
+        database: Database,
+        putting: Putting,
+        sides: Sides,
+        report: SyncReport,
+        stop: threading.Event,
+        progress: Progress | None,
+    ) -> None:
+        self._database = database
+        self._putting = putting
+        self._vault = putting.vault
+        self._entries, self._known, self._files = sides.entries, sides.known, sides.files
+        self._generation = sides.generation
+        self._report = report
+        self._stop = stop
+        self._progress = progress
+        self._much = False
+        self._named: Named  # which files have a name, and the state of the index in which they have it
+        self._named_in: tuple[int, int]
+        self._gone: dict[str, list[Known]] = {}  # notes whose file went, by hash: a new file may be one of them
+
+    def carry_out(self) -> None:
+        """Make the rows of the files on both sides right."""
+        entries, known, files = self._entries, self._known, self._files
+        came, went = entries.keys() - files, files - entries.keys()
+        went = {path for path in went if self._is_gone(path)}
+        skipped = self._putting.skipped.items()
+        self._putting.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
+        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
+        too_large = {path for path in self._putting.skipped if path in known and path in entries}
+        gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
+        if not (came or went or to_read or gone or too_large):
+            return
+        self._much = len(to_read) > _MUCH
+        for found in gone:
+            self._gone.setdefault(found.sha256, []).append(found)
+        self._follow_files(came, went)
+        self._put_notes([entries[path] for path in to_read])
+        self._forget(too_large)
+
+    def _is_to_read(self, entry: Entry) -> bool:
+        """Whether a file is a note whose rows may be wrong."""
+        path, size, mtime_ns, ctime_ns, _ = entry
+        if not is_note(path):
+            return False
+        if self._putting.skip_if_large(path, size):
+            self._report.skipped.append((path, self._putting.skipped[path]))
+            return False
+        known = self._known.get(path)
+        return (
+            known is None
+            or known.may_have_changed(size, mtime_ns, ctime_ns)
+            or self._putting.is_judged_otherwise(known)
+        )
+
+    def _is_gone(self, path: str) -> bool:
+        """The second proof that a deletion asks for."""
+        try:
+            return self._vault.entry(path) is None and self._vault.root.is_dir()
+        except SimplememError:
+            return False
+
+    # -- files that came and went
+
+    def _follow_files(self, came: set[str], went: set[str]) -> None:
+        with self._database.writing_on(self._generation) as db:
+            links.add_files(db, came)
+            links.remove_files(db, went)
+            self._named = links.named_in_memory(links.all_files(db)) if self._much else links.named_by(db)
+            # Now: after a pass that is cut short nobody would know of them.
+            links.resolve_again(db, came | went, self._named)
+            self._report.modified += self._putting.judge_copies_of(db, came | went, self._named)
+            if self._much:
+                text.expect_much(db)
+            self._named_in = state_of(db)
+
+    # -- notes that may have changed
+
+    def _put_notes(self, entries: Sequence[Entry]) -> None:
+        done = 0
+        with collector_at_rest() if self._much else nullcontext():
+            for batch in self._batches(entries):
+                self._put_batch(batch)
+                done += len(batch)
+                batch.clear()  # before the collector looks at what lives
+                if self._much:
+                    gc.collect(0)
+                self._database.checkpoint(amid_much=True)
+                if self._progress is not None:
+                    self._progress("text", done, len(entries))
+
+    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
+        """Files read and understood before the transaction that puts them, which others wait for."""
+        first = 0
+        while first < len(entries):
+            batch: list[tuple[str, Looked]] = []
+            size = 0
+            with self._vault.reading() as reading:
+                while first < len(entries) and len(batch) < _BATCH and size < _BATCH_BYTES:
+                    if self._stop.is_set():
+                        raise Stopped
+                    entry = entries[first]
+                    batch.append((entry.path, self._putting.look(entry.path, reading)))
+                    first, size = first + 1, size + entry.size
+            yield batch
+
+    def _put_batch(self, batch: list[tuple[str, Looked]]) -> None:
+        with self._database.writing_on(self._generation) as db:
+            rows, named = Rows(), self._names(db)
+            paths = [path for path, _ in batch]
+            there = notes.known_at(db, paths)
+            for path, read in batch:
+                self._put_file(db, path, read, there.get(path), named, rows)
+            rows.write(db)
+            self._report.modified += self._putting.judge_copies_of(db, paths, named)
+            state = state_of(db)
+        self._named_in = state[0], db.total_changes()  # FTS5 wrote more of ours as the transaction ended
+
+    def _names(self, db: apsw.Connection) -> Named:
+        """Which files have a name. While much is read they are kept in memory, until others write: perhaps files."""
+        if not self._much:
+            return links.named_by(db)
+        if state_of(db) != self._named_in:
+            self._named = links.named_in_memory(links.all_files(db))
+        return self._named
+
+    def _put_file(
+        self, db: apsw.Connection, path: str, read: Looked, now: Known | None, named: Named, rows: Rows
+    ) -> None:
+        """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
+        known = self._known.get(path)
+        if now != known:  # somebody put or removed it since: what was read may be older than that
+            known = now
+            with self._vault.reading() as reading:
+                read = self._putting.look(path, reading)
+        if isinstance(read, NotFound):
+            return  # it went while we looked; its own event or the next scan tells
+        if isinstance(read, Unavailable):
+            raise read
+        if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
+            self._report.skipped.append((path, str(read)))
+            self._putting.skipped[path] = str(read)
+            return
+        if known is not None and known.sha256 == read.note.sha256 and not self._putting.is_judged_otherwise(known):
+            notes.refresh_stat(db, known.id, read.stat, read.facts.modified)
+            return
+        origin = self._origin(db, read.note.sha256) if known is None else None
+        if origin is not None:
+            notes.rename(db, origin.id, path)
+            self._report.moved.append((origin.path, path))
+        else:
+            (self._report.added if known is None else self._report.modified).append(path)
+        self._putting.put(db, read, named, known or origin, rows)
+
+    def _origin(self, db: apsw.Connection, sha256: str) -> Known | None:
+        """The note that a new file of these bytes was before. What another process has given a new name since is somebody
+        else's origin."""
+        gone = self._gone.get(sha256, [])
+        while gone:
+            origin = gone.pop(0)
+            now = notes.known(db, origin.path)
+            if now is not None and now.id == origin.id:
+                return origin
+        return None
+
+    # -- notes that are there no more
+
+    def _forget(self, too_large: Collection[str]) -> None:
+        """Remove the notes whose file went, but for those that are now another's origin, and those grown too large."""
+        with self._database.writing_on(self._generation) as db:
+            for found in (found for same in self._gone.values() for found in same):
+                if self._is_gone(found.path):
+                    self._putting.remove_at(db, found.path)
+                    self._report.removed.append(found.path)
+            for path in too_large:
+                self._putting.remove_at(db, path)
+                self._report.removed.append(path)
+            if too_large:
+                self._report.modified += self._putting.judge_copies_of(db, too_large, links.named_by(db))
+            unfolded = text.unfolded(db)
+        text.fold(unfolded, lambda: self._database.writing_on(self._generation))
+        self._database.checkpoint()

@@ -1,0 +1,65 @@
+"""Catching up at the cost of what has changed, for whoever asks often: the kernel has a list of that, once it was asked
+for one. Without it, or where anything is in doubt, the whole vault is compared."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from simplemem.errors import SimplememError
+
+if TYPE_CHECKING:
+    from simplemem.store.in_step import InStep
+    from simplemem.vault.lately import ChangedLately
+
+
+class CatchingUp:
+    """What one store knows of the vault as it was when all of it was last compared."""
+
+    def __init__(self, step: InStep) -> None:
+        self._step = step
+        self._guard = threading.Lock()
+        self._changed: ChangedLately | None = None
+        self._seen_whole_at = 0.0
+        self._seen_whole: int | None = None  # the generation of the index that was compared with the whole vault
+
+    def catch_up(self) -> None:
+        """Have the index know all that was saved up to this moment."""
+        step = self._step
+        with self._guard:
+            step.vault.finish_interrupted()
+            # Whatever fails from here on, the next time all is compared.
+            seen, self._seen_whole = self._seen_whole, None
+            paths = self._changed.paths() if self._changed is not None and seen == step.generation_now() else None
+            long_ago = time.monotonic() - self._seen_whole_at > 60 * step.settings.index.scan_minutes
+            if paths is None or long_ago or step.is_in_doubt:
+                self._listen()
+                step.catch_up()
+                self._seen_whole_at = time.monotonic()
+            else:
+                changed = {path for path in paths if not self._is_as_known(path)}
+                if changed:
+                    step.look_at(changed)
+            self._seen_whole = step.generation
+
+    def end(self) -> None:
+        if self._changed is not None:
+            self._changed.end()
+
+    def _listen(self) -> None:
+        """From now on, where the settings have us listen to the kernel at all."""
+        if self._changed is None and self._step.settings.index.watch == "auto":
+            from simplemem.vault.lately import ChangedLately
+
+            self._changed = ChangedLately(self._step.root)
+        if self._changed is not None:
+            self._changed.begin()
+
+    def _is_as_known(self, path: str) -> bool:
+        """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""
+        known = self._step.index.known(path)
+        try:
+            return known is not None and self._step.vault.read(path).sha256 == known.sha256
+        except SimplememError:
+            return False
