@@ -153,8 +153,8 @@ def _as_in_a_large_vault(corpus: Corpus) -> Scores:
 
 
 def _words_all_frequent(corpus: Corpus) -> Scores:
-    """The same, where even the rarest words of many a question stand in half of the notes."""
-    with part(legs, "_FREQUENT", 60):
+    """The same, where even the rarest words of every question are frequent: the notes that hold one of each group."""
+    with part(legs, "_ALL_EXACT", 0), part(legs, "_WORTH", 10_000), part(legs, "_FEW", 0):
         return _as_in_a_large_vault(corpus)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from simplemem.errors import Unreadable
 from simplemem.graph import page as pages
 from simplemem.graph.files import file_for
-from simplemem.graph.page import Bullet, Page, read_page
+from simplemem.graph.lists import Bullet
+from simplemem.graph.page import Page, read_page
 from simplemem.graph.spelling import literal
 from simplemem.graph.values import Observation
 from simplemem.note.names import base_name, compare_key, name_of

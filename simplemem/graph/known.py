@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from simplemem.graph.page import FOLDER, Bond, Page, is_entity_note, read_page
+from simplemem.graph.lists import Bond
+from simplemem.graph.page import FOLDER, Page, is_entity_note, read_page
 from simplemem.graph.values import Entity, Relation
 from simplemem.note.names import base_name
 from simplemem.store.workbench import Mark, Noticed, Read, Stat, Workbench

@@ -2,6 +2,7 @@
 
 Under `## Observations` every bullet is an observation, under `## Relations` a bullet is a relation: words, then a link.
 Elsewhere the lists of other Markdown memories are understood where they lie: `- [category] text`, `- words [[Target]]`.
+How they are found is `lists.py`.
 A change touches the lines it is about and no other byte (DESIGN §1.2).
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from simplemem.graph import spelling
+from simplemem.graph.lists import BULLET, OPEN, Bond, Bullet, Section, read_lists
 from simplemem.graph.values import Observation
 from simplemem.note.frontmatter import read_header, remove_property, render_header, set_property
 from simplemem.note.names import base_name
@@ -20,40 +22,8 @@ FOLDER: Final = "graph"
 TYPE: Final = "entity"
 UNTOLD_TYPE: Final = "entity"  # of a person's note that says no type
 NOTE_TYPE: Final = "note"
-BARE: Final = "relates_to"  # a link without a word before it
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
-_BULLET: Final = re.compile(r"[-*+][ \t]+")
-_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_CATEGORY: Final = re.compile(r"\[[^\[\]|]{2,60}\] +\S")
 _LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
-_OPEN: Final = "open"  # not a section: a block of code that nobody closed, behind which nothing is read
-_SECTIONS: Final = frozenset({"observations", "relations"})
-
-
-class Bond(NamedTuple):
-    """A relation as it stands on its page: to a link's target, or to a name that is said exactly."""
-
-    type: str
-    link: str  # "" when the name is said
-    name: str
-    attributes: Mapping[str, Any]
-
-
-class Bullet(NamedTuple):
-    """One item of a list that says something, and its lines."""
-
-    start: int
-    end: int
-    says: Observation | Bond
-
-
-class Section(NamedTuple):
-    """One of the two lists. `end` is behind its last bullet, or behind its heading."""
-
-    end: int
-    stop: int  # where the next heading begins
 
 
 class Page(NamedTuple):
@@ -87,7 +57,7 @@ def read_page(path: str, text: str, sha256: str, *, kind: str | None = None) -> 
     properties = header.properties
     kind = _text(properties.get("type")) if kind is None else kind
     is_entity = is_entity_note(path, kind)
-    bullets, sections = _lists(text, header.body_start, everything=is_entity)
+    bullets, sections = read_lists(text, header.body_start, everything=is_entity)
     told = _text(properties.get("entity_type"))
     if is_entity:
         shown = spelling.read(told) if told is not None else UNTOLD_TYPE
@@ -129,129 +99,6 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-# -- reading the lists
-
-
-def _lists(text: str, start: int, *, everything: bool) -> tuple[tuple[Bullet, ...], dict[str, Section]]:
-    """The bullets that say something, and the two sections. Without `everything` a bullet outside of them must have the
-    form of other memories to count."""
-    bullets: list[Bullet] = []
-    sections: dict[str, Section] = {}
-    section, level, fence, at, size = "", 0, "", start, len(text)
-    above = True  # before the first heading below the title
-    item, began = False, start  # whether what comes may belong to an item of the section, and where the code began
-    while at < size:
-        found = _LINE.match(text, at)
-        assert found is not None
-        end, line = found.end(), found[0].rstrip("\r\n")
-        first = line[:1]
-        belongs = bool(section and section in sections and item)
-        if fence:
-            if (closing := _FENCE.match(line)) and closing[1].startswith(fence) and not line[closing.end() :].strip():
-                fence = ""
-            if belongs:
-                sections[section] = sections[section]._replace(end=end)
-        elif first == "#" and (heading := _HEADING.match(line)):
-            item = False
-            depth, title = len(heading[1]), heading[2].strip().casefold()
-            named = title if title in _SECTIONS else ""
-            if section and section in sections:
-                sections[section] = sections[section]._replace(stop=at) if depth <= level else sections[section]
-            if named and named not in sections:
-                section, level = named, depth
-                sections[named] = Section(end, size)
-            elif depth <= level or not section:
-                section, level, above = "", depth, above and depth == 1
-        elif first in "-*+" and first and (mark := _BULLET.match(line)):
-            content = line[mark.end() :]
-            while end < size and text[end] in " \t" and (more := _LINE.match(text, end)) and more[0].strip():
-                content += "\n" + _dedented(more[0].rstrip("\r\n"))
-                end = more.end()
-            says = _said(content.rstrip(), section, everything=everything and above)
-            if says is not None:
-                bullets.append(Bullet(at, end, says))
-            item = True
-            if section:
-                sections[section] = sections[section]._replace(end=end)
-        elif not line.strip():
-            at = end if end > at else size
-            continue
-        elif first in "`~ " and (opening := _FENCE.match(line)):
-            fence, began = opening[1], at
-            item = belongs = belongs and _goes_on(at, sections[section].end, first)
-            if belongs:
-                sections[section] = sections[section]._replace(end=end)
-        elif belongs and _goes_on(at, sections[section].end, first):
-            sections[section] = sections[section]._replace(end=end)  # what is added must not come between
-        else:
-            item = False
-        at = end if end > at else size
-    if fence:
-        sections[_OPEN] = Section(began, size)
-    return tuple(bullets), sections
-
-
-def _goes_on(at: int, end: int, first: str) -> bool:
-    """Whether a line belongs to the item that ends before it: it follows at once, or is indented."""
-    return at == end or first in " \t"
-
-
-def _dedented(line: str) -> str:
-    return line[2:] if line.startswith("  ") else line.lstrip(" \t")
-
-
-def _said(content: str, section: str, *, everything: bool) -> Observation | Bond | None:
-    """What a bullet says, None for nothing to the graph."""
-    if section == "observations":
-        return _observation(content)
-    bond = _bond(content)
-    if section == "relations" or bond is not None:
-        return bond
-    return _observation(content) if everything or _CATEGORY.match(content) else None
-
-
-def _observation(content: str) -> Observation:
-    said, attributes = spelling.split_attributes(content)
-    return Observation(spelling.read(said), attributes)
-
-
-def _bond(content: str) -> Bond | None:
-    """A relation: its type, a link or an exact name, and what stands behind in a comment."""
-    said, attributes = spelling.split_attributes(content)
-    kind: str | None = None
-    if said.startswith('"'):
-        kind, end = spelling.literal_in(said)
-        if kind is not None:
-            said = said[end:].lstrip()
-    if kind is not None and said.startswith('"'):
-        name, end = spelling.literal_in(said)
-        return Bond(kind, "", name, attributes) if name is not None and end == len(said) else None
-    if kind is None and (named := _named(said, attributes)) is not None:
-        return named
-    found = spelling.link_in(said)
-    if found is None:
-        return None
-    before, link = found
-    if kind is not None:
-        return Bond(kind, _target(link), "", attributes) if not before else None
-    if before.startswith("[") or before.endswith("!"):
-        return None
-    return Bond(before or BARE, _target(link), "", attributes)
-
-
-def _named(said: str, attributes: Mapping[str, Any]) -> Bond | None:
-    """`knows "a name"`: a relation to a name that no link can say."""
-    at = said.find(' "')
-    if at < 0 or not said.endswith('"'):
-        return None
-    name, end = spelling.literal_in(said[at + 1 :])
-    return Bond(said[:at], "", name, attributes) if name is not None and at + 1 + end == len(said) else None
-
-
-def _target(link: str) -> str:
-    return link.split("|", 1)[0].split("#", 1)[0].strip()
 
 
 # -- writing
@@ -312,14 +159,14 @@ def with_lines(text: str, page: Page, section: str, lines: Sequence[str]) -> str
     newline = _newline(text)
     added = "".join(f"{line}\n" for line in lines).replace("\n", newline)
     there = page.sections.get(section)
-    unclosed = page.sections.get(_OPEN)
+    unclosed = page.sections.get(OPEN)
     if there is not None:
         at = there.end if unclosed is None else min(there.end, unclosed.end)
         gap = "" if at == 0 or text[at - 1] in "\r\n" else newline
         return text[:at] + gap + added + text[at:]
     heading = f"## {section.capitalize()}{newline}"
     other = page.sections.get("relations") if section == "observations" else None
-    at = _heading_before(text, other) if other is not None else len(text)
+    at = other.start if other is not None else len(text)
     if unclosed is not None:
         at = min(at, unclosed.end)
     before, after = text[:at], text[at:]
@@ -348,7 +195,7 @@ def without_bonds(text: str, gone: Sequence[Bullet]) -> str:
 
 
 def _without_link(item: str) -> str:
-    mark = _BULLET.match(item)
+    mark = BULLET.match(item)
     assert mark is not None
     said, _ = spelling.split_attributes(item[mark.end() :].rstrip())
     kind, end = spelling.literal_in(said)
@@ -373,20 +220,9 @@ def is_bare(text: str) -> bool:
     header = read_header(text)
     if set(header.properties) - _OURS:
         return False
-    bullets, _ = _lists(text, header.body_start, everything=True)
+    bullets, _ = read_lists(text, header.body_start, everything=True)
     rest = without_bonds(text, [each for each in bullets if isinstance(each.says, Bond)])[header.body_start :]
     return rest.strip() in ("", "## Relations")
-
-
-def _heading_before(text: str, section: Section) -> int:
-    """Where the heading line of a section without bullets before it begins."""
-    at = section.end
-    while True:
-        start = max(text.rfind("\n", 0, at - 1), text.rfind("\r", 0, at - 1)) + 1
-        line = _HEADING.match(text[start:at].rstrip("\r\n"))
-        if start == 0 or (line and line[2].strip().casefold() == "relations"):
-            return start
-        at = start
 
 
 def _newline(text: str) -> str:

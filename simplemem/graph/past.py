@@ -15,7 +15,8 @@ from simplemem.errors import SimplememError
 from simplemem.graph.files import file_for
 from simplemem.graph.graph import graph_of
 from simplemem.graph.known import entity_of
-from simplemem.graph.page import Bond, Page, read_page
+from simplemem.graph.lists import Bond
+from simplemem.graph.page import Page, read_page
 from simplemem.graph.values import Entity, Graph, Relation
 from simplemem.memory import HistoryEntry
 from simplemem.note.names import base_name, compare_key, name_of

@@ -10,7 +10,8 @@ from typing import Any
 
 from simplemem.graph.draft import Drafting
 from simplemem.graph.known import Known, Tie
-from simplemem.graph.page import Bond, Bullet, bond_line, is_bare
+from simplemem.graph.lists import Bond, Bullet
+from simplemem.graph.page import bond_line, is_bare
 from simplemem.graph.spelling import literal
 from simplemem.graph.values import Relation
 from simplemem.note.names import base_name

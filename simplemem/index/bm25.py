@@ -51,6 +51,13 @@ class Counts:
     def __init__(self, key: tuple[int, int]) -> None:
         self.key = key
         self._of: dict[tuple[str, str], int] = {}
+        self._notes = -1
+
+    def notes(self, db: apsw.Connection) -> int:
+        """How many notes there are."""
+        if self._notes < 0:
+            self._notes = int(db.execute("SELECT count(*) FROM notes").get)
+        return self._notes
 
     def of(self, db: apsw.Connection, table: str, term: str) -> int:
         """The number of rows of a table that hold a term, which is written as FTS5 takes it."""

@@ -1,16 +1,16 @@
 """The lexical legs: the notes or blocks that the words of a question lead to, best first.
 
-In a small vault, and for words that few notes hold, SQLite scores every row that has one. Where that would be too many,
-the rarest words choose the notes that are scored in full (limits.md C.3): a note that holds only the most frequent words of
-a question is never among its best. Where all words are frequent, the best are among the notes that hold several.
+In a small vault, and for words that few notes hold, SQLite scores every row that has one. Where that would be many, the
+rarest words choose the notes, and all of these are scored by all words (limits.md C.3): a note that holds only the most
+frequent words of a question is never among its best. Where all words are frequent, every note is scored as long as there
+are not too many; beyond that, the notes that hold several of them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -20,20 +20,18 @@ from simplemem.index.text import SHIFT
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
-_CHOSEN = 300  # notes that are then scored in full, at least
+_CHOSEN = 300  # entries of these words, at least
+_WORTH = 2  # times: their notes are walked twice, so they are chosen where that is less than to score all
 _FEW = 1_000  # notes: so many are scored without choosing
-_FREQUENT = (
-    3_000  # entries of the rarest words; where even they have more, notes are chosen by how many words they hold
-)
-_GROUPS = 3  # of words
+_ALL_EXACT = 25_000  # notes: so many are scored where all words are frequent; 100,000 passages are fewer
+_IN_PAIRS = 100_000  # notes: up to here the frequent words are dealt into two groups, beyond it into three
 _A_SEEK = 200  # entries that are walked in the time in which one word is sought in one note
 _SOUGHT = 30  # rows: so few are sought one by one
 
 _TERMS = re.compile(r'"(?:[^"]|"")*"\*?')
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A row of a leg: the note, the place in it (0 for the note itself) and its BM25 score, higher is better."""
 
     note: int
@@ -66,17 +64,48 @@ def leg(
     found = {term: counts.of(db, LEGS[name], term) for term in terms}
     if sum(found.values()) <= most_scored:
         return _all_scored(db, name, expression, limit, ids)
-    if ids is None or len(ids) > _FEW:
-        chosen = _rarest(found, int(most_scored * _CHOOSING))
-        if name != "note" or len(chosen) == len(found):
-            return _all_scored(db, name, expression, limit, ids)
-        if sum(found[term] for term in chosen) > max(_FREQUENT, most_scored):
-            best = _all_scored(db, name, _one_of_each(found), limit, ids)
-            if len(best) >= min(limit, _CHOSEN):
-                return best
-        best = _all_scored(db, name, " OR ".join(chosen), max(limit, _CHOSEN), ids)
-        ids = [match.note for match in best]
-    return _few_scored(db, name, terms, limit, ids, counts)
+    if name == "note" and (ids is None or len(ids) > _FEW):
+        return _chosen_scored(db, found, expression, limit, ids, counts, most_scored)
+    if name == "note":
+        return _few_scored(db, terms, limit, ids or (), counts)
+    if ids is not None and len(ids) * len(terms) * _A_SEEK < sum(found.values()):
+        return _best_blocks(db, terms, limit, ids, counts)
+    return _all_scored(db, name, expression, limit, ids)
+
+
+def _chosen_scored(
+    db: apsw.Connection,
+    found: dict[str, int],
+    expression: str,
+    limit: int,
+    ids: Sequence[int] | None,
+    counts: Counts,
+    most_scored: int,
+) -> list[Match]:
+    """The best of very many notes."""
+    rare = _rarest(found, int(most_scored * _CHOOSING))
+    others = [term for term in found if term not in rare]
+    entries = sum(found[term] for term in rare)
+    if others and _WORTH * entries < min(sum(found.values()), counts.notes(db)):
+        return _holders_scored(db, rare, others, limit, ids)
+    if counts.notes(db) > _ALL_EXACT:
+        groups = 2 if counts.notes(db) <= _IN_PAIRS else 3
+        best = _all_scored(db, "note", _one_of_each(found, groups), limit, ids)
+        if len(best) >= min(limit, _CHOSEN):
+            return best
+    return _all_scored(db, "note", expression, limit, ids)
+
+
+def _holders_scored(
+    db: apsw.Connection, rare: Sequence[str], others: Sequence[str], limit: int, ids: Sequence[int] | None
+) -> list[Match]:
+    """The best of the notes that hold a rare word, scored by all words: those that hold one of the others as well, and
+    those that may not. A note of the first is in the second with a part of its score, if at all."""
+    any_rare, any_other = " OR ".join(rare), " OR ".join(others)
+    with_others = _all_scored(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
+    best = {match.note: match for match in _all_scored(db, "note", any_rare, limit, ids)}
+    best.update((match.note, match) for match in with_others)
+    return sorted(best.values(), key=lambda match: -match.score)[:limit]
 
 
 def _rarest(found: dict[str, int], most: int) -> list[str]:
@@ -91,11 +120,11 @@ def _rarest(found: dict[str, int], most: int) -> list[str]:
     return chosen
 
 
-def _one_of_each(found: dict[str, int]) -> str:
-    """An expression for the notes that hold a word of each of three groups, into which the words are dealt by their rarity.
+def _one_of_each(found: dict[str, int], count: int) -> str:
+    """An expression for the notes that hold a word of each of some groups, into which the words are dealt by their rarity.
     It scores by all of them, and where all are frequent the best notes hold that many."""
     dealt = sorted(found, key=found.__getitem__)
-    groups = [dealt[k::_GROUPS] for k in range(min(_GROUPS, len(dealt)))]
+    groups = [dealt[k::count] for k in range(min(count, len(dealt)))]
     return " AND ".join(f"({' OR '.join(group)})" for group in groups)
 
 
@@ -112,13 +141,11 @@ def _all_scored(db: apsw.Connection, name: str, expression: str, limit: int, ids
 
 
 def _few_scored(
-    db: apsw.Connection, name: str, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
+    db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
 ) -> list[Match]:
-    table = LEGS[name]
-    values = {"expression": " OR ".join(terms), "limit": limit, "counts": counts.of_each(db, table, terms)}
-    if name == "block" and len(ids) * len(terms) * _A_SEEK < sum(counts.of(db, table, term) for term in terms):
-        return _best_blocks(db, values, ids)
-    return _best(db, name, f"scored({table}, :counts)", values, ids)
+    """With counts that are kept: to count the words anew takes longer than to score a few notes."""
+    values = {"expression": " OR ".join(terms), "limit": limit, "counts": counts.of_each(db, LEGS["note"], terms)}
+    return _best(db, "note", f"scored({LEGS['note']}, :counts)", values, ids)
 
 
 def _phrases_scored(
@@ -129,7 +156,7 @@ def _phrases_scored(
     holding: set[int] = set()
     for term in terms:
         holding.update(counts.of_with_rows(db, LEGS["note"], term, ids))
-    return _few_scored(db, "note", terms, limit, sorted(holding), counts) if holding else []
+    return _few_scored(db, terms, limit, sorted(holding), counts) if holding else []
 
 
 def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], ids: Sequence[int] | None) -> list[Match]:
@@ -138,20 +165,27 @@ def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], id
     if name == "note" and ids is not None and len(ids) <= _SOUGHT:
         row = "rowid"  # as it stands, SQLite asks FTS5 for each of the ids by itself
     narrowed = "" if ids is None else f"AND {row} IN (SELECT value FROM {among.TABLE})"
-    sql = f"""SELECT rowid, {score} AS score FROM {table}
+    placed = "rowid, 0" if name == "note" else f"rowid >> {SHIFT}, rowid"
+    sql = f"""SELECT {placed}, {score} AS score FROM {table}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
     if ids is not None:
         values["ids"] = among.bound(ids)
-    if name == "note":
-        return [Match(rowid, 0, score) for rowid, score in db.execute(sql, values)]
-    return [Match(rowid >> SHIFT, rowid, score) for rowid, score in db.execute(sql, values)]
+    return list(map(Match._make, db.execute(sql, values)))
 
 
-def _best_blocks(db: apsw.Connection, values: dict[str, Any], ids: Sequence[int]) -> list[Match]:
-    """The same for blocks, sought note by note: of frequent words in a very large vault a walk passes a thousand others for
-    each that is asked for."""
-    sql = f"""SELECT block_text.rowid, scored(block_text, :counts) AS score FROM {among.TABLE} AS asked CROSS JOIN block_text
+def _best_blocks(
+    db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
+) -> list[Match]:
+    """The best blocks of notes, sought note by note: of frequent words in a very large vault a walk passes a thousand others
+    for each that is asked for."""
+    values = {
+        "expression": " OR ".join(terms),
+        "limit": limit,
+        "counts": counts.of_each(db, LEGS["block"], terms),
+        "ids": among.bound(sorted(ids)),
+    }
+    sql = f"""SELECT asked.value, block_text.rowid, scored(block_text, :counts) AS score
+              FROM {among.TABLE} AS asked CROSS JOIN block_text
               WHERE block_text MATCH :expression AND block_text.rowid >= (asked.value << {SHIFT})
                     AND block_text.rowid < ((asked.value + 1) << {SHIFT}) ORDER BY score DESC LIMIT :limit"""
-    found = db.execute(sql, values | {"ids": among.bound(sorted(ids))})
-    return [Match(rowid >> SHIFT, rowid, score) for rowid, score in found]
+    return list(map(Match._make, db.execute(sql, values)))

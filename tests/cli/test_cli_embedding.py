@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from embedding_service import EmbeddingService, failing, slow, wait_until
+from embedding_service import EmbeddingService, failing, slow
+from waiting import eventually
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -99,7 +100,7 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
         [sys.executable, "-m", "simplemem", "index", "--vault", str(vault)], stderr=subprocess.PIPE, text=True
     )
     try:
-        assert wait_until(lambda: len(far.asked) == 4, 30)
+        assert eventually(lambda: len(far.asked) == 4)
         process.send_signal(number)
         _, said = process.communicate(timeout=30)
     finally:

@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waiting import eventually
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran, Run
@@ -220,10 +220,7 @@ def test_an_interrupted_run_leaves_nothing(evaluate: Run, vault: Path, tmp_path:
     room.mkdir()
     asked = [sys.executable, "-m", "simplemem", "eval", "run", "--vault", str(vault), "--file", str(file)]
     running = subprocess.Popen(asked, env={**os.environ, "TMPDIR": str(room)}, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 30
-    while not list(room.glob("*/vault/people/Bert.md")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert list(room.iterdir())
+    assert eventually(lambda: bool(list(room.glob("*/vault/people/Bert.md"))))
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate(timeout=30)
     # Python ends itself by the signal when it came in the middle of an `exec`, as of a dataclass that is being made.

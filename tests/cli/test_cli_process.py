@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 from simplemem.cli.opening import finishing
 
@@ -25,15 +25,6 @@ PROGRAM = [sys.executable, "-m", "simplemem"]
 def simplemem(*args: str, vault: Path | None = None, **options: object) -> subprocess.CompletedProcess[bytes]:
     where = [] if vault is None else ["--vault", str(vault)]
     return subprocess.run([*PROGRAM, *args, *where], capture_output=True, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
-
-
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_exit_codes_tell_done_from_failed_from_wrong_usage(vault: Path) -> None:
@@ -109,7 +100,7 @@ def test_watching_indexes_what_an_editor_saves_and_ctrl_c_ends_it(vault: Path) -
                     told.append(out.readline())
                 return any("by hand" in line for line in told)
 
-            assert until(saved_and_told)
+            assert eventually(saved_and_told)
             assert "by hand" in json.loads(told[-1])["changed"]
             found = simplemem("search", "xylograph", "--json", vault=vault)
             assert json.loads(found.stdout)["hits"][0]["name"] == "by hand"
@@ -209,7 +200,7 @@ def test_ctrl_c_while_indexing_leaves_an_index_that_can_be_finished(vault: Path)
     for number in range(600):
         (vault / f"n{number:04}.md").write_text(f"# Note {number}\n\n" + "Words to index. " * 200)
     with subprocess.Popen([*PROGRAM, "index", "--vault", str(vault)], stderr=subprocess.PIPE) as indexing:
-        assert until(lambda: (vault / ".simplemem" / "index.db").exists())
+        assert eventually(lambda: (vault / ".simplemem" / "index.db").exists())
         indexing.send_signal(signal.SIGINT)
         assert indexing.wait(60) in (0, 130)
         assert indexing.stderr is not None and b"Traceback" not in indexing.stderr.read()

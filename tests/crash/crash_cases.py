@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,11 +99,31 @@ def make(root: Path, case: Case, backing: Backing) -> None:
     assert notes(root) == (OLD if case.old is None else case.old)
 
 
+def lying(root: Path) -> tuple[set[str], set[str]]:
+    """The files and the folders outside our own folder, hidden ones too. They are asked for after every death, and our
+    own folder, where most files lie, is not even walked."""
+    files, folders, rest = set(), set(), [""]
+    while rest:
+        folder = rest.pop()
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                path = folder + entry.name
+                if path == ".simplemem":
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.add(path)
+                    rest.append(path + "/")
+                else:
+                    files.add(path)
+    return files, folders
+
+
+def staged(root: Path) -> set[str]:
+    """What a write leaves beside a note until it is done."""
+    return {path for each in lying(root) for path in each if path.rpartition("/")[2].startswith(".simplemem-")}
+
+
 def notes(root: Path) -> Files:
-    """All files outside our own folder, hidden ones too, except our staged ones."""
-    found = {}
-    for path in root.rglob("*"):
-        inside = path.relative_to(root)
-        if path.is_file() and inside.parts[0] != ".simplemem" and not path.name.startswith(".simplemem-"):
-            found[inside.as_posix()] = path.read_bytes()
-    return found
+    """All files outside our own folder, except our staged ones."""
+    files, _ = lying(root)
+    return {path: (root / path).read_bytes() for path in files - staged(root) if (root / path).is_file()}

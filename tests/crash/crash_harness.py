@@ -7,6 +7,7 @@ keeps what the kernel was already told, so syncing is counted but left out: it w
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -67,6 +68,7 @@ def run(
     pid = os.fork()
     if pid == 0:
         os.close(reading)
+        gc.disable()  # a collection would touch, and so copy, every page that the child shares with us
         write, leave = os.write, os._exit
         try:
             calls = _wire(at, how, errno, also)

@@ -13,7 +13,7 @@ from typing import Any
 
 import crash_harness as harness
 import pytest
-from crash_cases import BACKINGS, CASES, CHANGE, OLD, Case, Files, make, notes
+from crash_cases import BACKINGS, CASES, CHANGE, OLD, Case, Files, lying, make, notes, staged
 
 from simplemem.errors import SimplememError
 from simplemem.vault import kernel
@@ -22,11 +22,6 @@ from simplemem.vault.vault import Rewrite, Vault
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
-
-
-def folders(root: Path) -> set[str]:
-    found = (path.relative_to(root) for path in root.rglob("*") if path.is_dir())
-    return {path.as_posix() for path in found if path.parts[0] != ".simplemem"}
 
 
 def check_history(vault: Vault, files: Files) -> None:
@@ -59,11 +54,12 @@ def check_recovered(root: Path, old: Files, new: Files, backing: Backing) -> Fil
     vault.recover()
     there = notes(root)
     assert there in (old, new)
-    assert not [p for p in root.rglob(".simplemem-*") if p.relative_to(root).parts[0] != ".simplemem"]
+    assert not staged(root)
     needed = {parent.as_posix() for files in (old, new) for path in files for parent in Path(path).parents}
-    assert folders(root) <= needed
+    _, folders = lying(root)
+    assert folders <= needed
     if there == old:
-        assert folders(root) <= {p.as_posix() for path in {*OLD, *old} for p in Path(path).parents}
+        assert folders <= {p.as_posix() for path in {*OLD, *old} for p in Path(path).parents}
     check_history(vault, there)
     assert vault.recover() == []
     again = vault.replace("d.md", b"life goes on\n", sha256(OLD["d.md"]), CHANGE)
@@ -218,7 +214,7 @@ def test_a_call_that_fails_leaves_the_notes_as_they_were(room: Path, name: str, 
             # A sync that fails after the exchange: the note is new, and nobody was told that it is safe.
             assert there == OLD or (call == "fsync" and there == case.new), (at, call)
         if ended.error is not None and call != "unlink":
-            assert not [p for p in work.rglob(".simplemem-*") if ".simplemem" not in p.parts], (at, call)
+            assert not staged(work), (at, call)
         check_recovered(work, OLD, case.new, backing)
 
 

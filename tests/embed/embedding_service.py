@@ -10,7 +10,6 @@ import hashlib
 import json
 import struct
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -234,13 +233,3 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _packed(row: Vector) -> str:
     return base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode("ascii")
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether it became true in time."""
-    ends = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > ends:
-            return False
-        time.sleep(0.01)
-    return True

@@ -81,6 +81,19 @@ def test_a_hand_written_note_and_bullet_are_in_the_graph_at_once(store: Enhanced
     assert texts(graph.search("is new")) == {}
 
 
+def test_a_comment_of_a_person_is_kept_and_never_told(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    hidden = "%%\n- to ask: tea or coffee\n- knows [[Nobody]]\n%%\n"
+    write(store, "graph/Ada.md", f"## Observations\n{hidden}- likes tea\n\n<!--\n- old: likes coffee\n-->\n")
+    graph.add_observations([("Ada", [Observation("likes coffee"), Observation("to ask: tea or coffee")])])
+    graph.create_relations([Relation("Ada", "knows", "Bob")])
+    graph.delete_observations([("Ada", ["likes tea", "to ask: tea or coffee"])])
+    assert texts(graph.read()) == {"Ada": ["likes coffee"]}
+    assert edges(graph.read()) == [("Ada", "knows", "Bob")]
+    assert note(store, "graph/Ada.md").startswith(
+        f"## Observations\n{hidden}- likes coffee\n\n<!--\n- old: likes coffee\n-->\n"
+    )
+
+
 def test_what_was_written_before_the_server_came_is_there(tmp_path: Path) -> None:
     (tmp_path / "graph").mkdir()
     (tmp_path / "graph" / "Ada.md").write_text("## Observations\n- likes tea\n")

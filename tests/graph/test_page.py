@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simplemem.graph import page as pages
-from simplemem.graph.page import Bond, Page, read_page
+from simplemem.graph.lists import Bond
+from simplemem.graph.page import Page, read_page
 from simplemem.graph.values import Observation
 
 BY_HAND = """---
@@ -168,3 +169,68 @@ def test_what_is_added_is_not_swallowed_by_code_that_nobody_closed() -> None:
         changed = pages.with_lines(text, read(text), "observations", ["- two"])
         assert said(read(changed))[-1:] == ["two"]
         assert changed.endswith("```\n- code\n")
+
+
+COMMENTS = (
+    "%%\n{}%%\n",
+    "%% to do:\n{}%% and so on\n",
+    "<!--\n{}-->\n",
+    "%% one line %%\n<!-- another -->\n",
+)
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_what_a_comment_holds_is_not_read_and_stays_as_it_is(comment: str, ending: str) -> None:
+    hidden = comment.format("- hidden\n- knows [[Nobody]]\n\n## Relations\n- [fact] hidden too\n```\n")
+    text = f"## Observations\n- one\n{hidden}- two\n\n{hidden}\n## Relations\n{hidden}- knows [[Ada]]\n{hidden}"
+    text = text.replace("\n", ending)
+    page = read(text)
+    assert (said(page), related(page)) == (["one", "two"], [("knows", "Ada")])
+    more = pages.with_lines(text, page, "observations", ["- three"])
+    more = pages.with_lines(more, read(more), "relations", ["- knows [[Eve]]"])
+    assert said(read(more)) == ["one", "two", "three"]
+    assert related(read(more)) == [("knows", "Ada"), ("knows", "Eve")]
+    assert more.count(hidden.replace("\n", ending)) == 4
+    assert more.replace(f"- three{ending}", "").replace(f"- knows [[Eve]]{ending}", "") == text
+    less = pages.without_bullets(text, page.bullets)
+    assert (said(read(less)), related(read(less))) == ([], [])
+    assert less.count(hidden.replace("\n", ending)) == 4
+
+
+def test_a_comment_within_an_item_is_no_part_of_what_it_says() -> None:
+    hidden = "  %%\n  - hidden\n\n  - knows [[Nobody]]\n  %%\n"
+    text = f"## Observations\n- one\n{hidden}- two\n  %% confidence=0.5 %%\n- three\n  <!-- open\n- four\n"
+    page = read(text)
+    assert said(page) == ["one", "two", "three\n<!-- open", "four"]
+    assert page.observations[1].attributes == {"confidence": 0.5}
+    assert pages.without_bullets(text, page.bullets[:1]) == text.replace("- one\n", "")
+
+
+def test_a_section_that_is_made_comes_into_no_comment() -> None:
+    text = "%%\n## Relations\n- a [[b]]\n%%\n\n## Relations\n<!--\n## Relations\n-->\n- knows [[Ada]]\n"
+    page = read(text)
+    assert related(page) == [("knows", "Ada")]
+    changed = pages.with_lines(text, page, "observations", ["- one"])
+    assert changed == text.replace("%%\n\n## Rel", "%%\n\n## Observations\n- one\n\n## Rel")
+
+
+@pytest.mark.parametrize("mark", ["%%", "<!--"])
+def test_behind_a_comment_that_nobody_closed_nothing_is_read_or_added(mark: str) -> None:
+    for before in ("", "## Observations\n- one\n\n"):
+        text = f"{before}{mark} later\n- hidden\n"
+        assert said(read(text)) == ["one"] * bool(before)
+        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        assert said(read(changed))[-1:] == ["two"]
+        assert changed.endswith(f"{mark} later\n- hidden\n")
+
+
+def test_marks_of_a_comment_in_code_and_within_a_line_hide_no_bullet() -> None:
+    text = "## Observations\n- 100 %% sure\n- two\n```\n%%\n<!--\n```\n- three\n\nwords %% and <!-- words\n- four\n"
+    assert said(read(text)) == ["100 %% sure", "two", "three", "four"]
+
+
+def test_a_page_that_only_holds_relations_is_not_bare_once_a_comment_stands_there() -> None:
+    text = pages.new_page("ghost", "graph/ghost.md", None, 4, "2026-11-22T00:00:00", bonds=["- knows [[Ada]]"])
+    assert pages.is_bare(text)
+    assert not pages.is_bare(text + "\n%%\n- who is it\n%%\n")

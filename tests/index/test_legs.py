@@ -93,14 +93,15 @@ def test_a_limit_keeps_the_best(filled: Database) -> None:
             assert [match.score for match in few] == pytest.approx([match.score for match in every[:5]])
 
 
+@pytest.mark.parametrize("limit", [5, NOTES])
 @pytest.mark.parametrize("narrowed", [False, True])
 def test_rare_words_choose_and_all_words_rank(
-    filled: Database, narrowed: bool, monkeypatch: pytest.MonkeyPatch
+    filled: Database, narrowed: bool, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever holds one of the rarest words is found, with its full score; what holds none is passed over."""
     monkeypatch.setattr(legs, "_CHOSEN", 1)
     monkeypatch.setattr(legs, "_FEW", 0)
-    monkeypatch.setattr(legs, "_FREQUENT", 10_000)
+    monkeypatch.setattr(legs, "_WORTH", 0)
     chance = random.Random(8)
     counts = Counts((0, 0))
     passed_over = 0
@@ -109,23 +110,42 @@ def test_rare_words_choose_and_all_words_rank(
             expression = asked(chance)
             ids = chance.sample(range(1, NOTES + 1), 150) if narrowed else None
             full = legs.leg(db, "note", expression, NOTES, ids)
-            found = legs.leg(db, "note", expression, NOTES, ids, counts, most_scored=0)
+            found = legs.leg(db, "note", expression, limit, ids, counts, most_scored=0)
             terms = sorted(expression.split(" OR "), key=lambda term: counts.of(db, "note_text", term))
             rare = legs.leg(db, "note", " OR ".join(terms[:2]), NOTES, ids)
             holding = {match.note for match in rare}
-            assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding]))
-            passed_over += len(full) - len(found)
+            wanted = [match for match in full if match.note in holding]
+            assert [match.score for match in found] == pytest.approx([match.score for match in wanted[:limit]])
+            of_found = {(match.note, 0): scores(wanted)[match.note, 0] for match in found}
+            assert scores(found) == pytest.approx(of_found)
+            passed_over += len(full) - len(wanted)
     assert passed_over > 500  # or nothing was chosen, and everything scored
 
 
 @pytest.mark.parametrize("narrowed", [False, True])
-def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
+def test_frequent_words_pass_no_note_over_where_all_can_be_scored(
     filled: Database, narrowed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With their full scores; where too few notes do, the rarest words choose after all."""
+    monkeypatch.setattr(legs, "_FEW", 0)
+    frequent = " OR ".join(f'"{word}"' for word in WORDS[:7])
+    ids = list(range(1, NOTES, 2)) if narrowed else None
+    with filled.reading() as db:
+        found = legs.leg(db, "note", frequent, NOTES, ids, Counts((0, 0)), most_scored=0)
+        assert found == legs.leg(db, "note", frequent, NOTES, ids)
+        assert len(found) > (100 if narrowed else 200)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize("narrowed", [False, True])
+def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
+    filled: Database, narrowed: bool, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With their full scores; where too few notes do, all are scored after all."""
     monkeypatch.setattr(legs, "_CHOSEN", 10)
     monkeypatch.setattr(legs, "_FEW", 0)
-    monkeypatch.setattr(legs, "_FREQUENT", 0)
+    monkeypatch.setattr(legs, "_ALL_EXACT", 0)
+    monkeypatch.setattr(legs, "_WORTH", 1_000)
+    monkeypatch.setattr(legs, "_IN_PAIRS", 0 if groups == 3 else NOTES)
     frequent = [f'"{word}"' for word in WORDS[:7]]
     ids = list(range(1, NOTES, 2)) if narrowed else None
     counts = Counts((0, 0))
@@ -133,12 +153,13 @@ def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
         full = legs.leg(db, "note", " OR ".join(frequent), NOTES, ids)
         found = legs.leg(db, "note", " OR ".join(frequent), 50, ids, counts, most_scored=0)
         dealt = sorted(frequent, key=lambda term: counts.of(db, "note_text", term))
-        each = " AND ".join(f"({' OR '.join(dealt[k::3])})" for k in range(3))
+        each = " AND ".join(f"({' OR '.join(dealt[k::groups])})" for k in range(groups))
         holding = {match.note for match in legs.leg(db, "note", each, NOTES, ids)}
         assert 10 <= len(holding) < len(full)
         assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding][:50]))
-        rare = [f'"{word}"' for word in WORDS[-3:]]
-        assert legs.leg(db, "note", " OR ".join(rare), NOTES, ids, counts, most_scored=0)  # no note holds all three
+        rare = " OR ".join(f'"{word}"' for word in WORDS[-3:])
+        few = legs.leg(db, "note", rare, NOTES, ids, counts, most_scored=0)  # no note holds all three
+        assert few == legs.leg(db, "note", rare, NOTES, ids) != []
 
 
 def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
@@ -155,7 +176,7 @@ def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
                 walked = legs.leg(db, "block", expression, limit, ids, counts, most_scored=0)
                 monkeypatch.setattr(legs, "_A_SEEK", 0)
                 sought = legs.leg(db, "block", expression, limit, ids, counts, most_scored=0)
-                assert sought == walked
+                assert scores(sought) == pytest.approx(scores(walked))
                 seen += len(sought)
     assert seen > 100
 

@@ -10,8 +10,9 @@ import threading
 import time
 
 import pytest
-from embedding_service import TRICKLE, Answer, EmbeddingService, failing, wait_until
+from embedding_service import TRICKLE, Answer, EmbeddingService, failing
 from pydantic import SecretStr
+from waiting import eventually
 
 from simplemem.errors import Unavailable
 from simplemem.remote.address import Address, address_of
@@ -53,7 +54,7 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed
     with pytest.raises(Unavailable, match=r"no answer within|too slowly"):
         asking.post("/embeddings", REQUEST)
     assert service.answered == 1
-    assert wait_until(lambda: service.dripping == 0)
+    assert eventually(lambda: service.dripping == 0)
 
 
 def test_a_date_at_which_to_come_back_is_heard(service: EmbeddingService) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import jsonschema
 import pytest
 from bare_client import Bare
 from sdk_client import both, connected, run
+from waiting import eventually
 
 URI = "memory://knowledge-graph"
 UPDATED = "notifications/resources/updated"
@@ -179,10 +179,7 @@ def test_what_a_person_writes_while_a_client_works_is_in_the_graph(vault: Path) 
         assert added["structuredContent"]["results"][0]["addedObservations"] == ["sings"]
         (vault / "graph/Eve.md").write_text("---\nentity_type: person\n---\n\n## Observations\n- is new\n")
         (vault / "graph/Bob.md").unlink()
-        deadline = time.monotonic() + 20
-        while names(server) != ["Ann", "Eve"] and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert names(server) == ["Ann", "Eve"]
+        assert eventually(lambda: names(server) == ["Ann", "Eve"])
         assert server.call("search_nodes", query="IS NEW")["structuredContent"]["entities"][0]["entityType"] == "person"
 
 

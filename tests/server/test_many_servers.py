@@ -6,24 +6,16 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bare_client import PATIENCE, Bare
+from bare_client import Bare
+from waiting import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return holds()
 
 
 @contextlib.contextmanager

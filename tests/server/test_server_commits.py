@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bare_client import Bare
+from waiting import eventually
 
 BATCH = {"SIMPLEMEM_GIT_COMMIT": "batch", "SIMPLEMEM_GIT_QUIET_SECONDS": "1", "SIMPLEMEM_EMBED_PROVIDER": "none"}
 NEVER_QUIET = BATCH | {"SIMPLEMEM_GIT_QUIET_SECONDS": "600"}
-
-
-def until(wanted: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not wanted():
-        assert time.monotonic() < deadline, "it never came about"
-        time.sleep(0.05)
 
 
 def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: Any, vault: Path) -> None:
@@ -26,7 +18,7 @@ def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: An
         bare.initialize()
         bare.call("create_memory", name="tea", content="Oolong.")
         bare.call("update_memory", name="tea", append="Green.")
-        until(lambda: git("rev-list", "--count", "HEAD").strip() == "2")
+        assert eventually(lambda: git("rev-list", "--count", "HEAD").strip() == "2")
         told = bare.call("memory_history", name="tea")["structuredContent"]["versions"]
         bare.end_input()
         assert bare.process.wait(3) == 0
@@ -69,7 +61,7 @@ def test_what_a_killed_server_left_is_committed_by_the_next(git: Any, vault: Pat
     with Bare(vault, env=BATCH) as bare:
         bare.initialize()
         bare.call("list_memories")
-        until(lambda: git("rev-list", "--count", "HEAD").strip() == "2")
+        assert eventually(lambda: git("rev-list", "--count", "HEAD").strip() == "2")
     assert git("status", "--porcelain") == "" and git("ls-files").split("\n")[:1] == ["tea 0.md"]
 
 
@@ -80,7 +72,7 @@ def test_a_repository_that_cannot_be_committed_to_costs_no_write(git: Any, vault
         bare.initialize()
         made = bare.call("create_memory", name="tea", content="Oolong.")
         assert not made.get("isError")
-        until(lambda: b"A merge is under way" in bare.said)
+        assert eventually(lambda: b"A merge is under way" in bare.said)
         bare.end_input()
         assert bare.process.wait(3) == 0
     assert (vault / "tea.md").exists() and git("rev-list", "--count", "HEAD").strip() == "1"

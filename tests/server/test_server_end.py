@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from bare_client import Bare
+from waiting import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and flock of POSIX")
 
@@ -237,10 +238,7 @@ def test_no_process_is_left_when_the_client_is_killed(tmp_path: Path) -> None:
     client.kill()
     client.wait()
     client.stdout.close()
-    deadline = time.monotonic() + 10
-    while is_running(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_running(pid)
+    assert eventually(lambda: not is_running(pid))
 
 
 def is_running(pid: int) -> bool:

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import eventually
 
 from simplemem.config import Settings
 from simplemem.errors import Unavailable
@@ -34,13 +34,6 @@ def subjects(git: Any) -> list[str]:
 
 def in_head(git: Any, path: str) -> str:
     return str(git("show", f"HEAD:{path}"))
-
-
-def until(wanted: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < deadline, "it never came about"
-        time.sleep(0.02)
 
 
 # -- each change
@@ -159,7 +152,7 @@ def test_a_batch_waits_for_quiet_and_is_one_commit_of_each_actor(git: Any, vault
             store.create(f"a{n}", "text", who="one")
             store.create(f"b{n}", "text", who="two")
             assert subjects(git) == ["Begin"]
-        until(lambda: len(subjects(git)) > 2)
+        assert eventually(lambda: len(subjects(git)) > 2)
         assert subjects(git)[1:] == ["simplemem: 5 notes changed"] * 2
     assert git("log", "--format=%(trailers:key=Simplemem-Actor,valueonly,separator=)").split() == ["two", "one"]
     assert git("status", "--porcelain") == ""
@@ -447,9 +440,9 @@ def test_a_running_server_tries_again_by_itself(
     (vault / ".git" / "index.lock").write_text("")
     with opened(vault) as store:
         store.update("a", append="two")
-        until(lambda: store.step.committing.said != [])
+        assert eventually(lambda: store.step.committing.said != [])
         (vault / ".git" / "index.lock").unlink()
-        until(lambda: len(subjects(git)) == 2)
+        assert eventually(lambda: len(subjects(git)) == 2)
 
 
 def test_a_repository_of_somebody_else_is_not_written(git: Any, vault: Path, write: Write) -> None:
@@ -588,7 +581,7 @@ def test_a_server_frees_the_index_that_a_dead_one_held_at_once(git: Any, vault: 
     assert "index.lock" in left_in(vault / ".git")
     with opened(vault, commit="batch", quiet=3600.0) as store:
         store.start()
-        until(lambda: left_in(vault / ".git") == set())
+        assert eventually(lambda: left_in(vault / ".git") == set())
         assert git("diff", "--cached", "--name-only") == "", "whether the branch has moved or not"
 
 
@@ -684,7 +677,8 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
         assert process.returncode == 0, errors.decode()
     with opened(vault) as store:
         store.create("last", "text")
-        until(lambda: store.step.committing.waiting() == 0)  # an end waits some seconds only, and leaves the rest
+        # An end waits some seconds only, and leaves the rest.
+        assert eventually(lambda: store.step.committing.waiting() == 0)
     said = subjects(git)
     assert (
         sum(subject.startswith("simplemem: create by p") for subject in said)

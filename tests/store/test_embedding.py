@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedding_service import WELL, EmbeddingService, failing, slow, wait_until
+from embedding_service import WELL, EmbeddingService, failing, slow
+from waiting import PATIENCE, eventually
 
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
@@ -16,13 +17,6 @@ from simplemem.store import EnhancedStore
 Write = Callable[[str, str | bytes], Path]
 Open = Callable[..., EnhancedStore]
 FAR = "http://embeddings.example/v1"
-PATIENCE = 20.0  # a bound for a machine under load, and no claim
-
-
-@pytest.fixture
-def service() -> Iterator[EmbeddingService]:
-    with EmbeddingService() as running:
-        yield running
 
 
 @pytest.fixture
@@ -55,10 +49,6 @@ def serving(store: EnhancedStore) -> Iterator[EnhancedStore]:
     store.start()
     assert store.wait_until_settled(PATIENCE)
     yield store
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    return wait_until(holds, PATIENCE)
 
 
 def meant(store: EnhancedStore, text: str) -> list[str]:

@@ -8,42 +8,16 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
+from waiting import PATIENCE, PLAIN, eventually, indexed, served
 
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
-PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
-PATIENCE = 20.0  # a bound for a machine under load, and no claim
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it comes true while we wait."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return holds()
-
-
-def indexed(store: EnhancedStore) -> dict[str, str]:
-    """The notes that the index knows, with their hashes: what a search would see without looking twice."""
-    return dict(store.step.index.database.rows("SELECT path, sha256 FROM notes"))
-
-
-@contextmanager
-def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
-    with EnhancedStore(vault, settings) as store:
-        store.start()
-        assert store.wait_until_settled(PATIENCE)
-        yield store
 
 
 def test_what_is_done_by_hand_becomes_searchable_by_itself(vault: Path, write: Write) -> None:
@@ -173,6 +147,7 @@ LEADER = """
 import sys, time
 from pathlib import Path
 import apsw
+from waiting import PATIENCE, PLAIN, eventually, indexed, served
 
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore

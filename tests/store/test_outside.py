@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import PLAIN, eventually, indexed, served
 
-from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
-PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
-PATIENCE = 30.0  # a bound for a machine under load, and no claim
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it comes true while we wait."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return holds()
-
-
-def indexed(store: EnhancedStore) -> dict[str, str]:
-    """The notes that the index knows, with their hashes: what a search would see without looking twice."""
-    return dict(store.step.index.database.rows("SELECT path, sha256 FROM notes"))
 
 
 def on_disk(vault: Path) -> dict[str, str]:
     found = (path for path in vault.rglob("*.md") if not any(part.startswith(".") for part in path.parts[-3:]))
     return {path.relative_to(vault).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
-
-
-@contextlib.contextmanager
-def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
-    with EnhancedStore(vault, settings) as store:
-        store.start()
-        assert store.wait_until_settled(PATIENCE)
-        yield store
 
 
 def in_place(note: Path, text: bytes) -> None:

@@ -9,10 +9,11 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 from simplemem.vault.watch import EVERYTHING, REMOTE_FILE_SYSTEMS, Watcher, mounted_kind
 
@@ -54,13 +55,6 @@ class Heard:
 def covered(path: str, reported: set[str]) -> bool:
     parts = path.split("/")
     return any("/".join(parts[:n]) in reported for n in range(len(parts) + 1))
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not true():
-        assert time.monotonic() < deadline, "did not come true"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -144,7 +138,7 @@ def test_a_new_folder_full_of_notes_is_reported(watcher: Watcher, vault: Path, h
         (deep / "note.md").write_text("early\n")
     heard.wait_for(*(f"new {number}/deeper/deepest/note.md" for number in range(20)))
     for number in (0, 19):
-        wait_until(lambda at=number: _reported_alone(vault, heard, f"new {at}/deeper/deepest/late.md"))
+        assert eventually(lambda at=number: _reported_alone(vault, heard, f"new {at}/deeper/deepest/late.md"))
 
 
 def test_names_of_every_kind_are_vault_paths(watcher: Watcher, vault: Path, heard: Heard) -> None:
@@ -205,7 +199,7 @@ def test_a_root_that_goes_and_comes_back_is_watched_again(watcher: Watcher, vaul
     (vault / "again.md").write_text("x")
     heard.wait_for("again.md")
     # From here on a single change is a single hint again.
-    wait_until(lambda: _reported_alone(vault, heard, "alone.md"))
+    assert eventually(lambda: _reported_alone(vault, heard, "alone.md"))
 
 
 def test_a_root_made_anew_at_once_is_watched(watcher: Watcher, vault: Path, heard: Heard) -> None:
@@ -213,7 +207,7 @@ def test_a_root_made_anew_at_once_is_watched(watcher: Watcher, vault: Path, hear
     shutil.rmtree(vault)
     vault.mkdir()
     heard.wait_for("note.md", "logs/flight.md")
-    wait_until(lambda: _reported_alone(vault, heard, "anew.md"))
+    assert eventually(lambda: _reported_alone(vault, heard, "anew.md"))
 
 
 def test_a_root_replaced_by_another_folder_is_watched(watcher: Watcher, vault: Path, heard: Heard) -> None:
@@ -222,7 +216,7 @@ def test_a_root_replaced_by_another_folder_is_watched(watcher: Watcher, vault: P
     os.rename(vault, vault.parent / "old")
     os.rename(other, vault)
     heard.wait_for(EVERYTHING)
-    wait_until(lambda: _reported_alone(vault, heard, "new.md"))
+    assert eventually(lambda: _reported_alone(vault, heard, "new.md"))
 
 
 def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, heard: Heard) -> None:
@@ -230,7 +224,7 @@ def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, heard: Heard
     with Watcher(root, heard, warn=heard.warnings.append):
         root.mkdir()
         heard.wait_for(EVERYTHING)
-        wait_until(lambda: _reported_alone(root, heard, "first.md"))
+        assert eventually(lambda: _reported_alone(root, heard, "first.md"))
     assert heard.warnings == []
 
 
@@ -326,7 +320,7 @@ def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard
         except OSError:
             pytest.skip("this file system takes only Unicode names")
         heard.wait_for(EVERYTHING)
-        wait_until(lambda: _reported_alone(vault, heard, "after.md"))
+        assert eventually(lambda: _reported_alone(vault, heard, "after.md"))
 
 
 def test_a_watcher_that_keeps_breaking_looks_instead(vault: Path, heard: Heard) -> None:
@@ -416,7 +410,7 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: P
 
     with Watcher(vault, slow, warn=heard.warnings.append):
         (vault / "first.md").write_text("x")
-        wait_until(lambda: len(os.listdir(vault)) > 0)
+        assert eventually(lambda: len(os.listdir(vault)) > 0)
         time.sleep(0.5)  # the first change is being taken in now
         for _ in range(room // 3):  # each is three or four events
             (vault / "flood.md").write_text("x")
@@ -425,7 +419,7 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: P
         (vault / "unheard" / "a.md").write_text("x")
         busy.set()
         heard.wait_for(EVERYTHING)
-        wait_until(lambda: _reported_alone(vault, heard, "unheard/b.md"))
+        assert eventually(lambda: _reported_alone(vault, heard, "unheard/b.md"))
     assert heard.warnings == []
 
 
@@ -470,7 +464,7 @@ def test_a_watcher_can_be_stopped_from_within_a_call(vault: Path, heard: Heard) 
     watcher.start()
     (vault / "note.md").write_text("two\n")
     heard.wait_for("note.md")
-    wait_until(lambda: watcher.mode == "off")
+    assert eventually(lambda: watcher.mode == "off")
     assert heard.warnings == []
 
 
