@@ -34,12 +34,13 @@ class Drafting:
         self._bench = bench
         self._before: dict[str, str | None] = {}
         self._after: dict[str, str | None] = {}
+        self._pages: dict[str, tuple[str, Page]] = {}  # with the texts they were read from
         self._made: dict[str, str] = {}  # new pages by what the names of their files are compared by
 
     def page(self, path: str) -> Page | None:
         """A page as this change has made it so far, beginning with what lies on the disk now."""
         text = self._text(path)
-        return None if text is None else read_page(path, text, "")
+        return None if text is None else self._page_of(path, text)
 
     def text(self, path: str) -> str:
         """The text of a page that is there."""
@@ -57,13 +58,20 @@ class Drafting:
     def _text(self, path: str) -> str | None:
         if path not in self._after:
             read = next(iter(self._bench.read([path])), None)
-            if read is not None and (problem := read.problem or read_page(path, read.text, read.sha256).problem):
+            if read is not None and (problem := read.problem or self._page_of(path, read.text).problem):
                 raise Unreadable(
                     f"{name_of(path)} cannot be changed: {problem}",
                     hint="It is read as it is. Mend it in an editor, then try again.",
                 )
             self._before[path] = self._after[path] = None if read is None else read.text
         return self._after[path]
+
+    def _page_of(self, path: str, text: str) -> Page:
+        """A text as a page, read once however often it is asked for."""
+        kept = self._pages.get(path)
+        if kept is None or kept[0] is not text:
+            kept = self._pages[path] = (text, read_page(path, text, ""))
+        return kept[1]
 
     def choose(self, name: str) -> str:
         """The path of a page that this change will make."""
@@ -89,7 +97,7 @@ class Drafting:
 
     def written(self) -> None:
         """Forget what is on the disk now; the names that were chosen stay taken."""
-        self._before, self._after = {}, {}
+        self._before, self._after, self._pages = {}, {}, {}
 
     def set(self, path: str, text: str) -> None:
         self._text(path)
@@ -98,7 +106,7 @@ class Drafting:
     def add(self, path: str, section: str, lines: Sequence[str]) -> None:
         """Add bullets to a section of a page."""
         text = self.text(path)
-        self._after[path] = pages.with_lines(text, read_page(path, text, ""), section, lines)
+        self._after[path] = pages.with_lines(text, self._page_of(path, text), section, lines)
 
     def take_out(self, path: str, bullets: Sequence[Bullet]) -> None:
         self._after[path] = pages.without_bullets(self.text(path), bullets)
