@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 from weakref import WeakKeyDictionary
 
-from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.graph.draft import Drafting, Gone
+from simplemem.errors import Invalid, NotFound
+from simplemem.graph.draft import Drafting
 from simplemem.graph.known import Known, entity_of
 from simplemem.graph.page import Page, made_entity, observation_line
 from simplemem.graph.relating import Relating
+from simplemem.graph.steps import Steps
+from simplemem.graph.taking_in import TakingIn
 from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.note.names import base_name
-from simplemem.store.workbench import Draft, Read, now, stat_of
+from simplemem.store.workbench import now
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-T = TypeVar("T")
-_TRIES = 50
 _AGAIN = 5
 _STEP = 250  # notes that an import writes at once
 
@@ -35,6 +35,7 @@ class KnowledgeGraph:
         self._bench = store.workbench
         self._known = Known(self._bench)
         self._lock = threading.RLock()
+        self._steps = Steps(self._bench, self._known, self._lock)
 
     # -- reading
 
@@ -130,7 +131,7 @@ class KnowledgeGraph:
                 order += 1
             return list(made.values())
 
-        return self._change(draft, who, tool, reason)
+        return self._steps.take(draft, who, tool, reason)
 
     @staticmethod
     def _fill_stub(drafting: Drafting, path: str, entity: Entity, order: int) -> None:
@@ -182,7 +183,7 @@ class KnowledgeGraph:
             relating.settle()
             return list(made.values())
 
-        return self._change(draft, who, tool, reason)
+        return self._steps.take(draft, who, tool, reason)
 
     def add_observations(
         self,
@@ -212,7 +213,7 @@ class KnowledgeGraph:
                 added.append((name, [each.text for each in new]))
             return added
 
-        return self._change(draft, who, tool, reason)
+        return self._steps.take(draft, who, tool, reason)
 
     def delete_entities(
         self, names: Sequence[str], *, who: str = "", tool: str = "delete_entities", reason: str = ""
@@ -243,7 +244,7 @@ class KnowledgeGraph:
             relating.drop_idle_stubs(gone)
             return absent
 
-        return self._change(draft, who, tool, reason)
+        return self._steps.take(draft, who, tool, reason)
 
     def delete_observations(
         self,
@@ -274,7 +275,7 @@ class KnowledgeGraph:
                 count += len(gone)
             return count, absent
 
-        return self._change(draft, who, tool, reason)
+        return self._steps.take(draft, who, tool, reason)
 
     def delete_relations(
         self, relations: Sequence[Relation], *, who: str = "", tool: str = "delete_relations", reason: str = ""
@@ -289,7 +290,7 @@ class KnowledgeGraph:
             relating.drop_idle_stubs(())
             return count
 
-        return self._change(draft, who, tool, reason)
+        return self._steps.take(draft, who, tool, reason)
 
     def update_relation(
         self, relation: Relation, *, who: str = "", tool: str = "update_relation", reason: str = ""
@@ -309,7 +310,7 @@ class KnowledgeGraph:
             relating.settle()
             return relation
 
-        return self._change(draft, who, tool, reason)
+        return self._steps.take(draft, who, tool, reason)
 
     def take_in(
         self,
@@ -326,88 +327,31 @@ class KnowledgeGraph:
         with self._lock:
             self._known.refresh()
             before = len(self._told(self._known.in_order(), everything=True).relations)
-            relations = {each.key: each for each in reversed(graph.relations)}
-            names = dict.fromkeys(each.name for each in graph.entities)
-            ends = [end for each in graph.relations for end in (each.source, each.target)]
             drafting = Drafting(self._bench)
-            relating = self._relating(drafting)
-            new = {each.name: each for each in reversed(graph.entities) if relating.is_lacking(each.name)}
-            making = [name for name in [*names, *dict.fromkeys(ends)] if relating.end(name) is None]
-            paths = {name: drafting.choose(name) for name in dict.fromkeys(making)}
-        bonds: dict[str, list[str]] = {}
-        later: list[Relation] = []  # of pages that are there already
-        for key in dict.fromkeys(each.key for each in graph.relations):
-            relation = relations[key]
-            if relation.source not in paths:
-                later.append(relation)
-                continue
-            target = paths.get(relation.target) or relating.end(relation.target)
-            line = relating.line(paths[relation.source], relation, target)
-            bonds.setdefault(relation.source, []).append(line)
-        made, done = list(paths), 0
-        stubs = [new[name] for name in names if name in new and name not in paths]
-        for first in range(0, len(made), _STEP):
+            taking = TakingIn(graph, self._relating(drafting), drafting)
+        taking.relate()
+        names, later = list(taking.paths), taking.later
+        done = 0
+        for first in range(0, len(names), _STEP):
+            some = names[first : first + _STEP]
             with self._lock, self._bench.alone():
                 self._known.refresh()
                 order, moment = self._known.next_order(), now()
-                for name in made[first : first + _STEP]:
-                    kind, said = (new[name].type, new[name].observations) if name in new else (None, ())
-                    drafting.make(name, kind, order, moment, said, bonds.get(name, ()), paths[name])
-                    order += 1
-                self._carry_out(drafting.drafts(), who, tool, reason)
+                for place, name in enumerate(some, order):
+                    taking.make(name, place, moment)
+                self._steps.write(drafting.drafts(), who, tool, reason)
                 drafting.written()
-            done += len(made[first : first + _STEP])
+            done += len(some)
             if progress is not None:
-                progress(done, len(made) + len(later))
-        self.create_entities(stubs, who=who, tool=tool, reason=reason)
+                progress(done, len(names) + len(later))
+        self.create_entities(taking.stubs, who=who, tool=tool, reason=reason)
         for first in range(0, len(later), _STEP):
-            self.create_relations(later[first : first + _STEP], who=who, tool=tool, reason=reason)
-            done += len(later[first : first + _STEP])
+            some_relations = later[first : first + _STEP]
+            self.create_relations(some_relations, who=who, tool=tool, reason=reason)
+            done += len(some_relations)
             if progress is not None:
-                progress(done, len(made) + len(later))
-        return len(new), len(self.read().relations) - before
-
-    # -- how a change is made
-
-    def _change(self, draft: Callable[[Drafting], T], who: str, tool: str, reason: str) -> T:
-        """Draft on what is there now, and write it as one step; again when somebody saved one of the notes meanwhile."""
-        self._bench.catch_up()
-        with self._lock, self._bench.alone():
-            for tries_left in range(_TRIES, -1, -1):
-                self._known.refresh()
-                drafting = Drafting(self._bench)
-                try:
-                    answer = draft(drafting)
-                except Gone as gone:
-                    if not tries_left:
-                        raise Conflict(f"{gone.path} comes and goes", current_sha256=None) from gone
-                    self._known.look_again([gone.path])
-                    continue
-                drafts = drafting.drafts()
-                if not drafts:
-                    return answer
-                try:
-                    self._carry_out(drafts, who, tool, reason)
-                except Conflict:
-                    if not tries_left:
-                        raise
-                    paths = {each.path for each in drafts}
-                    self._bench.look_at(paths)
-                    self._known.look_again(paths)
-                    continue
-                return answer
-        raise AssertionError("unreachable")
-
-    def _carry_out(self, drafts: Sequence[Draft], who: str, tool: str, reason: str) -> None:
-        """Write drafts as one step, and know what was written."""
-        carried = self._bench.write(drafts, who=who, tool=tool, reason=reason)
-        read = [
-            Read(each.path, carried.texts[each.path], each.sha256 or "", stat_of(each.entry), "")
-            for each in carried.written
-            if each.path in carried.texts and each.entry is not None
-        ]
-        new = [each.path for each in drafts if each.before is None]
-        self._known.take(read, [each.path for each in drafts if each.text is None], new)
+                progress(done, len(names) + len(later))
+        return len(taking.new), len(self.read().relations) - before
 
     def _relating(self, drafting: Drafting) -> Relating:
         return Relating(self._known, self._bench, drafting)
