@@ -15,7 +15,8 @@ from simplemem.graph.lists import Bond
 from simplemem.graph.page import FOLDER, Page, is_entity_note, read_page
 from simplemem.graph.values import Entity, Relation
 from simplemem.note.names import base_name
-from simplemem.store.workbench import Mark, Noticed, Read, Stat, Workbench
+from simplemem.store.seen import Seen
+from simplemem.store.workbench import Noticed, Read, Workbench
 from simplemem.vault.links import lookup_keys, name_key
 
 ORIGIN = "permalink"
@@ -36,11 +37,10 @@ class Known:
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
-        self._mark: Mark | None = None
+        self._seen = Seen(bench, ORIGIN)
         self._roots: set[str] = set()  # entities, and notes that count by themselves
         self._paths: set[str] = set()  # all notes there are: one that comes or goes may change what a link means
         self._lost: set[str] = set()  # pages whose file was not there, though the index does not believe it yet
-        self._stats: dict[str, Stat] = {}
         self._ties: dict[str, tuple[Tie, ...]] = {}
         self._by_key: dict[str, set[str]] = {}  # what a link is looked up by -> the pages with such a link
         self._into: dict[str, set[str]] = {}  # page -> the pages with a relation to it
@@ -151,10 +151,9 @@ class Known:
         if self._lost and (back := self._bench.stats(self._lost).keys()):
             self._lost -= back
             self.take(self._bench.read(sorted(back)), (), set(back))
-        noticed = self._bench.noticed_since(self._mark, ORIGIN)
-        if noticed.mark == self._mark:
+        noticed = self._seen.noticed()
+        if noticed is None:
             return
-        self._mark = noticed.mark
         changed = {each.path for each in noticed.notes}
         came, gone = changed - self._paths, set[str]()
         if len(self._paths) + len(came) != noticed.count:
@@ -168,6 +167,7 @@ class Known:
             to_read |= set(self._bench.files_below(FOLDER)) - changed
         copies = {each.path for each in noticed.notes if each.is_copy}
         self.take(self._bench.read(sorted(to_read)), gone, came, copies)
+        self._seen.take_in(noticed)
 
     def _concerning(self, noticed: Noticed) -> set[str]:
         """The paths among those that changed whose pages must be read."""
@@ -198,7 +198,7 @@ class Known:
             page = read_page(each.path, each.text, each.sha256)
             if each.problem:
                 page = page._replace(problem=each.problem)
-            self._stats[each.path] = each.stat
+            self._seen.keep(each)
             if page.is_entity:
                 self._roots.add(each.path)
             elif each.path not in self._roots and not self._is_drawn(each.path):
@@ -233,8 +233,7 @@ class Known:
         """The paths of those whose file is another than the one that was read."""
         if len(pages) > _MANY:
             return set()
-        now = self._bench.stats(page.path for page in pages)
-        return {page.path for page in pages if now.get(page.path) != self._stats.get(page.path)}
+        return self._seen.differing({page.path for page in pages})
 
     def _is_a_twin(self, page: Page) -> bool:
         """Whether a copy has the place of another in the order; a person's has none, and needs none to be a copy."""
@@ -267,7 +266,7 @@ class Known:
         """A page that is none any more. Returns the pages it led to."""
         page = self.pages.pop(path, None)
         self._roots.discard(path)
-        self._stats.pop(path, None)
+        self._seen.forget(path)
         self._haystack = None
         if page is not None:
             self._named[page.name].discard(path)
@@ -299,7 +298,7 @@ class Known:
             self._ties[page.path] = tuple(ties)
         linked = []
         for read in self._bench.read(sorted(wanted)):
-            self._stats[read.path] = read.stat
+            self._seen.keep(read)
             self._place(read_page(read.path, read.text, read.sha256))
             linked.append(self.pages[read.path])
         if linked:

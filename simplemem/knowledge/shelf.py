@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from simplemem.errors import Ambiguous, Invalid, NotFound
 from simplemem.knowledge.entries import Entry, is_entry_note, read_entry
 from simplemem.note.authors import origin_of
-from simplemem.store.workbench import Mark
+from simplemem.store.seen import Seen
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -26,9 +26,8 @@ class Shelf:
         self._held = weakref.ref(store)  # whoever holds the store may let it go
         self._bench = store.workbench
         self._lock = threading.RLock()
-        self._mark: Mark | None = None
+        self._seen = Seen(self._bench, "knowledge_type")
         self._entries: dict[str, Entry] = {}
-        self._stats: dict[str, object] = {}
 
     @property
     def _store(self) -> EnhancedStore:
@@ -41,13 +40,10 @@ class Shelf:
         self._bench.catch_up()
         with self._lock:
             self._refresh()
-            if len(self._entries) <= _LOOKED_AT_TWICE:
-                now_there = self._bench.stats(self._entries)
-                differing = {path for path in self._entries if now_there.get(path) != self._stats.get(path)}
-                if differing:
-                    self._bench.look_at(differing)
-                    self._refresh()
-                    self._take(differing & self._entries.keys())
+            if len(self._entries) <= _LOOKED_AT_TWICE and (differing := self._seen.differing(self._entries)):
+                self._bench.look_at(differing)
+                self._refresh()
+                self._take(differing & self._entries.keys())
             return self._in_order()
 
     def _in_order(self) -> list[Entry]:
@@ -118,8 +114,8 @@ class Shelf:
     # -- keeping up
 
     def _refresh(self) -> None:
-        noticed = self._bench.noticed_since(self._mark, "knowledge_type")
-        if noticed.mark == self._mark:
+        noticed = self._seen.noticed()
+        if noticed is None:
             return
         concerned = {each.path for each in noticed.notes if is_entry_note(each.path, each.type) and not each.is_copy}
         others = {each.path for each in noticed.notes} - concerned
@@ -129,7 +125,7 @@ class Shelf:
             self._forget(path)
         known = {each.path: each.sha256 for each in noticed.notes}
         self._take(path for path in concerned if path not in self._entries or self._entries[path].sha256 != known[path])
-        self._mark = noticed.mark
+        self._seen.take_in(noticed)
 
     def _take(self, paths: Iterable[str]) -> None:
         wanted = sorted(paths)
@@ -137,14 +133,14 @@ class Shelf:
         for read in self._bench.read(wanted):
             entry = read_entry(read.path, read.text, read.sha256)
             self._entries[read.path] = entry
-            self._stats[read.path] = read.stat
+            self._seen.keep(read)
             seen.add(read.path)
         for path in set(wanted) - seen:
             self._forget(path)
 
     def _forget(self, path: str) -> None:
         self._entries.pop(path, None)
-        self._stats.pop(path, None)
+        self._seen.forget(path)
 
 
 def _is_called(entry: Entry, wanted: str) -> bool:
