@@ -10,22 +10,40 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from simplemem.index.facts import Facts, pair_rows, property_rows
+from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
 from simplemem.index.rows import Rows, Table
 from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note
+from simplemem.vault.scan import Entry
 
 # A file changed this shortly before it was read may change again without its time changing (durability.md F31).
 RACY_NS = 2_000_000_000
 
 
 class Stat(NamedTuple):
-    """What the disk said about a file when it was read."""
+    """What the disk said about a file when it was read: what tells whether it may be another."""
 
     size: int
     mtime_ns: int
     ctime_ns: int
+
+
+def stat_of(entry: Entry) -> Stat:
+    return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
+
+
+class Understood(NamedTuple):
+    """A note file that was read and understood, ready to be put."""
+
+    path: str
+    note: Note
+    stat: Stat
+    facts: Facts
+
+
+def understood(path: str, note: Note, stat: Stat) -> Understood:
+    return Understood(path, note, stat, facts_of(path, note, stat.mtime_ns))
 
 
 class Known(NamedTuple):
@@ -102,33 +120,16 @@ _PROPERTIES = Table(
 
 def put(
     db: apsw.Connection,
-    path: str,
-    note: Note,
-    facts: Facts,
-    stat: Stat,
-    hidden: str | None,
-    private: str | None = None,
-    into: Rows | None = None,
-) -> tuple[int, bool]:
-    """Write the note's own rows (not its links and text), all but the first only `into` what is written later. Returns its
-    id, which it keeps for life, and whether the note is new to the index."""
-    found = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
-    note_id = None if found is None else int(found[0])
-    return put_as(db, note_id, path, note, facts, stat, hidden, private, into), found is None
-
-
-def put_as(
-    db: apsw.Connection,
     note_id: int | None,
-    path: str,
-    note: Note,
-    facts: Facts,
-    stat: Stat,
+    read: Understood,
     hidden: str | None,
-    private: str | None = None,
+    private: str | None,
     into: Rows | None = None,
 ) -> int:
-    """The same where it is known which note the index has at the path, None for none. Returns the note's id."""
+    """Write the note's own rows (not its links and text), all but the first only `into` what is written later. `note_id` is
+    the note that the index has at the path, None for none. Returns the note's id, which it keeps for life. `hidden` says
+    why it is left out of recall, `private` why its text stays here."""
+    path, note, stat, facts = read
     rows, new, title_key = into or Rows(), note_id is None, compare_key(facts.title)
     if rows.rev is None:
         rows.rev = next_rev(db)

@@ -6,32 +6,20 @@ Whoever writes here holds a transaction; which notes are put, and when, is decid
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
 
 import apsw
 
 from simplemem.errors import SimplememError
 from simplemem.index import copies, links, notes, text, vectors
-from simplemem.index.facts import Facts, facts_of
 from simplemem.index.generations import NEXT, NOW
-from simplemem.index.notes import Known, Stat
+from simplemem.index.notes import Known, Understood, stat_of, understood
 from simplemem.index.rows import Rows
 from simplemem.index.waiting import Waiting
 from simplemem.note.conflict_copy import is_copy_reason
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import read_note
 from simplemem.note.private import private_by_rule, private_reason
 from simplemem.vault.links import Named
-from simplemem.vault.vault import Entry, File, Vault
-
-
-class Understood(NamedTuple):
-    """A note file that was read and understood, ready to be put."""
-
-    path: str
-    note: Note
-    stat: Stat
-    facts: Facts
-
+from simplemem.vault.vault import File, Vault
 
 Looked = Understood | SimplememError | OSError
 """What came of reading a file: its note, or why it could not be read."""
@@ -60,7 +48,7 @@ class Putting:
             file = reading(path)
         except (SimplememError, OSError) as error:
             return error
-        return understood(path, read_note(file.data, file.sha256), file.entry)
+        return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
     def is_judged_otherwise(self, known: Known) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
@@ -94,7 +82,7 @@ class Putting:
         facts = read.facts
         private = private_reason(read.path, read.note, self.private)
         new, note_id = found is None, None if found is None else found.id
-        note_id = notes.put_as(db, note_id, read.path, read.note, facts, read.stat, hidden, private, into)
+        note_id = notes.put(db, note_id, read, hidden, private, into)
         if hidden is None:
             missing = text.put(db, note_id, read.path, facts, new=new, private=private is not None, into=into)
             if self.waiting is not None:
@@ -146,10 +134,3 @@ class Putting:
 
 def is_note(path: str) -> bool:
     return path[-3:].lower() == ".md"
-
-
-def understood(path: str, note: Note, entry: Entry) -> Understood:
-    """A note as it lies on the disk, ready to be put."""
-    return Understood(
-        path, note, Stat(entry.size, entry.mtime_ns, entry.ctime_ns), facts_of(path, note, entry.mtime_ns)
-    )

@@ -15,8 +15,8 @@ from simplemem.errors import SimplememError
 from simplemem.index import links, notes
 from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
-from simplemem.index.notes import Known
-from simplemem.index.putting import Putting, understood
+from simplemem.index.notes import Known, stat_of, understood
+from simplemem.index.putting import Putting
 from simplemem.index.reconciling import Reconciling, Sides
 from simplemem.index.report import Progress, Stopped, SyncReport
 from simplemem.index.waiting import Waiting
@@ -71,14 +71,14 @@ class Sync:
             if came:
                 links.add_files(db, [path])
             named = links.named_by(db)
-            self.putting.put_unless_large(db, understood(path, note, entry), named)
+            self.putting.put_unless_large(db, understood(path, note, stat_of(entry)), named)
             if came:
                 links.resolve_again(db, [path], named)
             self.putting.judge_copies_of(db, [path], named)
 
     def put_together(self, there: Mapping[str, tuple[bytes, Entry]], gone: Collection[str] = ()) -> None:
         """Notes that we have just written or deleted in one step, under the lock in which it was done."""
-        read = [understood(path, read_note(data), entry) for path, (data, entry) in there.items()]
+        read = [understood(path, read_note(data), stat_of(entry)) for path, (data, entry) in there.items()]
         with self.database.writing() as db:
             for path in gone:
                 self.putting.remove_at(db, path)
@@ -110,7 +110,7 @@ class Sync:
             if found is not None:
                 notes.rename(db, found.id, new)
             named = links.named_by(db)
-            self.putting.put_unless_large(db, understood(new, note, entry), named)
+            self.putting.put_unless_large(db, understood(new, note, stat_of(entry)), named)
             links.resolve_again(db, [old, new], named)
             self.putting.judge_copies_of(db, [old, new], named)
 

@@ -22,6 +22,7 @@ from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
 from simplemem.index.failures import Damaged
 from simplemem.index.index import Index
+from simplemem.index.notes import stat_of
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
@@ -309,11 +310,7 @@ class InStep:
 
     def _differs(self, path: str) -> bool:
         known, entry = self.index.known(path), self.entry(path)
-        if known is None or entry is None:
-            return True
-        return (entry.size, entry.mtime_ns, entry.ctime_ns) != (
-            known.stat.size, known.stat.mtime_ns, known.stat.ctime_ns
-        )  # fmt: skip
+        return known is None or entry is None or stat_of(entry) != known.stat
 
     def indexed(self, path: str, put: Callable[[], None], *more: str) -> list[str]:
         """Index a file that was just written, or several. They are safe; an index that fails now is caught up with

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
-from simplemem.index.notes import Noted, Stat
+from simplemem.index.notes import Noted, Stat, stat_of
 from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
 from simplemem.store.saving import now
 from simplemem.store.together import Carried, Draft, write_together
 from simplemem.vault.links import name_key, resolve
-from simplemem.vault.vault import Change, Entry
+from simplemem.vault.vault import Change
 
 __all__ = ["Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "Workbench", "now", "stat_of"]
 
@@ -156,8 +156,3 @@ class Workbench:
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what is at these paths now."""
         self._step.look_at(set(paths))
-
-
-def stat_of(entry: Entry) -> Stat:
-    """What tells whether a file may be another, as the index keeps it."""
-    return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)

@@ -13,7 +13,6 @@ import pytest
 from simplemem.index import legs, notes, text
 from simplemem.index.bm25 import Counts, CountsKept
 from simplemem.index.database import Database, open_database
-from simplemem.index.facts import facts_of
 from simplemem.index.legs import LEGS, Match
 from simplemem.index.notes import Stat
 from simplemem.note.note import read_note
@@ -33,9 +32,10 @@ def a_note(chance: random.Random) -> str:
 
 def put(db: apsw.Connection, name: str, body: str) -> int:
     note = read_note(body.encode())
-    facts = facts_of(f"{name}.md", note, 0)
-    note_id, new = notes.put(db, f"{name}.md", note, facts, Stat(0, 0, 0), None)
-    text.put(db, note_id, f"{name}.md", facts, new=new)
+    read = notes.understood(f"{name}.md", note, Stat(0, 0, 0))
+    known = notes.known(db, read.path)
+    note_id = notes.put(db, None if known is None else known.id, read, None, None)
+    text.put(db, note_id, read.path, read.facts, new=known is None)
     return note_id
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from simplemem.index import codes, notes, text, vectors
 from simplemem.index.database import Database, open_database
-from simplemem.index.facts import facts_of
 from simplemem.index.notes import Stat
 from simplemem.index.resident import MOST_COMPARED, Resident
 from simplemem.index.text import BLOCK, SHIFT
@@ -46,9 +45,10 @@ class Vectors:
 def put(db: apsw.Connection, name: str, made: Vectors, chance: random.Random) -> int:
     """A note of some passages and blocks; put again it has others."""
     note = read_note(name.encode())
-    facts = facts_of(f"{name}.md", note, 0)
-    note_id, new = notes.put(db, f"{name}.md", note, facts, Stat(0, 0, 0), None)
-    if not new:
+    known = notes.known(db, f"{name}.md")
+    read = notes.understood(f"{name}.md", note, Stat(0, 0, 0))
+    note_id = notes.put(db, None if known is None else known.id, read, None, None)
+    if known is not None:
         text.remove(db, note_id)
     first = note_id << SHIFT
     columns = "(id, start, stop, line, headings, hash"

@@ -17,7 +17,6 @@ from simplemem.embed import embedder_named
 from simplemem.errors import NotFound
 from simplemem.index import fill, notes, vectors
 from simplemem.index.database import Database, open_database
-from simplemem.index.facts import facts_of
 from simplemem.index.notes import Stat
 from simplemem.index.resident import Resident
 from simplemem.index.text import BLOCK, SHIFT
@@ -43,8 +42,8 @@ def vector(seed: int) -> bytes:
 
 def put_note(db: apsw.Connection, note_id: int, passages: list[bytes], blocks: list[bytes]) -> None:
     """The rows of a new note with these vectors."""
-    path, note = f"n{note_id}.md", read_note(b"")
-    assert notes.put(db, path, note, facts_of(path, note, 0), Stat(0, 0, 0), None) == (note_id, True)
+    note = read_note(b"")
+    assert notes.put(db, None, notes.understood(f"n{note_id}.md", note, Stat(0, 0, 0)), None, None) == note_id
     first = note_id << SHIFT
     columns = "(id, start, stop, line, headings, hash"
     for k in range(len(passages)):
