@@ -104,16 +104,19 @@ def put(
     for found in shelves:  # the one that is being made comes last: its texts are the ones that wait
         here, wanted = kept.get(found.shelf, {}), [] if private and found.remote else texts
         if here:
-            rows.add(
-                f"INSERT INTO {found.shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
-                [(id_, hashes[id_], here[hashes[id_]]) for id_, _ in wanted if hashes[id_] in here],
-            )
+            _put_kept(rows, found.shelf, here, [(id_, hashes[id_]) for id_, _ in wanted])
         missing = [(id_, text) for id_, text in wanted if hashes[id_] not in here]
         if not missing:
             db.execute(f"UPDATE notes SET {found.shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
     if into is None:
         rows.write(db)
     return missing
+
+
+def _put_kept(rows: Rows, shelf: Shelf, kept: dict[bytes, bytes], wanted: list[tuple[int, bytes]]) -> None:
+    """The vectors that the note had already, at the places where their texts are now."""
+    sql = f"INSERT INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)"
+    rows.add(sql, [(id_, hash_, kept[hash_]) for id_, hash_ in wanted if hash_ in kept])
 
 
 _TO_COME = Generation(NOW, "", 0, remote=False)  # no embedder has come by yet

@@ -389,34 +389,9 @@ class EnhancedStore:
 
     def stats(self) -> dict[str, Any]:
         """Numbers about the vault and its index."""
-        import apsw
+        from simplemem.store.stats import stats
 
-        step = self.step
-        counted = step.healing(step.index.counts)
-        database = step.index.database
-        embedding = step.healing(step.embedding.facts)
-        unread = step.conventions.unread_filters().items()
-        reranker, wrong = self._recall.reranker()
-        return {
-            "vault": str(self.root),
-            **counted,
-            "skipped": [{"path": path, "why": why} for path, why in step.not_indexed()],
-            "state": self.state().as_dict(),
-            "pending_vectors": embedding["waiting"],
-            "embedder": embedding["in_use"],
-            "embedding": embedding,
-            "reranker": reranker,
-            "index_path": str(step.index.path),
-            "index_bytes": sum(p.stat().st_size for p in step.index.path.parent.glob(f"{step.index.path.name}*")),
-            "sqlite": apsw.sqlite_lib_version(),
-            "sqlite_vec": database.vectors_in_sql,
-            "read_only": self.read_only,
-            "git": step.committing.state(),
-            "warnings": [
-                *(f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread),
-                *filter(None, [wrong]),
-            ],
-        }
+        return stats(self.step, self._recall)
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
