@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -55,12 +55,12 @@ class Ranking:
 class Recall:
     """Questions to one vault and its index."""
 
-    def __init__(self, step: InStep) -> None:
+    def __init__(self, step: InStep, is_old: Callable[[str], bool] = lambda _: False) -> None:
         self._step = step
         self._vault = step.vault
         self._index = step.index
         self._settings = step.settings
-        self._reranking = Reranking(step)
+        self._reranking = Reranking(step, is_old)
         self.authors = Authors(step)
 
     def close(self) -> None:
