@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from bare_client import Bare
-from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing, wait_until
+from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing
 from rerank_service import WRONG, RerankService
+from waiting import eventually
 
 from simplemem.config import Settings
 from simplemem.memory import Filter, Found
@@ -368,7 +369,7 @@ def test_a_server_answers_while_a_reranker_is_still_being_loaded(
         found = searched()
         assert [hit["name"] for hit in found["hits"]] == ORDER
         assert found["degraded"] == "The reranker voyage is still being loaded; the order is that of words and meaning."
-        assert wait_until(lambda: "loaded" not in searched().get("degraded", ""))
+        assert eventually(lambda: "loaded" not in searched().get("degraded", ""))
         assert server.not_json == []
 
 
