@@ -285,7 +285,7 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
     if limits:
         return ", ".join(limits)
     if get_origin(kind) is tuple:
-        return "a list of texts"
+        return "a list of texts; in the environment with commas between them"
     kinds = get_args(kind) or (kind,)
     shown = "a path" if Path in kinds else "a number" if int in kinds else "a text"
     return shown + (", a table" if any(get_origin(each) is dict for each in kinds) else "")

@@ -7,6 +7,7 @@ The vault's own `config.toml` may say how the vault is kept, never where to read
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -46,10 +47,25 @@ _PROVIDERS_FROM_A_VAULT = ("wordllama", "none")  # a vault cannot have its notes
 
 
 def listed(value: Any) -> tuple[Any, ...]:
-    """A list, or one text with commas, as an environment variable has it."""
+    """A list, or one text as an environment variable has it: with commas, or as a list stands in a settings file."""
     if isinstance(value, str):
+        if (found := _list_in(value.strip())) is not None:
+            return found
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _list_in(text: str) -> tuple[str, ...] | None:
+    """The list that a text is, None when it is none. `["a", "b` is refused: read as names it would keep nothing closed."""
+    try:
+        found = tomllib.loads(f"names = {text}")["names"] if text.startswith("[") else None
+    except tomllib.TOMLDecodeError:
+        if re.match(r"\[\s*[\"']", text):
+            raise Invalid(f"{text} is no list of names", hint='Write `a/, b/` or `["a/", "b/"]`.') from None
+        return None  # a name may begin with a bracket
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        return None
+    return tuple(each.strip() for each in found if each.strip())
 
 
 def _where_a_key_lies(value: Any) -> Any:

@@ -84,6 +84,21 @@ def test_what_one_place_keeps_private_no_other_gives_away(tmp_path: Path) -> Non
         load_settings(vault=vault_file(tmp_path / "more", "[embed]\nprivate = 7"), env=env)
 
 
+@pytest.mark.parametrize("name", ["EMBED_PRIVATE", "ACCESS_HIDDEN", "ACCESS_READ_ONLY"])
+def test_a_list_in_the_environment_may_stand_there_as_in_a_file(tmp_path: Path, name: str) -> None:
+    def read(said: str) -> tuple[str, ...]:
+        found = load_settings(env={"XDG_CONFIG_HOME": str(tmp_path), f"SIMPLEMEM_{name}": said})
+        section, _, key = name.lower().partition("_")
+        return tuple(getattr(getattr(found, section), key))
+
+    assert read('["journal/", "*.secret", "a, b"]') == ("journal/", "*.secret", "a, b")
+    assert read("journal/, *.secret") == ("journal/", "*.secret")
+    assert read("[2024]/, [x]") == ("[2024]/", "[x]")
+    for broken in ('["journal/", "*.secret"', "['a/' 'b/']"):
+        with pytest.raises(Invalid, match="is no list of names"):
+            read(broken)
+
+
 @pytest.mark.parametrize(
     "line",
     [

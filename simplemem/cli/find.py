@@ -190,7 +190,7 @@ def _print_found(found: Found) -> None:
     if found.degraded:
         output.warn(found.degraded)
     if found.mode != "text":
-        warn_unless_ready(found.index)
+        warn_unless_ready(found.index, found.degraded)
 
 
 def moment_said(then: AsOf) -> str:
@@ -241,12 +241,12 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
         output.say("    ", (f"why  {held_and_missing(hit.why)}", "dim"), screen=screen)
 
 
-def warn_unless_ready(index: IndexState) -> None:
-    """Say so when an answer may lack what is not indexed yet (DESIGN §1.6)."""
+def warn_unless_ready(index: IndexState, said: str = "") -> None:
+    """Say so when an answer may lack what is not indexed yet (DESIGN §1.6), unless what was `said` tells of it."""
     from simplemem.cli import output
 
     # Notes that vanished all at once are told of where the vault is opened.
-    if index.state == "indexing" or index.pending:
+    if (index.state == "indexing" or index.pending) and not (index.reason and index.reason.rstrip(".") in said):
         output.warn(index.reason or f"{index.pending} notes are still to be indexed")
 
 

@@ -227,4 +227,4 @@ def context(
         warn_of_moment(pack.as_of)
     if pack.degraded:
         output.warn(pack.degraded)
-    warn_unless_ready(pack.index)
+    warn_unless_ready(pack.index, pack.degraded)

@@ -16,6 +16,7 @@ from simplemem.errors import Invalid
 if TYPE_CHECKING:
     from simplemem.index.estimate import Estimate
     from simplemem.index.sync import SyncReport
+    from simplemem.memory import IndexState
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
@@ -109,14 +110,18 @@ def index(
                 _print_estimate(wanted, as_json)
                 return
             _ask_for_much(wanted, store.settings.embed.max_tokens_unasked)
-        with progress_bar() as progress:
-            report = store.sync(progress=progress, embed=True, rebuild=rebuild)
+        try:
+            with progress_bar() as progress:
+                report = store.sync(progress=progress, embed=True, rebuild=rebuild)
+        except KeyboardInterrupt:
+            output.warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
+            raise
         report = report if before is None else report.after(before)
         seconds = time.monotonic() - began
         if as_json:
             output.print_json(report.as_dict() | {"seconds": round(seconds, 3)}, compact=watch)
         else:
-            _print_report(report, store.state().notes if rebuild else None, seconds)
+            _print_report(report, store.state(), rebuild, seconds)
         if watch:
             _watch(store, as_json)
     if report.trouble:
@@ -154,17 +159,18 @@ def _ask_for_much(wanted: Estimate, unasked: int) -> None:
     typer.confirm(f"Send {_amount(wanted)}?", abort=True, err=True)
 
 
-def _print_report(report: SyncReport, made_anew: int | None, seconds: float) -> None:
+def _print_report(report: SyncReport, now: IndexState, rebuilt: bool, seconds: float) -> None:
     from simplemem.cli import output
 
     facts = report.as_dict()
     counted = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
-    done = f"Made anew: {_count(made_anew, 'note')}" if made_anew is not None else ", ".join(counted)
-    output.say((done or "Nothing to do", "green"), (f"  in {seconds:.1f} s", "dim"))
+    done = f"Made anew: {_count(now.notes, 'note')}" if rebuilt else ", ".join(counted)
+    done = done or ("Not done" if report.trouble else "Nothing to do")
+    output.say((done, "yellow" if report.trouble else "green"), (f"  in {seconds:.1f} s", "dim"))
     for skipped in facts["skipped"]:
         output.warn(f"{skipped['path']}: {skipped['why']}")
     if report.trouble:
-        output.warn(report.trouble)
+        output.warn(now.reason if report.trouble in now.reason else report.trouble)
     warn_of_doubt(report)
 
 

@@ -39,12 +39,9 @@ class Page(NamedTuple):
     created: str
     modified: str
     bullets: tuple[Bullet, ...]
+    observations: tuple[Observation, ...]  # of the bullets
     sections: Mapping[str, Section]
     problem: str
-
-    @property
-    def observations(self) -> tuple[Observation, ...]:
-        return tuple(bullet.says for bullet in self.bullets if isinstance(bullet.says, Observation))
 
     @property
     def bonds(self) -> tuple[Bond, ...]:
@@ -63,26 +60,29 @@ def read_page(path: str, text: str, sha256: str, *, kind: str | None = None) -> 
         shown = spelling.read(told) if told is not None else UNTOLD_TYPE
     else:
         shown = kind or NOTE_TYPE
-        if not any(isinstance(bullet.says, Observation) for bullet in bullets) and (
-            description := _text(properties.get("description"))
-        ):
+        if not _observations(bullets) and (description := _text(properties.get("description"))):
             bullets = (Bullet(0, 0, Observation(description.strip())), *bullets)
     title, order = _text(properties.get("title")), properties.get("order")
-    observed = any(isinstance(bullet.says, Observation) for bullet in bullets)
+    observations = _observations(bullets)
     return Page(
         path=path,
         sha256=sha256,
         name=spelling.read(title) if title is not None else base_name(path),
         type=shown,
         is_entity=is_entity,
-        is_stub=is_entity and properties.get("stub") is True and told is None and not observed,
+        is_stub=is_entity and properties.get("stub") is True and told is None and not observations,
         order=order if isinstance(order, int) and not isinstance(order, bool) else None,
         created=_text(properties.get("created")) or "",
         modified=_text(properties.get("modified")) or "",
         bullets=bullets,
+        observations=observations,
         sections=sections,
         problem=header.problem.message if header.problem is not None else "",
     )
+
+
+def _observations(bullets: Sequence[Bullet]) -> tuple[Observation, ...]:
+    return tuple(bullet.says for bullet in bullets if isinstance(bullet.says, Observation))
 
 
 def is_entity_note(path: str, kind: str | None) -> bool:

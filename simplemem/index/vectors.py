@@ -11,9 +11,8 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import mul
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -22,8 +21,7 @@ from simplemem.index.generations import NOW, Shelf
 from simplemem.index.text import BLOCK, SHIFT
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
+class Nearness(NamedTuple):
     """How near a note is: its best passage and its best block, by cosine. A passage of one block is both."""
 
     passage: float

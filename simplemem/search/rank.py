@@ -83,19 +83,25 @@ def rank(
         words = {note: _score(found) for note, found in matches.items()}
         phrases = {note: found["phrase"].score for note, found in matches.items() if "phrase" in found}
     near = legs.nearest(vector, ids, _NEAREST, words.keys()) if vector is not None and mode != "text" else {}
+    meaning = {note: nearness.score for note, nearness in near.items()}
     weigh = weights(mode, lexical_weight, meaning=bool(near), phrases=bool(phrases))
     best_words, best_phrases = max(words.values(), default=0.0) or 1.0, max(phrases.values(), default=0.0) or 1.0
-    best_near = max((nearness.score for nearness in near.values()), default=0.0) or 1.0
+    best_near = max(meaning.values(), default=0.0) or 1.0
     ranked = []
     for note in words.keys() | near.keys():
-        nearness = near.get(note)
         by_words, by_phrases = words.get(note, 0.0) / best_words, phrases.get(note, 0.0) / best_phrases
-        by_meaning = nearness.score / best_near if nearness is not None else 0.0
+        by_meaning = meaning.get(note, 0.0) / best_near
         score = weigh["words"] * by_words + weigh["phrases"] * by_phrases + weigh["meaning"] * by_meaning
         if score > 0:
-            ranked.append(Ranked(note, score, by_words, by_phrases, by_meaning, matches.get(note, {}), nearness))
-    ranked.sort(key=lambda row: (-round(row.score, 6), row.note))
-    return ranked
+            ranked.append((-round(score, 6), note, score, by_words, by_phrases, by_meaning))
+    ranked.sort()
+    return [
+        Ranked(note, score, by_words, by_phrases, by_meaning, matches.get(note, _NO_MATCH), near.get(note))
+        for _, note, score, by_words, by_phrases, by_meaning in ranked
+    ]
+
+
+_NO_MATCH: Mapping[str, Match] = {}
 
 
 def with_part(ranked: Sequence[Ranked], part: Part, values: Sequence[float], weight: float) -> list[Ranked]:
@@ -140,8 +146,14 @@ def _matches(legs: Legs, query: Query, ids: Sequence[int] | None) -> dict[int, d
 
 def _first_with_equals(found: Sequence[Mapping[str, Match]]) -> list[int]:
     """The first notes, and those that score as the last of them: the order in which notes were indexed says nothing."""
-    last = round(found[_FINER - 1]["note"].score, 9) if len(found) > _FINER else 0.0
-    return [each["note"].note for k, each in enumerate(found) if k < _FINER or round(each["note"].score, 9) == last]
+    count = _FINER
+    while count < len(found) and _equal(found[count], found[_FINER - 1]):
+        count += 1
+    return [each["note"].note for each in found[:count]]
+
+
+def _equal(one: Mapping[str, Match], other: Mapping[str, Match]) -> bool:
+    return round(one["note"].score, 9) == round(other["note"].score, 9)
 
 
 def _score(found: Mapping[str, Match]) -> float:

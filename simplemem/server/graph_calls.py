@@ -3,12 +3,14 @@ call is a result that says so in its words, and nothing has changed."""
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp_types import CallToolRequestParams, CallToolResult, TextContent
 
 from simplemem.errors import SimplememError
@@ -22,6 +24,28 @@ from simplemem.tools.tool import Call, Tool
 log = logging.getLogger("simplemem.server")
 
 Context = ServerRequestContext[Any, Any]
+_ASIDE: Final[ContextVar[list[dict[str, Any]] | None]] = ContextVar("aside", default=None)
+
+
+async def keep_data_as_it_is(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """The data of an answer goes past the SDK, which would copy and check it piece by piece, twice: of a whole graph that
+    was a third of the call. It sees that there is some, and decides whether the client's version of the protocol has it."""
+    aside: list[dict[str, Any]] = []
+    token = _ASIDE.set(aside)
+    try:
+        answer = await call_next(ctx)
+    finally:
+        _ASIDE.reset(token)
+    if aside and isinstance(answer, dict) and "structuredContent" in answer:
+        answer["structuredContent"] = aside[0]
+    return answer
+
+
+def _put_aside(result: CallToolResult) -> None:
+    aside = _ASIDE.get()
+    if aside is not None and result.structured_content:
+        aside.append(result.structured_content)
+        result.structured_content = {}
 
 
 class GraphCalls:
@@ -31,6 +55,7 @@ class GraphCalls:
         self._tools = {tool.name: tool for tool in tools}
         self._door = door
         self._resource = resource
+        self._has_read = False
 
     async def __call__(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
@@ -44,6 +69,11 @@ class GraphCalls:
         result = await with_signs_of_life(ctx, lane(work))
         if tool.writes and not result.is_error:
             await self._resource.tell()  # before the answer, once for each change
+        if not self._has_read:
+            self._has_read = True
+            gc.collect(1)
+            gc.freeze()  # the graph stays for good, and is large: Python need not look through it again and again
+        _put_aside(result)
         return result
 
 

@@ -10,7 +10,7 @@ from mcp.server.lowlevel import Server
 from simplemem.server.assemble import list_of
 from simplemem.server.calls import read_string_arguments, tell_failures_plainly
 from simplemem.server.door import Door
-from simplemem.server.graph_calls import GraphCalls
+from simplemem.server.graph_calls import GraphCalls, keep_data_as_it_is
 from simplemem.server.graph_resource import GraphResource
 from simplemem.tools.tool import Tool
 
@@ -31,5 +31,5 @@ def assemble_graph_server(tools: tuple[Tool[Any], ...], door: Door, known_as: tu
         on_unsubscribe_resource=resource.unsubscribe,
         on_subscriptions_listen=resource.listen,
     )
-    server.middleware += [tell_failures_plainly, read_string_arguments]
+    server.middleware += [tell_failures_plainly, read_string_arguments, keep_data_as_it_is]
     return server

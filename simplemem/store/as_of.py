@@ -2,7 +2,7 @@
 
 The copy lies in a temporary folder of this process and goes with it. It is kept for a while, so that one question after the
 other about the same moment costs one copy. The vault itself is only read. Nothing is sent to a remote embedder for it but
-the question: an old text without vectors is found by its words.
+the question: an old text without vectors is found by its words, and no remote reranker sees it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ class StepThen(InStep):
         self.vault = self._laid_over
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index, lender=step.embedding)
+
+    def lies_over(self, path: str) -> bool:
+        """Whether the text at a path is one of then, and another than now."""
+        return self._laid_over.lies_over(path)
 
     def recheck(self, paths: Iterable[str]) -> bool:
         """What is on the disk now has no say here; but what was taken from it must still be it."""
@@ -173,7 +177,7 @@ def _made(step: InStep, past: VaultThen, key: object) -> Then:
     except BaseException:
         _remove(room)
         raise
-    recall = Recall(there)
+    recall = Recall(there, there.lies_over)
     recall.authors = Authors(there, until=past.moment.number)
     read_as = {path: version.id for path, version in versions.items()}
     doubts = {note.path: note.doubt for note in past.doubts}

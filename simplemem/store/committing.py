@@ -10,13 +10,14 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.config import GitSettings
-from simplemem.errors import SimplememError
+from simplemem.errors import NotFound, SimplememError
 from simplemem.vault.log import number_of
 from simplemem.vault.vault import Vault, Version
 
@@ -173,9 +174,13 @@ class Committing:
 
         why = ""
         groups = self._known()
+        gone = self._taken_back(groups)
         committer = commits.Committer(self._text_of)
         for portion in _portions(groups, each=self._settings.commit == "each"):
-            versions = [version for group in portion for version in groups[group]]
+            versions = [version for group in portion for version in groups[group] if version.id not in gone]
+            if not versions:
+                self._uncommitted.done(portion)
+                continue
             with repository.asking(found, _SECONDS) as git:
                 done = committer.commit(git, versions)
             self._uncommitted.done(group for group in portion if group not in done.held)
@@ -183,6 +188,33 @@ class Committing:
             for sentence in done.left:
                 self._say(f"not committed to git, but left to you: {sentence}")
         return why
+
+    def _taken_back(self, groups: Mapping[str, list[Version]]) -> set[str]:
+        """Those of the changes that wait whose note is again what it was before: by no change of ours, so that whoever
+        did it does not want them. Looked at again under the lock, since a change may just be on its way to the log."""
+        from simplemem.vault.taken_back import taken_back
+
+        first = min(map(number_of, groups), default=0)
+
+        def look() -> set[str]:
+            since = list(takewhile(lambda v: v.number >= first, self._vault.history.whole.backwards()))
+            return taken_back(reversed(since), groups.keys(), self._hash_of)
+
+        if not groups or not look():
+            return set()
+        with self._vault.lock():
+            return look()
+
+    def _hash_of(self, path: str) -> str | None:
+        """The hash of what lies at a path, None when nothing does, "" when that cannot be told here."""
+        if self._vault.rules.hides(path):
+            return ""
+        try:
+            return self._vault.read(path).sha256
+        except NotFound:
+            return None
+        except SimplememError:
+            return ""
 
     def _text_of(self, version: Version, sha256: str) -> bytes | None:
         """A text that a version speaks of: kept in the history, or still in the vault."""

@@ -251,6 +251,8 @@ class Embedding:
             if not self._turn.held():
                 return _TURN_SECONDS if self.pending() else None
             self._filled(embedder, None, ready, None, stopped)
+            if self.failure and not stopped():
+                _LOG.warning("%s", self.failure)  # a command says it in its answer
         finally:
             self._turn.resign()
             self._making.release()
@@ -291,7 +293,6 @@ class Embedding:
         except Unavailable as error:
             if not stopped():
                 self.failure = _told_of(embedder.name, error)
-                _LOG.warning("%s", self.failure)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
                 self._remember(self.failure)

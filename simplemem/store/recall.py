@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -55,12 +55,12 @@ class Ranking:
 class Recall:
     """Questions to one vault and its index."""
 
-    def __init__(self, step: InStep) -> None:
+    def __init__(self, step: InStep, is_old: Callable[[str], bool] = lambda _: False) -> None:
         self._step = step
         self._vault = step.vault
         self._index = step.index
         self._settings = step.settings
-        self._reranking = Reranking(step)
+        self._reranking = Reranking(step, is_old)
         self.authors = Authors(step)
 
     def close(self) -> None:
@@ -100,7 +100,9 @@ class Recall:
         explained = Explaining(
             self._step, Asked(query, narrowed, chosen, limit, ranking.vector, ranking.every, degraded)
         )
-        shown = self._hits(ranking, query.words, explained.hits(ranking.best) if explain else {})
+        whys = explained.hits(ranking.best) if explain else {}
+        with self._index.snapshot():
+            shown, state = self._hits(ranking, query.words, whys), self._step.state()
         names_authors = authors or bool(query.author or filter_.author)
         hits = tuple(
             with_authors(self.authors, *each, git=authors and k < _ASKED_OF_GIT) if names_authors else each[0]
@@ -115,7 +117,7 @@ class Recall:
                 self._step, explained, why, hits, lambda: self.ranked(query, Narrow(), limit, chosen).every
             )
         degraded = " ".join(filter(None, (query.instead, told_of_phrases(narrow, relaxed), degraded)))
-        return Found(text, chosen, hits, self._step.state(), told, degraded, of_note)
+        return Found(text, chosen, hits, state, told, degraded, of_note)
 
     def read(self, text: str) -> Query:
         """A question taken apart, its words in the forms in which this vault may hold them."""
@@ -315,10 +317,10 @@ def _is_of_another_text(found: Ranking) -> bool:
 def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:
     """The first of a ranking and what scores as the last of them: which of equals come first is for their names to say,
     not for the order in which they were indexed."""
-    if len(ranked) <= count:
-        return list(ranked)
-    last = round(ranked[count - 1].score, 6)
-    return [found for k, found in enumerate(ranked) if k < count or round(found.score, 6) == last]
+    last = count
+    while last < len(ranked) and round(ranked[last].score, 6) == round(ranked[count - 1].score, 6):
+        last += 1
+    return list(ranked[:last])
 
 
 def told_of_phrases(narrow: Narrow, relaxed: Narrow) -> str:

@@ -22,7 +22,7 @@ from simplemem.vault.commit_state import Waiting, check_links, check_state
 from simplemem.vault.commit_steps import Step, hold_back, joined, without
 from simplemem.vault.log import Version
 from simplemem.vault.repository import Git, GitFailed
-from simplemem.vault.staging import Busy, Entry, check_lock, hold, in_commit, in_index, put_in_place, spell
+from simplemem.vault.staging import Busy, Entry, check_lock, hold, in_commit, in_index, put_in_place, set_aside, spell
 
 _TRIES = 5
 _PLAIN = "simplemem <simplemem@localhost>"
@@ -160,6 +160,9 @@ class _Commit:
             if value not in (b"unspecified", b"unset"):
                 unwanted.add(name)  # encrypted, or kept elsewhere: the plain text must not go in
                 left.append(f"{name!r} goes through a filter, and simplemem runs none.")
+        for name in sorted(set_aside(self._git, list(names))):
+            unwanted.add(name)  # a commit of ours would have git look at it again
+            left.append(f"{name!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
         return [part for step in steps for part in without(step, unwanted)], left
 
     def _ignored(self, paths: Iterable[str]) -> set[str]:

@@ -17,8 +17,8 @@ from simplemem.vault.rules import Rules
 
 
 class _Note:
-    """A note as the log knows it: where it lies by the last change of ours; "" once we deleted it, None once another note
-    has its place and nobody said where it went."""
+    """A note as the log knows it: where it lies by the last change of ours, or lay when we deleted it in a hidden place; ""
+    once we deleted it elsewhere, None once another note has its place and nobody said where it went."""
 
     __slots__ = ("path",)
 
@@ -143,7 +143,7 @@ class SeenLog(Log):
             if new is not None:
                 del self._at[path]
                 self._put(note, new)
-            note.path = new or (path if version.after is not None else "")
+            note.path = new or (path if version.after is not None or closed else "")
         self._of[number] = None if closed else note
         for sha in {version.before, version.after} - {None} if not closed else ():
             self._speaking.setdefault(str(sha), []).append(number)

@@ -61,6 +61,18 @@ def in_index(git: Git, paths: Sequence[str], file: Path | None = None) -> dict[s
     return found
 
 
+def set_aside(git: Git, paths: Sequence[str]) -> set[str]:
+    """Those of these paths that a person has told git not to look at (`git update-index --skip-worktree` or
+    `--assume-unchanged`), or has left out of a sparse checkout."""
+    found: set[str] = set()
+    for some in _portions(paths):
+        for row in git.inside("ls-files", "-v", "-z", "--", *some).split(b"\0")[:-1]:
+            tag, _, name = row.partition(b" ")
+            if tag.islower() or tag == b"S":
+                found.add(os.fsdecode(name))
+    return found
+
+
 def spell(entries: Mapping[str, Entry | None], width: int) -> bytes:
     """Entries as `git update-index --index-info` takes them; None takes one out."""
     gone = [f"0 {'0' * width}\t{path}" for path, entry in entries.items() if entry is None]

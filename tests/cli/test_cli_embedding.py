@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from embedding_service import EmbeddingService, failing, slow
+from embedding_service import WELL, EmbeddingService, failing, slow
 from waiting import eventually
 
 if TYPE_CHECKING:
@@ -71,6 +71,29 @@ def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: Emb
     assert found["hits"] and found["index"]["pending"] == 3
 
 
+def test_a_run_in_which_the_embedder_fails_says_how_far_it_came_and_why_once(
+    run: Run, vault: Path, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMPLEMEM_EMBED_BATCH", "1")
+    assert run("list", "--json").code == 0
+    far.next(WELL)
+    far.always = failing(401, "this key is not known")
+    ran = run("index")
+    assert ran.code == 1 and "Nothing to do" not in ran.out and ran.out.startswith("Not done")
+    assert ran.err.count("this key is not known") == 1
+    assert "2 notes are searchable by words, not yet by meaning" in ran.err
+
+
+def test_a_search_says_once_that_another_models_vectors_answer(
+    run: Run, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("index").code == 0
+    monkeypatch.setenv("SIMPLEMEM_EMBED_MODEL", "other")
+    for command in ("search", "context"):
+        ran = run(command, "launch")
+        assert ran.err.count("Vectors of openai/other") == 1 and "until then openai/tiny" in ran.err
+
+
 def test_stats_and_doctor_tell_of_the_embedder(run: Run, vault: Path, far: EmbeddingService) -> None:
     (vault / "secret.md").write_text("---\nprivate: true\n---\nThe quokka.\n")
     far.refuses = lambda text: "balloons" in text
@@ -106,6 +129,10 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
     finally:
         process.kill()
     assert process.returncode != 0 and "Traceback" not in said
+    if number == signal.SIGINT:
+        waiting = run("stats", "--json").json["embedding"]["waiting"]
+        assert "stopped." in said and "`simplemem index` goes on from there." in said
+        assert 0 < waiting < 15 and f"{waiting} notes are searchable by words, not yet by meaning." in said
     under_way = far.asked[3].texts
     ran = run("index")
     assert ran.code == 0 and "embedded" in ran.out

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,13 @@ TOOLS = [
 ]
 
 
+@contextmanager
+def door_of(room: Room) -> Iterator[Door]:
+    door = Door(room.vault, lambda: EnhancedStore(room.vault, PLAIN))
+    yield door
+    door.close(writing=1, closing=5)
+
+
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Room:
     return Room(tmp_path_factory.mktemp("room"))
@@ -54,9 +62,10 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Room:
 
 @pytest.fixture(scope="module")
 def door(room: Room) -> Iterator[Door]:
-    door = Door(room.vault, lambda: EnhancedStore(room.vault, PLAIN))
-    yield door
-    door.close(writing=1, closing=5)
+    """For a call or two of each tool. One that is attacked has a vault of its own: else each would read the history of all
+    that were attacked before it."""
+    with door_of(room) as door:
+        yield door
 
 
 def spoilt(shape: dict[str, Any], name: str) -> Any:
@@ -144,33 +153,37 @@ def test_a_name_without_malice_takes_the_same_way_and_arrives(room: Room, door: 
 
 
 @pytest.mark.parametrize(("profile", "tool"), TOOLS)
-def test_a_tool_never_leaves_the_vault(room: Room, door: Door, profile: Any, tool: Any) -> None:
+def test_a_tool_never_leaves_the_vault(tmp_path: Path, profile: Any, tool: Any) -> None:
+    room = Room(tmp_path)
     names = hostile_names(room.folder)
     assert len(names) >= 300
     shapes = tool.listing()["inputSchema"]["properties"]
     wanted = harmless(tool)
-    for number, (argument, shape) in enumerate(shapes.items()):
-        chosen = names if LONG or argument in NAMES else share_of(names, profile, tool, number)
-        for name in chosen:
-            if (value := spoilt(shape, name)) is None:
-                continue
-            put_back(room.vault)
-            result = call(door, tool, {**wanted, argument: value})
-            said = "\n".join(part.text for part in result.content) + json.dumps(result.structured_content)
-            assert not room.touched(), (argument, name)
-            assert SECRET not in said, (argument, name)
-            assert "failed inside simplemem" not in said, (argument, name, said)
-            if not isinstance(tool, ContractTool):  # whose failures are words alone
-                assert result.is_error is False or result.structured_content["error"]["code"], (argument, name)
+    with door_of(room) as door:
+        for number, (argument, shape) in enumerate(shapes.items()):
+            chosen = names if LONG or argument in NAMES else share_of(names, profile, tool, number)
+            for name in chosen:
+                if (value := spoilt(shape, name)) is None:
+                    continue
+                put_back(room.vault)
+                result = call(door, tool, {**wanted, argument: value})
+                said = "\n".join(part.text for part in result.content) + json.dumps(result.structured_content)
+                assert not room.touched(), (argument, name)
+                assert SECRET not in said, (argument, name)
+                assert "failed inside simplemem" not in said, (argument, name, said)
+                if not isinstance(tool, ContractTool):  # whose failures are words alone
+                    assert result.is_error is False or result.structured_content["error"]["code"], (argument, name)
+    only_portable_names(room)
 
 
-def test_what_was_written_has_names_that_every_system_takes(room: Room, door: Door) -> None:
-    """After all of the above: what lies in the vault now is what was there, and notes with portable names (F34)."""
+def only_portable_names(room: Room) -> None:
+    """What lies in the vault now is what was there, and notes with names that every system takes (F34)."""
     made = [
         path.relative_to(room.vault).as_posix()
         for path in room.vault.rglob("*")
         if path.is_file() and not path.is_symlink() and not path.relative_to(room.vault).parts[0].startswith(".")
     ]
+    assert "n.md" in made or "notes/other.md" in made
     for path in made:
         assert check_name(name_of(path)) == name_of(path)
     assert {path.name for path in room.vault.iterdir() if path.name.startswith(".")} <= {".git", ".simplemem", ".trash"}

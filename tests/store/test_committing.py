@@ -262,6 +262,66 @@ def test_edits_in_the_very_lines_of_ours_are_left_to_the_person(git: Any, vault:
     assert store.step.committing.waiting() == 0
 
 
+def test_what_a_person_took_back_while_it_waited_is_not_committed(git: Any, vault: Path, write: Write) -> None:
+    for name in "abcd":
+        write(f"{name}.md", f"{name}\n")
+    git.commit("Begin")
+    git("checkout", "--quiet", "--detach")
+    with opened(vault) as store:
+        store.update("a", append="thrown away")
+        store.update("a", append="this too")
+        store.update("b", append="thrown away")
+        store.delete("c")
+        store.create("new", "never mind")
+        store.update("d", append="kept")
+        assert subjects(git) == ["Begin"] and store.step.committing.waiting() == 6
+    git("checkout", "--quiet", "--", "a.md", "b.md", "c.md")
+    (vault / "new.md").unlink()
+    git("checkout", "--quiet", "main")
+    with opened(vault) as store:
+        store.update("b", append="written again")
+    assert subjects(git)[1:] == ["simplemem: update d", "simplemem: update b"]
+    assert "written again" in in_head(git, "b.md") and "thrown" not in in_head(git, "b.md")
+    assert git("status", "--porcelain") == "" and store.step.committing.waiting() == 0
+    assert store.step.committing.said == []
+
+
+def test_what_waits_and_is_still_there_is_committed_also_where_it_came_back_by_an_undo(
+    git: Any, vault: Path, write: Write
+) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    git("checkout", "--quiet", "--detach")
+    with opened(vault) as store:
+        store.update("a", append="two")
+        store.undo("a")
+        store.undo("a")
+        store.create("b", "one")
+        store.move("b", "c")
+    write("c.md", "by a person\n")
+    git("checkout", "--quiet", "main")
+    with opened(vault) as store:
+        store.create("d", "text")
+    assert len(subjects(git)) == 7 and "two" in in_head(git, "a.md") and "one" in in_head(git, "c.md")
+    assert git("status", "--porcelain").split() == ["M", "c.md"]
+
+
+@pytest.mark.parametrize("how", ["--skip-worktree", "--assume-unchanged"])
+def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Path, write: Write, how: str) -> None:
+    write("a.md", "one\n")
+    write("b.md", "b\n")
+    git.commit("Begin")
+    git("update-index", how, "a.md")
+    flags = git("ls-files", "-v")
+    assert flags != "H a.md\nH b.md\n"
+    with opened(vault) as store:
+        store.update("a", append="ours")
+        store.update("b", append="ours")
+    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store.step.committing.said)
+    assert subjects(git)[1:] == ["simplemem: update b"]
+    assert git("ls-files", "-v") == flags and in_head(git, "a.md") == "one\n"
+
+
 def test_a_note_that_a_person_has_not_put_into_git_is_left_alone(git: Any, vault: Path, write: Write) -> None:
     git.commit("Begin")
     write("draft.md", "a draft\n")

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from bare_client import Bare
-from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing, wait_until
+from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing
 from rerank_service import WRONG, RerankService
+from waiting import eventually
 
 from simplemem.config import Settings
 from simplemem.memory import Filter, Found
@@ -320,6 +321,28 @@ def test_a_note_made_private_a_moment_ago_is_not_sent(
     assert b"Nobody knows" not in service.received
 
 
+@pytest.mark.parametrize("since", ["property", "rule"])
+def test_the_text_that_a_note_had_before_it_became_private_is_not_sent(
+    vault: Path, service: RerankService, notes: None, write: Write, far_away: str, since: str
+) -> None:
+    rule = {"embed": {"provider": "none", "private": ["journal/"]}}
+    remote = {"provider": "http", "url": far_away, "model": "m", "seconds": 20}
+    with EnhancedStore(vault, Settings.model_validate({**rule, "rerank": remote})) as store:
+        store.sync()
+        store.create("diary", "The harbour crane, worth 0.99, was my secret.")
+        if since == "rule":
+            store.move("diary", "journal/diary")
+        else:
+            write("diary.md", PRIVATE["property"])
+        store.sync()
+        found = store.search(QUERY, as_of="v1", limit=10)
+        store.context(f"{QUERY} as_of:v1")
+    assert "diary" in names(found)
+    assert [name for name in names(found) if name != "diary"] == ["c", "e", "b", "d", "a"]
+    assert len(service.sent()) == 10
+    assert b"secret" not in service.received
+
+
 # -- the providers
 
 
@@ -346,7 +369,7 @@ def test_a_server_answers_while_a_reranker_is_still_being_loaded(
         found = searched()
         assert [hit["name"] for hit in found["hits"]] == ORDER
         assert found["degraded"] == "The reranker voyage is still being loaded; the order is that of words and meaning."
-        assert wait_until(lambda: "loaded" not in searched().get("degraded", ""))
+        assert eventually(lambda: "loaded" not in searched().get("degraded", ""))
         assert server.not_json == []
 
 

@@ -148,6 +148,30 @@ def test_a_note_that_was_moved_to_a_hidden_place_took_its_past_with_it(opened: O
         assert store.read("plan", version=old.version).text == f"{CANARY} one.\ntwo\n"
 
 
+def test_a_note_that_was_deleted_in_a_hidden_place_leaves_no_past_outside_of_it(opened: Open, write: Write) -> None:
+    write("tea.md", "Oolong.\n")
+    write("plan.md", f"{CANARY} one.\n")
+    with opened() as person:
+        person.sync()
+        person.update("tea", append="Milk.")
+        old = person.update("plan", append="two")
+        person.move("plan", "Private/plan")
+        gone = person.delete("Private/plan")
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        said = past_of(store, ("plan", "tea"))
+        assert "Milk." in said and CANARY not in said
+        with pytest.raises(NotFound):
+            store.read("tea", version=old.previous_sha256)
+        store.create("plan", "Another plan.", who="eve")
+        assert [entry.op for entry in store.history("plan")] == ["create"]
+        with opened() as person:
+            person.undo(gone.version)
+            assert [entry.op for entry in store.history("plan")] == ["create"]
+            person.move("Private/plan", "out")
+        assert [entry.op for entry in store.history("out")] == ["update"]
+
+
 def test_a_text_that_was_found_and_may_be_of_a_hidden_note_is_not_told(opened: Open, write: Write, vault: Path) -> None:
     write("tea.md", "Oolong.\n")
     write("plans/will.md", f"{CANARY}.\n")
