@@ -328,3 +328,12 @@ def test_every_test_that_the_page_on_durability_names_is_there() -> None:
     missing = [f"{file}::{name}" for file, name in named if not (tests / file).is_file()
                or not re.search(rf"\b{name}\b", (tests / file).read_text(encoding="utf-8"))]  # fmt: skip
     assert missing == []
+
+
+def test_every_fault_that_is_known_has_a_row_with_a_test_or_a_sentence_why_not() -> None:
+    text = (DOCS / "durability.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| F(\d+)(?: to F(\d+))?: (.+?) \| (.+?) \|(.*)\|$", text, re.MULTILINE)
+    known = [number for first, last, *_ in rows for number in range(int(first), int(last or first) + 1)]
+    assert known == list(range(1, 73))
+    untested = [(fault, why) for _, _, fault, why, tests in rows if ".py" not in tests]
+    assert [why for _, why in untested] == ["there is no HTTP server yet"], "whatever has no test has its reason here"
