@@ -25,7 +25,7 @@ from simplemem.errors import Unavailable
 from simplemem.index import bm25
 from simplemem.vault.kernel import is_alive
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x736D656D  # "smem"
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _BUSY_MS = 15_000

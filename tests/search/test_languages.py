@@ -65,6 +65,26 @@ def test_a_question_finds_the_note_in_its_language_first(vault_of_all: EnhancedS
 
 
 @pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("Un hors-d'œuvre", "oeuvre"), ("Ma soeur", "sœur"), ("Łódź", "lodz"), ("Smørrebrød", "smorrebrod"),
+        ("Ærøskøbing", "aeroskobing"), ("Đà Nẵng", "da nang"), ("Þingvellir", "thingvellir"), ("Groß", "GROẞ"),
+        ("IŞIK", "ışık"), ("ılık", "ILIK"), ("İstanbul", "istanbul"), ("ISTANBUL", "İstanbul"),
+        ("Καφές", "καφες"), ("ΟΔΥΣΣΕΑΣ", "Οδυσσέας"), ("Ёлка", "елка"), ("שָׁלוֹם", "שלום"), ("كِتَابٌ", "كتاب"),
+        ("co\u00adoper\u00adation", "cooperation"), ("cafe\u0301", "cafe"),
+    ],
+)  # fmt: skip
+def test_letters_are_found_with_and_without_what_a_keyboard_may_lack(
+    store: EnhancedStore, write: Write, written: str, asked: str
+) -> None:
+    write("note.md", f"{written}.")
+    write("asked the other way round.md", f"{asked}.")
+    store.sync()
+    for question in (written, asked):
+        assert set(found(store, question)) == {"note", "asked the other way round"}
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "getUserName", "getusername", "get_user_name", "get user name", "HTTPServer2", "http server", "snake_case",
