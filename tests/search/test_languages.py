@@ -201,3 +201,17 @@ def test_a_long_paragraph_is_shown_where_the_words_stand(
 def test_a_context_pack_is_made_of_the_same_words(vault_of_all: EnhancedStore) -> None:
     assert '"kubernetes" was looked for instead' in vault_of_all.context("kuberntes", budget_tokens=300).degraded
     assert "Häuser der Siedlung" in vault_of_all.context("Haus", budget_tokens=300).text
+
+
+def test_what_was_not_read_of_a_question_is_said_beside_what_was_asked_instead(vault_of_all: EnhancedStore) -> None:
+    said = vault_of_all.search("kuberntes " * 250, mode="text").degraded
+    assert said.startswith("Only the first 2,000 characters") and '"kubernetes" was looked for instead' in said
+    assert "2,000 characters" in vault_of_all.context("harbour " * 300, budget_tokens=300).degraded
+
+
+def test_a_phrase_that_is_nowhere_is_told_without_hits_too(vault_of_all: EnhancedStore) -> None:
+    let_go = 'No memory holds "bread of butter" word for word'
+    found = vault_of_all.search('"bread of butter"', mode="text")
+    assert found.hits and found.degraded == f"{let_go}; these are found by its words."
+    found = vault_of_all.search('"bread of butter"', filter=Filter.of(prefix="nowhere/"), mode="text")
+    assert (found.hits, found.degraded) == ((), f"{let_go}.")
