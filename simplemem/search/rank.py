@@ -95,7 +95,10 @@ def rank(
         if score > 0:
             ranked.append((-round(score, 6), note, score, by_words, by_phrases, by_meaning))
     ranked.sort()
-    return [Ranked(note, *parts, matches.get(note, _NO_MATCH), near.get(note)) for _, note, *parts in ranked]
+    return [
+        Ranked(note, score, by_words, by_phrases, by_meaning, matches.get(note, _NO_MATCH), near.get(note))
+        for _, note, score, by_words, by_phrases, by_meaning in ranked
+    ]
 
 
 _NO_MATCH: Mapping[str, Match] = {}
