@@ -31,6 +31,7 @@ from simplemem.tools.toolsets import choose, profile_called, split_names
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
+PROGRAM: Any = typer.main.get_command(app)
 PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.glob("*.md")])
 WITH_PYTHON = [page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)]
 GENERATED = ("command-line.md", "configuration.md", "python-api.md")
@@ -66,7 +67,7 @@ def test_every_page_that_is_written_is_compared(generated: dict[Path, str]) -> N
 
 
 def test_the_page_of_the_command_line_shows_every_command(generate: ModuleType) -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = PROGRAM.commands
     assert sorted(generate.COMMANDS) == sorted(commands)
     groups = {name: sorted(found.commands) for name, found in commands.items() if hasattr(found, "commands")}
     assert {name: sorted(below) for name, below in generate.BELOW.items()} == groups
@@ -235,7 +236,7 @@ def refusal(words: list[str]) -> str | None:
 
 
 def refusal_of_command(arguments: list[str]) -> str | None:
-    group: Any = typer.main.get_command(app)
+    group = PROGRAM
     usage_error: Any = typer.BadParameter.__base__
     first = arguments[0] if arguments else "--help"
     try:
