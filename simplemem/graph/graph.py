@@ -75,6 +75,15 @@ class KnowledgeGraph:
             self._known.refresh()
             return list(self._known.in_order())
 
+    def changed_by_others(self) -> int:
+        """A number that grows when anybody but this process changes the graph. Asked of a graph that nobody has read yet,
+        it grows too: what the caller knows of it is not known."""
+        with self._lock:
+            unread = not self._known.begun
+            self._known.refresh()
+            self._known.outside += unread
+            return self._known.outside
+
     def _fresh(self, find: Callable[[], list[Page]]) -> Graph:
         """What is found, once the files of all that is found are known to be what was read."""
         self._bench.catch_up()
@@ -407,7 +416,7 @@ class KnowledgeGraph:
             if each.path in carried.texts and each.entry is not None
         ]
         new = [each.path for each in drafts if each.before is None]
-        self._known.take(read, [each.path for each in drafts if each.text is None], new)
+        self._known.take(read, [each.path for each in drafts if each.text is None], new, ours=True)
 
     def _relating(self, drafting: Drafting) -> Relating:
         return Relating(self._known, self._bench, drafting)
