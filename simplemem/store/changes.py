@@ -27,7 +27,7 @@ from simplemem.store.editing import (
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.races import Making
-from simplemem.store.secrecy import judge
+from simplemem.store.secrecy import judge, judge_name
 from simplemem.vault import rewrite
 from simplemem.vault.atomic import sha256
 from simplemem.vault.difference import WHAT_YOU_HAD, difference
@@ -83,7 +83,7 @@ class Changes:
                     name=clean,
                     current_sha256=held.sha256,
                 )
-            told = judge(self._step.settings, clean, "", text)
+            told = judge_name(self._step.settings, clean) + judge(self._step.settings, clean, "", text)
             rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=[r for r, _ in rewrites])
             return self._saved(written, data, rewrites=rewrites, warnings=[*told, *warnings])
@@ -276,6 +276,7 @@ class Changes:
             if compare_key(old) != compare_key(new) and self._step.entry(new) is not None:
                 raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
             file = self._vault.read(old)
+            told = judge_name(self._step.settings, name_of(new), name_of(old))
             rewrites, warnings = self._step.healing(lambda: self._rewritten(rewrite.Moved(old, new)))
             own = next((r for r, _ in rewrites if r.path == old), None)
             others = [(r, why) for r, why in rewrites if r.path != old]
@@ -297,7 +298,7 @@ class Changes:
             self._step.fill_soon()
         rewritten = tuple(name_of(r.path) for r, _ in others) + ((name_of(new),) if own is not None else ())
         sha256 = written.sha256 or file.sha256
-        return Moved(name_of(new), new, name_of(old), sha256, rewritten, written.version, tuple(warnings))
+        return Moved(name_of(new), new, name_of(old), sha256, rewritten, written.version, (*told, *warnings))
 
     def delete(self, name: str, if_sha256: str | None, change: Change) -> Deleted:
         """Put a memory in the trash. Links to it stay as they are and lead nowhere; undo brings it back."""
