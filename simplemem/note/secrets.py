@@ -100,8 +100,8 @@ _TOKENS = ("token",)
 _SHORT = ("pass", "pw")  # begin and end many another word, so they stand alone, and what follows must be a plain case
 _VALUE = re.compile(
     r"(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
-    r"[\"'`*_]{0,3}[ \t]{0,8}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{0,8}[\"'`*_|]{0,3}[ \t]{0,8}"
-    r"[\"'`]?([^\s\"'`|,;，。]{8,256}+)",
+    r"[\"'`*_]{0,3}[ \t]{0,8}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{0,8}[\"'`*_|]{0,3}"
+    r"[ \t]{0,8}[\"'`]?([^\s\"'`|,;，。]{8,256}+)",
     re.IGNORECASE,
 )
 # `the password is ...`, `password for the router: ...`, `password (guests): ...`

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 
 from simplemem.errors import SimplememError
 from simplemem.index.filters import Narrow, exactly
@@ -23,6 +24,7 @@ from simplemem.store.shares import Share, shares_of
 from simplemem.vault.log import Version
 from simplemem.vault.vault import File
 
+_EMPTY = sha256(b"").hexdigest()
 _FEW = 500  # notes: so many are looked up one by one
 _MOST_KEPT = 5_000  # notes whose lines are remembered
 
@@ -49,6 +51,7 @@ class Authors:
         self._shares: dict[tuple[str, str], tuple[object, Share | None]] = {}  # by path and author
         self._kept: set[str] | None = None  # the texts there are, while many are asked for
         self._asked: tuple[object, Theirs] | None = None
+        self._found_at: object = None  # when it was last looked for notes that other programs renamed
         self._guard = threading.RLock()
 
     def of(self, path: str, *, git: bool = False) -> Authorship | None:
@@ -56,6 +59,7 @@ class Authors:
         well."""
         with self._guard:
             self._follow()
+            self._find_again()
             file = self._read(path)
             if file is None:
                 return None
@@ -70,8 +74,8 @@ class Authors:
             return narrow
         with self._guard, self._step.index.snapshot():
             self._follow()
-            index = self._step.index
-            state = (narrow.author.casefold(), self._seen, index.generation, index.changed_since(1 << 60)[0])
+            self._find_again()
+            state = (narrow.author.casefold(), *self._state())
             if self._asked is None or self._asked[0] != state:
                 self._kept = self._step.vault.hashes_kept()
                 try:
@@ -181,6 +185,36 @@ class Authors:
             if self._until is None or version.number <= self._until:
                 fresh.append(version)
         self._take_in(reversed(fresh))
+
+    def _state(self) -> tuple[object, ...]:
+        index = self._step.index
+        return self._seen, index.generation, index.changed_since(1 << 60)[0]
+
+    def _find_again(self) -> None:
+        """A note that another program gave a new name keeps its authors: it is the one that has the text which the note
+        that is gone had at last, or had it when a change of ours found it. Where two could be meant, none is."""
+        state = self._state()
+        if self._until is not None or state == self._found_at:
+            return
+        self._found_at, index = state, self._step.index
+        every = index.all_known() if len(self._steps) > _FEW else None
+        gone: dict[str, list[str]] = {}
+        for path, steps in self._steps.items():
+            text = steps[-1].after
+            if text not in (None, _EMPTY) and (index.known(path) if every is None else every.get(path)) is None:
+                gone.setdefault(text, []).append(path)
+        heirs: dict[str, list[str]] = {}
+        for path, known in (every or index.all_known()).items() if gone else ():
+            own = self._steps.get(path)
+            text = own[0].before if own else known.sha256
+            if text in gone:
+                heirs.setdefault(text, []).append(path)
+        for text, paths in heirs.items():
+            if len(paths) == len(gone[text]) == 1:
+                (new,), (old,) = paths, gone[text]
+                self._steps[new] = self._steps.pop(old) + self._steps.get(new, [])
+                self._lines.clear()
+                self._shares.clear()
 
     def _take_in(self, versions: Iterable[Version]) -> None:
         for version in versions:

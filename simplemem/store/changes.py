@@ -27,7 +27,7 @@ from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.races import Making
 from simplemem.store.saving import encoded, is_but_for_its_time, now, saved, saved_as_is
-from simplemem.store.secrecy import judge
+from simplemem.store.secrecy import judge, judge_name
 from simplemem.vault.atomic import sha256
 from simplemem.vault.difference import WHAT_YOU_HAD, difference
 from simplemem.vault.rewrite import Moved
@@ -80,7 +80,7 @@ class Changes:
                     name=clean,
                     current_sha256=held.sha256,
                 )
-            told = judge(self._step.settings, clean, "", text)
+            told = judge_name(self._step.settings, clean) + judge(self._step.settings, clean, "", text)
             rewrites, warnings = self._step.healing(lambda: rewrites_for(self._step, Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=rewrites)
             return saved(self._step, written, data, rewrites=rewrites, warnings=[*told, *warnings])

@@ -124,10 +124,13 @@ class Committing:
 
     def _settle(self) -> None:
         """End what a process died over while its commit took its place, at once: its lock holds up the person's git."""
-        try:
-            from simplemem.vault import commit_begun, repository, uncommitted
+        from simplemem.vault import commit_begun, repository, uncommitted
 
+        try:
             found = repository.find(self._vault.root)
+        except (SimplememError, OSError):
+            return  # whoever commits says so
+        try:
             if found is None or not commit_begun.is_begun(Path(found.git_dir)):
                 return
             with uncommitted.taking_turns(found.git_dir, _LOCK_SECONDS) as held, repository.asking(found) as git:

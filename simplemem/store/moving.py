@@ -13,6 +13,7 @@ from simplemem.store.following import rewrites_for
 from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.saving import index_rewrites
+from simplemem.store.secrecy import judge_name
 from simplemem.vault import rewrite
 from simplemem.vault.history import Version
 from simplemem.vault.links import resolve
@@ -36,6 +37,7 @@ def move(step: InStep, name: str, new_name: str, change: Change) -> Moved:
         if compare_key(old) != compare_key(new) and step.entry(new) is not None:
             raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
         file = step.vault.read(old)
+        told = judge_name(step.settings, name_of(new), name_of(old))
         rewrites, warnings = step.healing(lambda: rewrites_for(step, rewrite.Moved(old, new)))
         own = next((each for each in rewrites if each.path == old), None)
         others = [each for each in rewrites if each.path != old]
@@ -58,7 +60,7 @@ def move(step: InStep, name: str, new_name: str, change: Change) -> Moved:
         step.fill_soon()
     rewritten = changed if own is None else (*changed, name_of(new))
     sha256 = written.sha256 or file.sha256
-    return Moved(name_of(new), new, name_of(old), sha256, rewritten, written.version, tuple(warnings))
+    return Moved(name_of(new), new, name_of(old), sha256, rewritten, written.version, (*told, *warnings))
 
 
 def delete(step: InStep, name: str, if_sha256: str | None, change: Change) -> Deleted:

@@ -112,6 +112,9 @@ def undo(step: InStep, version_or_name: str, change: Change) -> Undone:
         what += f" to {name_of(asked.new_path)}"
     if asked.op == "undo" and len(steps) > 1:
         what += f" and of {len(steps) - 1} more"
+    elif not asked.new_path and len(steps) > 1:
+        more = len(steps) - 1
+        what += f" and {more} more {'change' if more == 1 else 'changes'} of the same step"
     return Undone(name_of(main.path), main.sha256, main.version, what)
 
 

@@ -48,6 +48,8 @@ def restore(step: InStep, name: str, at: str | None, new_name: str | None, chang
             raise _taken(target, "Choose another name.")
         if now is not None and (other := _another_since(step, path, since)) is not None:
             raise _taken(target, f"It has the name since {other.id}. Restore the old one under another name.")
+        if now is not None and (gone := _gone_since(step, path, since, now.sha256)) is not None:
+            raise _taken(target, f"It was made after {gone.id}. Restore the old one under another name.")
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
         written = step.vault.carry_out([wish], change)[0]
         look_again(step, {target})
@@ -100,6 +102,15 @@ def _told_of(moment: Moment, path: str) -> str | None:
         if at == path:
             return before if moment.before else after or before
     return None
+
+
+def _gone_since(step: InStep, path: str, at: str, now: str) -> Version | None:
+    """The change after a moment that took away what lay at a path, if what lies there now was made by another program."""
+    last = next(step.vault.history.log.backwards(path), None)
+    if last is None or from_git.means_commit(step, at) or last.number <= moment_of(step, at).number:
+        return None
+    left = next(((before, after) for there, before, after in last.effects if there == path), None)
+    return last if left is not None and left[1] is None and left[0] != now else None
 
 
 def _another_since(step: InStep, path: str, at: str) -> Version | None:

@@ -39,5 +39,21 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
     return [*told, "Notes are plain text, and earlier versions are kept. A secret is better kept elsewhere."]
 
 
+def judge_name(settings: Settings, name: str, before: str = "") -> list[str]:
+    """The same of the name that a note gets: names are listed, linked and logged. The one that it had is not judged."""
+    if settings.write.secrets == "off":
+        return []
+    from simplemem.note.secrets import added_secrets
+
+    found = added_secrets(before, name)
+    if not found:
+        return []
+    told = [f"the name seems to hold {_a(each)} {each.shown}" for each in found[:_MOST_TOLD]]
+    if settings.write.secrets == "refuse":
+        hint = "Give it another name; write.secrets = warn would let this one pass."
+        raise Invalid("; ".join(told) + ": nothing was written", hint=hint)
+    return [*told, "Names stand in lists, links and the history. A secret is better kept elsewhere."]
+
+
 def _a(secret: Secret) -> str:
     return f"{'an' if secret.kind[0] in 'AaEeIiOo' else 'a'} {secret.kind},"

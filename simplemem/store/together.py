@@ -13,7 +13,7 @@ from typing import NamedTuple
 from simplemem.note.names import check_name, name_of
 from simplemem.store.editing import stamp_modified
 from simplemem.store.in_step import InStep
-from simplemem.store.secrecy import judge
+from simplemem.store.secrecy import judge, judge_name
 from simplemem.vault.atomic import sha256
 from simplemem.vault.vault import Change, Wish, Written
 
@@ -48,6 +48,7 @@ def write_together(step: InStep, drafts: Sequence[Draft], change: Change, now: s
             continue
         told += judge(step.settings, name, draft.before or "", draft.text)
         if draft.before is None:
+            told += judge_name(step.settings, name)
             wishes.append(Wish("create", draft.path, data=draft.text.encode()))
         else:
             text = stamp_modified(draft.text, now) if draft.text != draft.before else draft.text

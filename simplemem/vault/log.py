@@ -226,7 +226,7 @@ class Log:
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
         when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        common = {"when": when, "tool": tool[:100], "who": who[:200], "reason": reason[:1000]}
+        common = {"when": when, "tool": tool[:100], "who": who[:200], "reason": _kept_of(reason)}
         empty = {"new_path": None, "before": None, "after": None}
         return [
             Version(**(empty | common | step | {"id": _spell(first + k), "group": _spell(first)}))
@@ -266,6 +266,17 @@ class Log:
                 raise
         finally:
             os.close(fd)
+
+
+def _kept_of(reason: str) -> str:
+    """A reason without what looks secret in it: the log is never thinned, and a commit of ours says it to whoever reads."""
+    if not reason:
+        return ""
+    from simplemem.note.secrets import find_secrets  # its patterns take a moment that only such a write should pay
+
+    for secret in reversed(find_secrets(reason)):
+        reason = reason[: secret.start] + secret.shown + reason[secret.end :]
+    return reason[:1000]
 
 
 def _spell(number: int) -> str:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from simplemem.errors import Unavailable
 from simplemem.vault import atomic
 from simplemem.vault.leader import Leadership
 from simplemem.vault.log import Version, number_of
@@ -85,7 +86,9 @@ class Uncommitted:
 @contextmanager
 def taking_turns(git_dir: str, seconds: float) -> Iterator[bool]:
     """Hold a lock of ours in a git directory for a block, so that one process at a time makes commits, of whichever vault
-    in the repository; False if somebody else has it for so long."""
+    in the repository; False if somebody else has it for so long. Unavailable when nothing can be written there."""
+    if not os.access(git_dir, os.W_OK):
+        raise Unavailable(f"The repository cannot be written: {git_dir}.")
     lock = Leadership(Path(git_dir) / "simplemem.lock")
     deadline = time.monotonic() + seconds
     while not (held := lock.held()) and time.monotonic() < deadline:

@@ -55,6 +55,37 @@ def test_a_hit_says_who_wrote_its_passage_and_when(harbour: EnhancedStore) -> No
     assert only(harbour, "lighthouse author:agent").authors == ("ada-code 1.0",)
 
 
+def test_a_note_that_another_program_renames_keeps_its_authors(harbour: EnhancedStore, write: Write) -> None:
+    root = harbour.vault.root
+    (root / "both.md").rename(root / "pier.md")
+    (root / "machine.md").rename(root / "inspections.md")
+    harbour.sync()
+    found = {hit.name: hit for hit in harbour.search("crane lighthouse", limit=9, authors=True).hits}
+    assert found["inspections"].authors == ("ada-code 1.0",)
+    assert only(harbour, "inspected author:ada").name == "inspections"
+    assert names(harbour, "inspected author:human", mode="text") == []
+    harbour.update("inspections", append="Bob oiled the winch.", **BOB)
+    harbour.move("inspections", "done", **BOB)
+    assert only(harbour, "winch author:bob", mode="text").name == "done"
+    with EnhancedStore(root, harbour.settings) as anew:  # all of it told from the log again
+        anew.sync()
+        assert only(anew, "inspected author:ada", mode="text").name == "done"
+        assert only(anew, "winch author:bob", mode="text").name == "done"
+        assert names(anew, "winch author:ada", mode="text") == []
+
+
+def test_a_copy_and_one_of_several_that_could_be_meant_take_nobodys_authors(
+    harbour: EnhancedStore, write: Write
+) -> None:
+    root = harbour.vault.root
+    (root / "copy.md").write_bytes((root / "machine.md").read_bytes())
+    harbour.sync()
+    assert [hit.name for hit in harbour.search("inspected author:human", mode="text").hits] == ["copy"]
+    (root / "machine.md").rename(root / "one.md")
+    harbour.sync()
+    assert sorted(names(harbour, "inspected author:human", mode="text")) == ["copy", "one"]
+
+
 def test_who_wrote_it_is_only_told_when_it_is_asked_for(harbour: EnhancedStore) -> None:
     assert {hit.authors for hit in harbour.search("crane").hits} == {()}
     assert () not in {hit.authors for hit in harbour.search("crane", authors=True).hits}

@@ -306,6 +306,35 @@ def test_what_waits_and_is_still_there_is_committed_also_where_it_came_back_by_a
     assert git("status", "--porcelain").split() == ["M", "c.md"]
 
 
+def test_a_repository_that_cannot_be_written_is_told_at_once(git: Any, vault: Path, write: Write) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    folder, opener = vault / ".git", "unshare"
+    held = "mount --bind .git .git && mount -o remount,ro,bind .git && "
+    if os.name != "posix" or shutil.which(opener) is None or subprocess.run(
+        [opener, "-m", "sh", "-c", held + "true"], cwd=vault, capture_output=True
+    ).returncode:  # fmt: skip
+        pytest.skip("no folder can be made read-only here, not even for root: that takes unshare and its rights")
+    script = (
+        "import sys\nfrom pathlib import Path\nsys.path.insert(0, sys.argv[2])\n"
+        "from test_committing import opened\n"
+        "with opened(Path(sys.argv[1])) as store:\n    store.update('a', append='two')\n"
+        "print(store.step.committing.said, store.step.committing.waiting())\n"
+    )
+    command = [sys.executable, "-c", script, str(vault), str(Path(__file__).parent)]
+    run = subprocess.run(
+        [opener, "-m", "sh", "-c", held + 'exec "$@"', "sh", *command],
+        cwd=vault, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert "two" in (vault / "a.md").read_text()
+    assert f"The repository cannot be written: {folder}." in run.stdout and run.stdout.strip().endswith(" 1"), (
+        run.stderr
+    )
+    with opened(vault) as store:
+        store.create("b", "text")
+    assert subjects(git)[1:] == ["simplemem: update a", "simplemem: create b"]
+
+
 @pytest.mark.parametrize("how", ["--skip-worktree", "--assume-unchanged"])
 def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Path, write: Write, how: str) -> None:
     write("a.md", "one\n")

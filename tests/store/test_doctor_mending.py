@@ -37,7 +37,9 @@ def mend(store: EnhancedStore, *only: str) -> Files:
         group = store.vault.history.log.group(done.version)
         assert [version.id for version in store.vault.history.versions(limit=len(group))] == [v.id for v in group[::-1]]
         assert {(version.tool, version.who) for version in group} == {("doctor", "tests")}
-        store.undo(done.version)
+        undone = store.undo(done.version)
+        if len(group) > 1 and group[0].new_path is None:
+            assert f" and {len(group) - 1} more change" in undone.what
         assert files(store.root) == before
         assert list(store.doctor(only=["index"])) == []
     return after

@@ -168,6 +168,33 @@ def test_the_name_of_a_note_that_was_moved_there_is_taken_too(plain_store: Enhan
     assert not plain_store.restore("n", at="v3").changed, "its own text may come back"
 
 
+@pytest.mark.parametrize("left", ["deleted", "moved"])
+def test_a_note_that_another_program_made_under_an_old_name_is_not_overwritten(
+    plain_store: EnhancedStore, vault: Path, write: Write, left: str
+) -> None:
+    old = plain_store.create("n", "first").sha256
+    if left == "deleted":
+        plain_store.delete("n")
+    else:
+        plain_store.move("n", "m")
+    write("n.md", "by hand\n")
+    for at in ("v1", "before v2"):
+        with pytest.raises(AlreadyExists, match="another memory called n") as trouble:
+            plain_store.restore("n", at=at)
+        assert "under another name" in trouble.value.hint
+    assert (vault / "n.md").read_text() == "by hand\n"
+    assert plain_store.restore("n", at="v1", new_name="n then").sha256 == old
+
+
+def test_a_note_that_another_program_brought_back_is_still_the_note(plain_store: EnhancedStore, vault: Path) -> None:
+    one = plain_store.create("n", "one").sha256
+    plain_store.update("n", append="two")
+    two = (vault / "n.md").read_bytes()
+    plain_store.delete("n")
+    (vault / "n.md").write_bytes(two)
+    assert plain_store.restore("n", at="v1").sha256 == one
+
+
 def test_what_cannot_be_brought_back_says_why(plain_store: EnhancedStore, vault: Path) -> None:
     files = texts_of(plain_store, vault, "n", "one", "two")
     with pytest.raises(NotFound, match="there was no n at 2001-01-01"):

@@ -68,6 +68,37 @@ def test_every_such_write_is_refused_where_that_is_wanted_and_leaves_nothing(
     assert (vault / "there.md").read_text() == "Nothing here.\n"
 
 
+@pytest.mark.parametrize("how", ["create", "move"])
+def test_a_name_is_judged_as_well(vault: Path, write: Callable[..., Path], how: str) -> None:
+    write("there.md", "Nothing here.\n")
+
+    def doing(store: EnhancedStore) -> Any:
+        return store.create(f"key {TOKEN}", "x") if how == "create" else store.move("there", f"key {TOKEN}")
+
+    with opened(vault, "refuse") as store:
+        store.sync()
+        with pytest.raises(Invalid, match=r"the name seems to hold a GitHub token, ghp_… \(40 characters\)") as refused:
+            doing(store)
+        assert TOKEN not in str(refused.value.as_dict())
+        assert store.names() == ["there"] and store.history() == ()
+    with opened(vault, "warn") as store:
+        assert any("the name seems to hold" in each for each in doing(store).warnings)
+        assert store.move(f"key {TOKEN}", f"keys/key {TOKEN}").warnings == (), "it had that name before"
+    with opened(vault, "off") as store:
+        assert store.create(f"again {TOKEN}", "x").warnings == ()
+
+
+@pytest.mark.parametrize("mode", ["warn", "refuse", "off"])
+def test_a_reason_is_kept_without_the_secret_in_it(vault: Path, write: Callable[..., Path], mode: str) -> None:
+    write("there.md", "Nothing here.\n")
+    with opened(vault, mode) as store:
+        store.update("there", append="More.", reason=f"he said the password: {PASSWORD} and {TOKEN} work")
+        (entry,) = store.history("there")
+    assert entry.reason == "he said the password: … (11 characters) and ghp_… (40 characters) work"
+    kept = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
+    assert TOKEN.encode() not in kept and PASSWORD.encode() not in kept
+
+
 def test_what_was_there_before_is_not_judged_again(vault: Path, write: Callable[..., Path]) -> None:
     write("there.md", f"Use {TOKEN} for it.\n")
     with opened(vault, "refuse") as store:
