@@ -22,8 +22,11 @@ from simplemem.note.conflict_copy import conflict_name
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
 from simplemem.store.embedder import cache_path
+from simplemem.store.rooms import sweep
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Vault
+
+_PREFIX = "simplemem-eval-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +117,10 @@ class Scratch:
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is gone again afterwards; a file that Windows still holds on to is no failure."""
-    return tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True)
+    """A folder that is gone again afterwards; a file that Windows still holds on to is no failure. Those of processes that
+    were killed go first: they hold notes."""
+    sweep(_PREFIX, days=3)
+    return tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
 
 
 @contextmanager
