@@ -39,6 +39,10 @@ LocomoOption = Annotated[
     Path | None,
     typer.Option("--locomo", metavar="FILE", help="Ask LoCoMo-shaped JSON, in a vault of its own, instead of yours."),
 ]
+YesOption = Annotated[
+    bool,
+    typer.Option("--yes", "-y", help="Send as many texts as it takes to a remote embedder without asking."),
+]
 LimitOption = Annotated[
     int,
     typer.Option("--limit", min=10, max=200, metavar="N", help="How many hits are looked at for MRR."),
@@ -118,6 +122,7 @@ def run(
         Path | None,
         typer.Option("--plot", metavar="FILE.png", help="Draw a chart too (needs the extra `plot`)."),
     ] = None,
+    yes: YesOption = False,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -133,7 +138,7 @@ def run(
         from simplemem.evaluate.chart import must_be_able_to_draw
 
         must_be_able_to_draw(plot)
-    shown = _measured(vault, file, locomo, variants, limit, grep=True)
+    shown = _measured(vault, file, locomo, variants, limit, grep=True, yes=yes)
     if plot is not None:
         from simplemem.evaluate.chart import draw
 
@@ -163,6 +168,7 @@ def gate(
     file: FileOption = None,
     locomo: LocomoOption = None,
     limit: LimitOption = 10,
+    yes: YesOption = False,
     vault: VaultOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -173,7 +179,7 @@ def gate(
     wanted = {name: value for name, value in least.items() if value is not None}
     if not wanted:
         raise typer.BadParameter("say what is to be reached: --min-recall5, --min-recall10 or --min-mrr")
-    row = _measured(vault, file, locomo, _variants(vault, ()), limit, grep=False)["rows"][0]
+    row = _measured(vault, file, locomo, _variants(vault, ()), limit, grep=False, yes=yes)["rows"][0]
     found = {name: row[name]["value"] for name in least}
     missed = [name for name, value in wanted.items() if found[name] < value]
     if as_json:
@@ -199,15 +205,23 @@ def _measured(
     limit: int,
     *,
     grep: bool,
+    yes: bool,
 ) -> dict[str, Any]:
-    """The figures, and what they are about."""
+    """The figures, and what they are about. Without `yes` a person is asked before much is sent away."""
     from simplemem.cli.opening import progress_bar
+    from simplemem.cli.vault import ask_for_much
     from simplemem.evaluate.asking import measure
     from simplemem.evaluate.figures import report
 
     with progress_bar() as progress, _asked(vault, file, locomo, progress) as (read, questions, told):
+
+        def agree(store: EnhancedStore) -> None:
+            if not yes:
+                progress.stop()
+                ask_for_much(store.estimate(), store.settings.embed.max_tokens_unasked)
+
         measured = measure(
-            read, questions.pairs, variants, _as_the_tool_shows, limit=limit, grep=grep, progress=progress
+            read, questions.pairs, variants, _as_the_tool_shows, limit=limit, grep=grep, progress=progress, agree=agree
         )
     if not any(measured.rows.values()):
         raise Invalid(

@@ -74,8 +74,10 @@ class ProgressBar:
         self._bar.update(self._tasks[stage], completed=done, total=total)
 
     def stop(self) -> None:
+        """Take it away. It is drawn again when there is more to show."""
         if self._bar is not None:
             self._bar.stop()
+            self._bar, self._tasks = None, {}
 
 
 def _draw() -> Progress:

@@ -109,7 +109,7 @@ def index(
             if dry_run:
                 _print_estimate(wanted, as_json)
                 return
-            _ask_for_much(wanted, store.settings.embed.max_tokens_unasked)
+            ask_for_much(wanted, store.settings.embed.max_tokens_unasked)
         try:
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=True, rebuild=rebuild)
@@ -147,7 +147,7 @@ def _amount(wanted: Estimate) -> str:
     return f"{texts} of {notes}, about {wanted.tokens:,} tokens, for {wanted.embedder} {where}"
 
 
-def _ask_for_much(wanted: Estimate, unasked: int) -> None:
+def ask_for_much(wanted: Estimate, unasked: int) -> None:
     """Have a person agree before much is sent away; where nobody can be asked, say how to agree."""
     if wanted.tokens <= unasked:
         return

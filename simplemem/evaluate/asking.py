@@ -13,7 +13,7 @@ from simplemem.errors import SimplememError
 from simplemem.evaluate.grep import Grep
 from simplemem.evaluate.holding import without
 from simplemem.evaluate.pairs import Pair
-from simplemem.evaluate.scratch import Read, scratch
+from simplemem.evaluate.scratch import Agree, Read, scratch
 from simplemem.index.sync import Progress
 from simplemem.note.names import name_of
 from simplemem.note.private import private_reason
@@ -57,13 +57,14 @@ def measure(
     limit: int = 10,
     grep: bool = True,
     progress: Progress | None = None,
+    agree: Agree = lambda _: None,
 ) -> Measured:
     """Ask all pairs of every variant, and of grep."""
     measured = Measured({label: [] for label in [*variants, *([GREP] if grep else [])]})
     texts = {source.name: source.text for source in read.sources}
     lines = Grep(texts) if grep else None
     paths = {source.name: source.path for source in read.sources}
-    with scratch(read, variants, progress) as copy:
+    with scratch(read, variants, progress, agree) as copy:
         private = _private_notes(read, variants) if any(map(_sends_texts, copy.stores)) else _none_is_private
         for number, pair in enumerate(pairs):
             if pair.held_out and private({*pair.gold, *(held.note for held in pair.held_out)}):

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +22,11 @@ from simplemem.note.conflict_copy import conflict_name
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
 from simplemem.store.embedder import cache_path
+from simplemem.store.rooms import sweep
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Vault
+
+_PREFIX = "simplemem-eval-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +117,24 @@ class Scratch:
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is gone again afterwards; a file that Windows still holds on to is no failure."""
-    return tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True)
+    """A folder that is gone again afterwards; a file that Windows still holds on to is no failure. Those of processes that
+    were killed go first: they hold notes."""
+    sweep(_PREFIX, days=3)
+    return tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+
+
+Agree = Callable[[EnhancedStore], None]
+"""Asked before a store has texts sent to another machine; it may raise."""
+
+
+def _agreed(_: EnhancedStore) -> None:
+    return None
 
 
 @contextmanager
-def scratch(read: Read, variants: Mapping[str, Settings], progress: Progress | None = None) -> Iterator[Scratch]:
+def scratch(
+    read: Read, variants: Mapping[str, Settings], progress: Progress | None = None, agree: Agree = _agreed
+) -> Iterator[Scratch]:
     """A copy of a vault with a store for each of the settings. All of it is gone afterwards, however that comes."""
     with ExitStack() as opened:
         room = Path(opened.enter_context(temporary_folder()))
@@ -136,6 +151,9 @@ def scratch(read: Read, variants: Mapping[str, Settings], progress: Progress | N
         copy = Scratch(root, read.times, read.notes)
         for settings in variants.values():
             store = opened.enter_context(EnhancedStore(root, _for_the_copy(settings, root, room, read.root)))
+            if store.embeds_remotely:
+                store.sync(progress=progress, embed=False)
+                agree(store)
             store.sync(progress=progress, embed=True)
             store.step.index.keep_vectors_in_memory()  # as a process that answers all day
             copy.stores.append(store)

@@ -16,8 +16,24 @@ from simplemem.note.body import count_lines
 from simplemem.search.alike import Sentence, disagree, nearly_same, neighbours, sentences
 
 MOST_SAID = 4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
+_TOGETHER = 10  # minutes
 _FEW = 2  # sentences in which near-duplicates may differ
 _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A day, and a minute of it when that is known."""
+
+    day: str
+    minute: int | None = None
+
+    def is_later_than(self, other: Moment) -> bool:
+        """Files that changed within ten minutes may have come together, with a clone or from another machine: none of
+        them is the newer."""
+        if self.day != other.day or self.minute is None or other.minute is None:
+            return self.day > other.day
+        return self.minute - other.minute >= _TOGETHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,12 @@ class Piece:
     def when(self) -> str:
         """The day it speaks of: the date its note is named by, else when the note last changed."""
         return date_in(self.name) or date_in(self.title) or self.modified[:10]
+
+    @property
+    def moment(self) -> Moment:
+        """That day, and the minute of the last change where the day is of the change."""
+        named = date_in(self.name) or date_in(self.title)
+        return Moment(named) if named else Moment(self.modified[:10], _minute(self.modified))
 
     @property
     def cited(self) -> str:
@@ -90,22 +112,32 @@ def date_in(text: str) -> str:
     return ""
 
 
+def _minute(time: str) -> int | None:
+    """The minute of its day, of a time such as 2026-01-24T12:00:00; None of a day alone."""
+    hour, minute = time[11:13], time[14:16]
+    return int(hour) * 60 + int(minute) if hour.isdigit() and minute.isdigit() else None
+
+
 def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece]]]:
     """The passages that speak, in order, and those that were taken up with the one that speaks for them."""
     pieces = [piece for piece in given if piece.text.strip()]
     spoken = [sentences(piece.text) for piece in pieces]
     words = [neighbours(piece.text) for piece in pieces]
-    when = [piece.when for piece in pieces]
+    moments = [piece.moment for piece in pieces]
     speaking = [Voice(piece) for piece in pieces]
     place = [float(number) for number in range(len(pieces))]
     quoted: set[tuple[int, int, int]] = set()  # of a voice, from a piece, the sentence that begins there
-    for newest, older in _disagreements(pieces, spoken, when):
+    for newest, older in _disagreements(pieces, spoken, moments):
         if _quote(speaking[newest.number], pieces[older.number], older.sentence):
             quoted.add((newest.number, older.number, older.sentence.start))
-        if when[older.number] < when[newest.number]:
+        if moments[newest.number].is_later_than(moments[older.number]):
             place[newest.number] = min(place[newest.number], place[older.number] - 0.5)
     for one, other in combinations(range(len(pieces)), 2):
-        if when[other] > when[one] and words[one] != words[other] and nearly_same(words[one], words[other]):
+        if (
+            moments[other].is_later_than(moments[one])
+            and words[one] != words[other]
+            and nearly_same(words[one], words[other])
+        ):
             place[other] = min(place[other], place[one] - 0.5)
     kept: list[int] = []
     taken_up: list[tuple[Piece, Piece]] = []
@@ -120,7 +152,7 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
 
 
 def _disagreements(
-    pieces: Sequence[Piece], spoken: Sequence[Sequence[Sentence]], when: Sequence[str]
+    pieces: Sequence[Piece], spoken: Sequence[Sequence[Sentence]], moments: Sequence[Moment]
 ) -> list[tuple[_Spoken, _Spoken]]:
     """Pairs of sentences of different notes that disagree, the newest of its kind first."""
     groups: dict[tuple[str, ...], list[_Spoken]] = {}
@@ -130,7 +162,11 @@ def _disagreements(
                 groups.setdefault(sentence.frame, []).append(_Spoken(number, sentence))
     pairs = []
     for group in groups.values():
-        group.sort(key=lambda each: when[each.number], reverse=True)  # stable: of one day, the best first
+        group.sort(key=lambda each: moments[each.number].day, reverse=True)  # stable: of one day, the best first
+        for each in group[1:]:
+            if moments[each.number].is_later_than(moments[group[0].number]):
+                group.remove(each)
+                group.insert(0, each)
         newest = pieces[group[0].number]
         pairs += [
             (group[0], other)
@@ -175,8 +211,9 @@ def _take_up(
 
 def _quote(voice: Voice, piece: Piece, sentence: Sentence) -> bool:
     """Quote a sentence beneath a passage; says whether there was room."""
-    mine, when = voice.piece.when, piece.when
-    label = "older" if when < mine else "newer" if when > mine else "differs"
+    mine, its = voice.piece.moment, piece.moment
+    label = "older" if mine.is_later_than(its) else "newer" if its.is_later_than(mine) else "differs"
+    when = f"{its.day} {piece.modified[11:16]}" if label != "differs" and its.day == mine.day else its.day
     line = piece.line + count_lines(piece.text, 0, sentence.start)
     said = Said(label, " ".join(sentence.text.split()), f"{piece.name}:{line}", when)
     if said in voice.said:

@@ -8,7 +8,6 @@ the question: an old text without vectors is found by its words, and no remote r
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -33,7 +32,6 @@ from simplemem.vault.log import Version
 
 T = TypeVar("T")
 _KEPT_SECONDS = 600.0
-_A_DAY = 86_400.0
 _PREFIX = "simplemem-as-of-"
 _MOST_DOUBTS = 20  # that are named
 _TRIES = 3
@@ -219,16 +217,12 @@ def _told(past: VaultThen) -> AsOf:
 
 
 def _folder() -> Path:
-    """A new folder that only this user can read. Those that a killed process left go, when they are older than a day:
-    nobody has one open that long without asking again."""
+    """A new folder that only this user can read. Those that a killed process left go."""
     import tempfile
 
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        try:
-            if time.time() - left.stat().st_mtime > _A_DAY:
-                _remove(left)
-        except OSError:
-            continue
+    from simplemem.store.rooms import sweep
+
+    sweep(_PREFIX)
     try:
         return Path(tempfile.mkdtemp(prefix=_PREFIX))
     except OSError as error:

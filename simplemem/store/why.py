@@ -129,9 +129,9 @@ class _Place:
         return self._below(hits, every, numbers)
 
     def _verdict(self, verdict: str, because: str, hint: str, numbers: dict[str, Any]) -> dict[str, Any]:
-        waits = self._asked.vector is not None and not self._index.vectors_of(self._row.id)
-        if waits and verdict != "no_match":
-            because += " It has no vectors yet, so only its words count."
+        lacking = self._why_no_vectors() if verdict != "no_match" else ""
+        if lacking:
+            because += f" {lacking[:1].upper()}{lacking[1:]}, so only its words count."
         return _told(self._row.path, verdict, because, hint, **numbers)
 
     def _filtered(self, stopped_by: list[dict[str, str]], numbers: dict[str, Any]) -> dict[str, Any]:
@@ -172,6 +172,18 @@ class _Place:
         part = max(_PARTS, key=lambda each: weighed[each])
         return f", most of it by {part}" if gap > 0 and weighed[part] > gap / 2 else ""
 
+    def _why_no_vectors(self) -> str:
+        """Why its meaning could not be compared with that of the question; nothing when it could."""
+        if self._asked.vector is None or self._index.vectors_of(self._row.id):
+            return ""
+        if self._row.private is not None and self._step.embedding.is_remote:
+            return "it is private, and not given to an embedder on another machine"
+        if refused := dict(self._index.refused()).get(self._row.path):
+            return f"the embedder would not take its text ({refused.rstrip('.')})"
+        if not self._index.passages(self._row.id):
+            return "it has no text that could have a meaning"
+        return "it has no vectors yet"
+
     def _why_no_match(self) -> str:
         asked = self._asked
         if not asked.query.words:
@@ -181,8 +193,8 @@ class _Place:
             said = [f"None of the question's words stands in what was written by {asked.narrow.author}"]
         if asked.vector is None:
             said.append("meaning was not asked for" if asked.mode == "text" else "there was no vector to compare")
-        elif not self._index.vectors_of(self._row.id):
-            said.append("it has no vectors yet")
+        elif lacking := self._why_no_vectors():
+            said.append(lacking)
         else:
             said.append("its meaning is nowhere near")
         sentence = ", and ".join(said)

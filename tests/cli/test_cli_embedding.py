@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -69,6 +70,23 @@ def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: Emb
     far.always = slow(60)
     found = run("search", "launch", "--json").json  # which does not wait for it
     assert found["hits"] and found["index"]["pending"] == 3
+
+
+def test_an_evaluation_does_not_send_much_unasked_either(
+    run: Run, vault: Path, far: EmbeddingService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMPLEMEM_EMBED_MAX_TOKENS_UNASKED", "10")
+    monkeypatch.setenv("SIMPLEMEM_VAULT", str(vault))
+    doc = {"id": "talk-1", "date": "1:56 pm on 8 May, 2023", "turns": [["Ada", "The crane by the quay is red."]]}
+    file = tmp_path / "locomo.json"
+    file.write_text(json.dumps({"docs": [doc], "queries": [{"query": "What is red?", "gold": ["talk-1"]}]}))
+    for command in (("run",), ("gate", "--min-mrr", "0.5")):
+        ran = run("eval", *command, "--locomo", str(file), vault=None)
+        assert ran.code == 1 and "this would send" in ran.err and "--yes" in ran.err
+        assert far.asked == []
+        assert run("eval", *command, "--locomo", str(file), "--yes", vault=None).code == 0
+        assert any("red" in text for text in far.texts())
+        far.asked.clear()
 
 
 def test_a_run_in_which_the_embedder_fails_says_how_far_it_came_and_why_once(

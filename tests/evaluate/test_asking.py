@@ -220,3 +220,20 @@ def test_hidden_notes_and_attachments_keep_their_places_in_the_copy(notes: Path,
         assert (copy.root / "plan.png").read_bytes() == b""
         assert (copy.root / "garden" / "Compost.md").read_bytes() == (notes / "garden" / "Compost.md").read_bytes()
     assert asking.GREP not in {source.name for source in read.sources}
+
+
+def test_the_notes_that_a_killed_evaluation_left_behind_go_with_the_next(
+    read: Read, words_only: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    left, under_way, others = (
+        tmp_path / "temporary" / name for name in ("simplemem-eval-a", "simplemem-eval-b", "other")
+    )
+    for folder in (left, under_way, others):
+        (folder / "vault").mkdir(parents=True)
+        (folder / "vault/secret.md").write_text("The combination of the safe.")
+    for folder in (left, others):
+        os.utime(folder, (1_700_000_000, 1_700_000_000))
+    with scratch(read, {"only": words_only}):
+        assert not left.exists()
+    assert sorted((tmp_path / "temporary").iterdir()) == [others, under_way]

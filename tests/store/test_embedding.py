@@ -173,6 +173,30 @@ def test_searching_by_words_sends_nothing_and_before_there_are_vectors_nothing_i
     assert len(far.asked) == before + 1
 
 
+def test_why_tells_what_keeps_a_note_from_being_found_by_its_meaning(
+    far: EmbeddingService, open_with: Open, write: Write
+) -> None:
+    write("open.md", "The harbour crane was repaired.")
+    write("secret.md", "---\nprivate: true\n---\nThe quagga by the crane.")
+    write("refused.md", "The crane of the unspeakable.")
+    write("empty.md", "")
+    far.refuses = lambda text: "unspeakable" in text
+    store = open_with()
+    store.sync()
+
+    def because(question: str, name: str) -> str:
+        told = store.search(question, why=name).why
+        return told["because"] if told else ""
+
+    assert "It is private, and not given to an embedder on another machine, so only its words" in because(
+        "crane", "secret"
+    )
+    assert "it is private, and not given" in because("hoisting", "secret")
+    assert "The embedder would not take its text (" in because("crane", "refused")
+    assert because("crane", "empty").endswith("and it has no text that could have a meaning.")
+    assert "vector" not in because("crane", "open")
+
+
 # -- one embedder after another
 
 
