@@ -21,7 +21,7 @@ from simplemem.index.text import SHIFT
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
 _CHOSEN = 300  # entries of these words, at least
-_WORTH = 2  # times: their notes are walked twice, so they are chosen where that is less than to score all
+_WORTH = 4  # times their entries must be fewer than the notes: all are scored nearly as soon, and none is passed over
 _FEW = 1_000  # notes: so many are scored without choosing
 _MOST_NOTES = 25_000  # that are scored where all words are frequent; 100,000 passages are fewer notes
 _IN_PAIRS = 100_000  # notes: up to here the frequent words are dealt into two groups, beyond it into three
