@@ -154,7 +154,7 @@ def _as_in_a_large_vault(corpus: Corpus) -> Scores:
 
 def _words_all_frequent(corpus: Corpus) -> Scores:
     """The same, where even the rarest words of every question are frequent: the notes that hold one of each group."""
-    with part(legs, "_ALL_EXACT", 0), part(legs, "_WORTH", 10_000), part(legs, "_FEW", 0):
+    with part(legs, "_MOST_NOTES", 0), part(legs, "_WORTH", 10_000), part(legs, "_FEW", 0):
         return _as_in_a_large_vault(corpus)
 
 

@@ -21,9 +21,9 @@ from simplemem.index.text import SHIFT
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
 _CHOSEN = 300  # entries of these words, at least
-_WORTH = 2  # times: their notes are walked twice, so they are chosen where that is less than to score all
+_WORTH = 4  # times their entries must be fewer than the notes: all are scored nearly as soon, and none is passed over
 _FEW = 1_000  # notes: so many are scored without choosing
-_ALL_EXACT = 25_000  # notes: so many are scored where all words are frequent; 100,000 passages are fewer
+_MOST_NOTES = 25_000  # that are scored where all words are frequent; 100,000 passages are fewer notes
 _IN_PAIRS = 100_000  # notes: up to here the frequent words are dealt into two groups, beyond it into three
 _A_SEEK = 200  # entries that are walked in the time in which one word is sought in one note
 _SOUGHT = 30  # rows: so few are sought one by one
@@ -82,13 +82,14 @@ def _chosen_scored(
     counts: Counts,
     most_scored: int,
 ) -> list[Match]:
-    """The best of very many notes."""
+    """The best of very many notes. Where there are more than _MOST_NOTES, no more than so many are scored, or those that
+    hold a word of each group."""
     rare = _rarest(found, int(most_scored * _CHOOSING))
     others = [term for term in found if term not in rare]
     entries = sum(found[term] for term in rare)
-    if others and _WORTH * entries < min(sum(found.values()), counts.notes(db)):
+    if others and _WORTH * entries < min(sum(found.values()), counts.notes(db), _MOST_NOTES):
         return _holders_scored(db, rare, others, limit, ids)
-    if counts.notes(db) > _ALL_EXACT:
+    if counts.notes(db) > _MOST_NOTES:
         groups = 2 if counts.notes(db) <= _IN_PAIRS else 3
         best = _all_scored(db, "note", _one_of_each(found, groups), limit, ids)
         if len(best) >= min(limit, _CHOSEN):

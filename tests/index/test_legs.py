@@ -143,7 +143,7 @@ def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
     """With their full scores; where too few notes do, all are scored after all."""
     monkeypatch.setattr(legs, "_CHOSEN", 10)
     monkeypatch.setattr(legs, "_FEW", 0)
-    monkeypatch.setattr(legs, "_ALL_EXACT", 0)
+    monkeypatch.setattr(legs, "_MOST_NOTES", 0)
     monkeypatch.setattr(legs, "_WORTH", 1_000)
     monkeypatch.setattr(legs, "_IN_PAIRS", 0 if groups == 3 else NOTES)
     frequent = [f'"{word}"' for word in WORDS[:7]]
