@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bare_client import Bare
+from bare_client import PATIENCE, Bare
 from waiting import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and flock of POSIX")
@@ -27,7 +27,7 @@ def test_it_ends_when_its_input_does(tmp_path: Path) -> None:
 def test_it_ends_when_the_input_ends_before_a_word_was_said(tmp_path: Path) -> None:
     with Bare(tmp_path) as bare:
         bare.end_input()
-        assert bare.process.wait(5) == 0
+        assert bare.process.wait(PATIENCE) == 0  # its start is waited for too
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -86,7 +86,7 @@ def test_it_ends_when_its_output_is_closed(tmp_path: Path) -> None:
         bare.process.stdout.close()
         with contextlib.suppress(BrokenPipeError):
             bare.post("ping")
-            assert bare.process.wait(5) == 0
+        assert bare.process.wait(PATIENCE) == 0  # its start is waited for too
 
 
 def test_it_ends_in_the_middle_of_a_long_tool(tmp_path: Path) -> None:
