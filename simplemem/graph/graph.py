@@ -368,13 +368,16 @@ class KnowledgeGraph:
             done += len(made[first : first + _STEP])
             if progress is not None:
                 progress(done, len(made) + len(later))
-        self.create_entities(stubs, who=who, tool=tool, reason=reason)
+        if stubs:
+            self.create_entities(stubs, who=who, tool=tool, reason=reason)
         for first in range(0, len(later), _STEP):
             self.create_relations(later[first : first + _STEP], who=who, tool=tool, reason=reason)
             done += len(later[first : first + _STEP])
             if progress is not None:
                 progress(done, len(made) + len(later))
-        return len(new), len(self.read().relations) - before
+        with self._lock:
+            self._known.refresh()
+            return len(new), len(self._told(self._known.in_order(), everything=True).relations) - before
 
     # -- how a change is made
 

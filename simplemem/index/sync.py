@@ -87,6 +87,13 @@ class Stopped(Exception):
     """The work was ended before it was done, at a moment where nothing is half done."""
 
 
+class _Same(NamedTuple):
+    """A note file that was written too short a time before it was read last to be believed, and is what it was then:
+    so is everything that is known of it."""
+
+    stat: Stat
+
+
 class _Read(NamedTuple):
     """A note file that was read and understood, ready to be put."""
 
@@ -272,7 +279,7 @@ class Sync:
             gone_by_hash.setdefault(found.sha256, []).append(found)
         done = 0
         with collector_at_rest() if much else nullcontext():
-            for batch in self._batches([entries[path] for path in to_read]):
+            for batch in self._batches([entries[path] for path in to_read], known):
                 with self.database.writing_on(generation) as db:
                     rows = Rows()
                     if not much:
@@ -323,18 +330,20 @@ class Sync:
             return False
         return known is None or known.may_have_changed(size, mtime_ns, ctime_ns) or self._is_judged_otherwise(known)
 
-    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, _Read | SimplememError | OSError]]]:
+    def _batches(
+        self, entries: Sequence[Entry], known: Mapping[str, Known]
+    ) -> Iterator[list[tuple[str, _Read | _Same | SimplememError | OSError]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
         first = 0
         while first < len(entries):
-            batch: list[tuple[str, _Read | SimplememError | OSError]] = []
+            batch: list[tuple[str, _Read | _Same | SimplememError | OSError]] = []
             size = 0
             with self.vault.reading() as reading:
                 while first < len(entries) and len(batch) < _BATCH and size < _BATCH_BYTES:
                     if self.stop.is_set():
                         raise Stopped
                     entry = entries[first]
-                    batch.append((entry.path, self._read(entry.path, reading)))
+                    batch.append((entry.path, self._read_again(entry.path, reading, known.get(entry.path))))
                     first, size = first + 1, size + entry.size
             yield batch
 
@@ -342,7 +351,7 @@ class Sync:
         self,
         db: apsw.Connection,
         path: str,
-        read: _Read | SimplememError | OSError,
+        read: _Read | _Same | SimplememError | OSError,
         known: Known | None,
         now: Known | None,
         gone_by_hash: dict[str, list[Known]],
@@ -362,6 +371,10 @@ class Sync:
         if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
             report.skipped.append((path, str(read)))
             self.skipped[path] = str(read)
+            return
+        if isinstance(read, _Same):
+            assert known is not None
+            notes.check_off(db, known.id, read.stat)
             return
         if known is not None and known.sha256 == read.note.sha256 and not self._is_judged_otherwise(known):
             notes.refresh_stat(db, known.id, read.stat, read.facts.modified)
@@ -393,11 +406,19 @@ class Sync:
 
     @staticmethod
     def _read(path: str, reading: Callable[[str], File]) -> _Read | SimplememError | OSError:
-        try:
-            file = reading(path)
-        except (SimplememError, OSError) as error:
-            return error
-        return _understood(path, read_note(file.data, file.sha256), file.entry)
+        file = _file_at(path, reading)
+        return _understood_file(path, file) if isinstance(file, File) else file
+
+    def _read_again(
+        self, path: str, reading: Callable[[str], File], known: Known | None
+    ) -> _Read | _Same | SimplememError | OSError:
+        file = _file_at(path, reading)
+        if not isinstance(file, File):
+            return file
+        is_same = known is not None and (known.sha256, known.mtime_ns) == (file.sha256, file.entry.mtime_ns)
+        if is_same and known is not None and not self._is_judged_otherwise(known):
+            return _Same(_stat(file.entry))
+        return _understood_file(path, file)
 
     def _too_large(self, size: int) -> str:
         return f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
@@ -495,6 +516,17 @@ def collector_at_rest() -> Iterator[None]:
 
 def _is_note(path: str) -> bool:
     return path[-3:].lower() == ".md"
+
+
+def _file_at(path: str, reading: Callable[[str], File]) -> File | SimplememError | OSError:
+    try:
+        return reading(path)
+    except (SimplememError, OSError) as error:
+        return error
+
+
+def _understood_file(path: str, file: File) -> _Read:
+    return _understood(path, read_note(file.data, file.sha256), file.entry)
 
 
 def _understood(path: str, note: Note, entry: Entry) -> _Read:
