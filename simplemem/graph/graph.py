@@ -353,14 +353,17 @@ class KnowledgeGraph:
             done += len(some)
             if progress is not None:
                 progress(done, len(names) + len(later))
-        self.create_entities(taking.stubs, who=who, tool=tool, reason=reason)
+        if taking.stubs:
+            self.create_entities(taking.stubs, who=who, tool=tool, reason=reason)
         for first in range(0, len(later), _STEP):
             some_relations = later[first : first + _STEP]
             self.create_relations(some_relations, who=who, tool=tool, reason=reason)
             done += len(some_relations)
             if progress is not None:
                 progress(done, len(names) + len(later))
-        return len(taking.new), len(self.read().relations) - before
+        with self._lock:
+            self._known.refresh()
+            return len(taking.new), len(self._told(self._known.in_order(), everything=True).relations) - before
 
     def _relating(self, drafting: Drafting) -> Relating:
         return Relating(self._known, self._bench, drafting)

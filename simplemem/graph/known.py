@@ -49,6 +49,7 @@ class Known:
         self._into_name: dict[str, set[str]] = {}  # the same for names without a page
         self._named: dict[str, set[str]] = {}
         self._in_order: list[Page] | None = None
+        self._last_order: int | None = None
         # all that is searched, and where each page begins
         self._haystack: tuple[str, list[int], list[Page]] | None = None
         self.pages: dict[str, Page] = {}
@@ -131,7 +132,9 @@ class Known:
 
     def next_order(self) -> int:
         """The place behind all others."""
-        return max((page.order for page in self.pages.values() if page.order is not None), default=0) + 1
+        if self._last_order is None:
+            self._last_order = max((page.order for page in self.pages.values() if page.order is not None), default=0)
+        return self._last_order + 1
 
     def page_at(self, path: str) -> Page | None:
         """A note as a page, whether or not it is part of the graph."""
@@ -265,6 +268,10 @@ class Known:
         old = self.pages.get(page.path)
         if old is not None:
             self._named[old.name].discard(page.path)
+        if self._last_order is not None and page.order is not None and old is None:
+            self._last_order = max(self._last_order, page.order)
+        elif old is None or old.order != page.order:
+            self._last_order = None
         self.pages[page.path] = page
         self._named.setdefault(page.name, set()).add(page.path)
         self._haystack = None
@@ -285,6 +292,7 @@ class Known:
         self._seen.forget(path)
         self._haystack = None
         if page is not None:
+            self._last_order = None
             self._named[page.name].discard(path)
             if self._in_order is not None:
                 del self._in_order[bisect_left(self._in_order, place(page), key=place)]

@@ -212,6 +212,12 @@ def refresh_stat(db: apsw.Connection, note_id: int, stat: Stat, modified: str) -
     ).fetchall()
 
 
+def check_off(db: apsw.Connection, note_id: int, stat: Stat) -> None:
+    """The file was read again, and neither its bytes nor its date is another."""
+    sql = "UPDATE notes SET size = ?, ctime_ns = ?, checked_ns = ? WHERE id = ?"
+    db.execute(sql, (stat.size, stat.ctime_ns, time.time_ns(), note_id)).fetchall()
+
+
 def count(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes").get)
 

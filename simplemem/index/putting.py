@@ -12,7 +12,7 @@ import apsw
 from simplemem.errors import SimplememError
 from simplemem.index import copies, links, notes, text, vectors
 from simplemem.index.generations import NEXT, NOW
-from simplemem.index.notes import Known, Understood, stat_of, understood
+from simplemem.index.notes import Known, Stat, Understood, stat_of, understood
 from simplemem.index.rows import Rows
 from simplemem.index.waiting import Waiting
 from simplemem.note.conflict_copy import is_copy_reason
@@ -44,11 +44,19 @@ class Putting:
     @staticmethod
     def look(path: str, reading: Callable[[str], File]) -> Looked:
         """Read a file and understand it."""
-        try:
-            file = reading(path)
-        except (SimplememError, OSError) as error:
-            return error
-        return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
+        file = _file_at(path, reading)
+        return _understood(path, file) if isinstance(file, File) else file
+
+    def look_again(self, path: str, reading: Callable[[str], File], known: Known | None) -> Looked | Stat:
+        """The same of a file that the index may know as it is: one that was written so shortly before it was read last that
+        its time proves nothing. Where its bytes and its date are those, only what the disk says of it is told."""
+        file = _file_at(path, reading)
+        if not isinstance(file, File):
+            return file
+        is_known = known is not None and (known.sha256, known.mtime_ns) == (file.sha256, file.entry.mtime_ns)
+        if is_known and known is not None and not self.is_judged_otherwise(known):
+            return stat_of(file.entry)
+        return _understood(path, file)
 
     def is_judged_otherwise(self, known: Known) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
@@ -130,6 +138,17 @@ class Putting:
             return self.vault.read(path).data.decode("utf-8", "replace")
         except (SimplememError, OSError):
             return None
+
+
+def _file_at(path: str, reading: Callable[[str], File]) -> File | SimplememError | OSError:
+    try:
+        return reading(path)
+    except (SimplememError, OSError) as error:
+        return error
+
+
+def _understood(path: str, file: File) -> Understood:
+    return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
 
 def is_note(path: str) -> bool:

@@ -18,7 +18,7 @@ from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import links, notes, text
 from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database, state_of
-from simplemem.index.notes import Known
+from simplemem.index.notes import Known, Stat
 from simplemem.index.putting import Looked, Putting, is_note
 from simplemem.index.report import Progress, Stopped, SyncReport
 from simplemem.index.rows import Rows
@@ -150,22 +150,23 @@ class Reconciling:
                 if self._progress is not None:
                     self._progress("text", done, len(entries))
 
-    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
+    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked | Stat]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
         first = 0
         while first < len(entries):
-            batch: list[tuple[str, Looked]] = []
+            batch: list[tuple[str, Looked | Stat]] = []
             size = 0
             with self._vault.reading() as reading:
                 while first < len(entries) and len(batch) < _BATCH and size < _BATCH_BYTES:
                     if self._stop.is_set():
                         raise Stopped
                     entry = entries[first]
-                    batch.append((entry.path, self._putting.look(entry.path, reading)))
+                    known = self._known.get(entry.path)
+                    batch.append((entry.path, self._putting.look_again(entry.path, reading, known)))
                     first, size = first + 1, size + entry.size
             yield batch
 
-    def _put_batch(self, batch: list[tuple[str, Looked]]) -> None:
+    def _put_batch(self, batch: list[tuple[str, Looked | Stat]]) -> None:
         with self._database.writing_on(self._generation) as db:
             rows, named = Rows(), self._names(db)
             paths = [path for path, _ in batch]
@@ -186,7 +187,7 @@ class Reconciling:
         return self._named
 
     def _put_file(
-        self, db: apsw.Connection, path: str, read: Looked, now: Known | None, named: Named, rows: Rows
+        self, db: apsw.Connection, path: str, read: Looked | Stat, now: Known | None, named: Named, rows: Rows
     ) -> None:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
         known = self._known.get(path)
@@ -201,6 +202,10 @@ class Reconciling:
         if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
             self._report.skipped.append((path, str(read)))
             self._putting.skipped[path] = str(read)
+            return
+        if isinstance(read, Stat):
+            assert known is not None
+            notes.check_off(db, known.id, read)
             return
         if known is not None and known.sha256 == read.note.sha256 and not self._putting.is_judged_otherwise(known):
             notes.refresh_stat(db, known.id, read.stat, read.facts.modified)

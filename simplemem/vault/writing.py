@@ -339,8 +339,30 @@ def _comes_back(here: Beneath, wish: Wish) -> bool:
     return wish.trash is not None and _hash(here, wish.trash) == wish.after
 
 
-Listed = dict[str, dict[str, list[str]]]
-"""Folders that were looked into, each name under what it is compared by: a step may make a thousand notes in one."""
+class _Names:
+    """What lies in a folder, asked for by what names are compared by. The first time all are looked at, since a folder may
+    have many thousand and most steps ask once; then each lies under its key: a step may make a thousand notes in one."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._asked = False
+        self._by_key: dict[str, list[str]] = {}
+
+    def like(self, key: str) -> Sequence[str]:
+        if not self._asked:
+            self._asked = True
+            together = f"/{'/'.join(self._names)}/"
+            if together.isascii() and f"/{key}/" not in together.lower():
+                return ()
+            return [name for name in self._names if compare_key(name) == key]
+        if not self._by_key:
+            for name in self._names:
+                self._by_key.setdefault(compare_key(name), []).append(name)
+        return self._by_key.get(key, ())
+
+
+Listed = dict[str, _Names]
+"""Folders that were looked into."""
 
 
 def _spellings(here: Beneath, path: str, listed: Listed) -> list[str]:
@@ -353,10 +375,10 @@ def _spellings(here: Beneath, path: str, listed: Listed) -> list[str]:
         for prefix in found:
             there = listed.get(prefix)
             if there is None:
-                there = listed[prefix] = {}
+                names: list[str] = []
                 with suppress(FileNotFoundError, NotADirectoryError):
-                    for name in here.folder(tuple(prefix.split("/")[:-1])).names():
-                        there.setdefault(compare_key(name), []).append(name)
-            deeper += [f"{prefix}{name}{ending}" for name in there.get(key, ()) if is_path(name)]
+                    names = here.folder(tuple(prefix.split("/")[:-1])).names()
+                there = listed[prefix] = _Names(names)
+            deeper += [f"{prefix}{name}{ending}" for name in there.like(key) if is_path(name)]
         found = deeper
     return found

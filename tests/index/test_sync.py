@@ -65,6 +65,24 @@ def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(plain_store
     assert names(plain_store, "grape") == ["a"]
 
 
+def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_changes(
+    plain_store: EnhancedStore, write: Write, tmp_path: Path
+) -> None:
+    def row() -> tuple[object, ...]:
+        with plain_store.step.index.snapshot() as db:
+            return next(iter(db.execute("SELECT checked_ns, rev, modified, mtime_ns FROM notes")))
+
+    file = write("a.md", "apple")
+    plain_store.sync()
+    before = row()
+    assert plain_store.sync().changed() == set()
+    assert row()[0] > before[0] and row()[1:] == before[1:]  # type: ignore[operator]
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert plain_store.sync().changed() == set()
+    assert row()[3] == 1_700_000_000 * 10**9 and row()[2] != before[2]
+    assert_equals_rebuilt(plain_store, tmp_path)
+
+
 def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("old name.md", "The harbour crane was repaired in spring.\n")
     store.sync()
