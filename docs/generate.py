@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import io
 import json
@@ -472,8 +473,11 @@ def copy_example(folder: Path) -> None:
 
 def answer() -> None:
     """Run each command that comes in as a line, and answer with what it printed."""
+    import typer.main
+
     from simplemem.__main__ import main as simplemem
 
+    typer.main.get_command = functools.cache(typer.main.get_command)  # else it is built anew for every line
     answers = sys.stdout
     for line in sys.stdin:
         sys.argv = ["simplemem", *json.loads(line)]

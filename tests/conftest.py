@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import typer.testing
 
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
@@ -18,6 +20,9 @@ from simplemem.store import EnhancedStore
 # How long an example takes says how busy the machine is: no test asserts a duration.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
+
+# Typer builds the whole command line anew for every call in a process, which costs more than most of the calls.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -31,6 +31,7 @@ from simplemem.tools.toolsets import choose, profile_called, split_names
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
+PROGRAM: Any = typer.main.get_command(app)
 PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.glob("*.md")])
 WITH_PYTHON = [page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)]
 GENERATED = ("command-line.md", "configuration.md", "python-api.md")
@@ -66,7 +67,7 @@ def test_every_page_that_is_written_is_compared(generated: dict[Path, str]) -> N
 
 
 def test_the_page_of_the_command_line_shows_every_command(generate: ModuleType) -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = PROGRAM.commands
     assert sorted(generate.COMMANDS) == sorted(commands)
     groups = {name: sorted(found.commands) for name, found in commands.items() if hasattr(found, "commands")}
     assert {name: sorted(below) for name, below in generate.BELOW.items()} == groups
@@ -235,7 +236,7 @@ def refusal(words: list[str]) -> str | None:
 
 
 def refusal_of_command(arguments: list[str]) -> str | None:
-    group: Any = typer.main.get_command(app)
+    group = PROGRAM
     usage_error: Any = typer.BadParameter.__base__
     first = arguments[0] if arguments else "--help"
     try:
@@ -328,3 +329,12 @@ def test_every_test_that_the_page_on_durability_names_is_there() -> None:
     missing = [f"{file}::{name}" for file, name in named if not (tests / file).is_file()
                or not re.search(rf"\b{name}\b", (tests / file).read_text(encoding="utf-8"))]  # fmt: skip
     assert missing == []
+
+
+def test_every_fault_that_is_known_has_a_row_with_a_test_or_a_sentence_why_not() -> None:
+    text = (DOCS / "durability.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| F(\d+)(?: to F(\d+))?: (.+?) \| (.+?) \|(.*)\|$", text, re.MULTILINE)
+    known = [number for first, last, *_ in rows for number in range(int(first), int(last or first) + 1)]
+    assert known == list(range(1, 73))
+    untested = [(fault, why) for _, _, fault, why, tests in rows if ".py" not in tests]
+    assert [why for _, why in untested] == ["there is no HTTP server yet"], "whatever has no test has its reason here"

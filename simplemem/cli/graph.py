@@ -82,6 +82,7 @@ def export_graph(
         ),
     ] = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="With or without the notes' texts in it.")] = True,
+    private: Annotated[bool, typer.Option("--private", help="Put the texts of private notes in it as well.")] = False,
     tag: TagOption = None,
     require_all: AllOption = False,
     kind: TypeOption = None,
@@ -96,13 +97,14 @@ def export_graph(
     `jsonl` is the file of the graph memory servers: what was imported from one goes back to it, all of it.
 
     `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
-    notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out.
+    notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out. Those of private notes are
+    left out unless you say `--private`; `jsonl` has everything.
     """
     from simplemem.cli.find import filter_of
     from simplemem.cli.picture import Asked, export
 
     narrowed = filter_of(tag, require_all, kind, prefix, since, until)
-    asked = Asked(form, None if notes is None else notes.value, narrowed, texts)
+    asked = Asked(form, None if notes is None else notes.value, narrowed, texts, private)
     export(asked, file.expanduser() if file is not None else None, vault, as_json=as_json)
 
 

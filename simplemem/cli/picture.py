@@ -39,6 +39,7 @@ class Asked(NamedTuple):
     notes: Notes | None
     narrowed: Filter
     texts: bool
+    private: bool
 
 
 def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool) -> None:
@@ -47,7 +48,7 @@ def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool
     from simplemem.cli.opening import opened, progress_bar
     from simplemem.graph.formats import FORMATS
     from simplemem.graph.graph import graph_of
-    from simplemem.graph.picture.forms import PICTURES
+    from simplemem.graph.picture.forms import PICTURES, WITH_TEXTS
 
     forms = ", ".join([*FORMATS, *PICTURES])
     if asked.form not in FORMATS and asked.form not in PICTURES:
@@ -62,11 +63,13 @@ def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool
         if file is not None:
             _must_be_no_note(file, store.root)
         graph = graph_of(store).read()
+        withheld = 0
         if asked.form in FORMATS:
             _must_be_whole(asked)
             text, counts = FORMATS[asked.form](graph), {"nodes": len(graph.entities), "edges": len(graph.relations)}
         else:
             drawing = _drawn(store, graph, asked, progress)
+            withheld = drawing.withheld()
             text, counts = PICTURES[asked.form](drawing), {"nodes": len(drawing.nodes), "edges": len(drawing.edges)}
     data = text.encode()
     if file is None:
@@ -76,9 +79,13 @@ def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool
     else:
         _write_whole(file, data)
     if as_json:
-        output.print_json({"file": str(file), "format": asked.form, **counts, "bytes": len(data)})
+        said = {"file": str(file), "format": asked.form, **counts, "bytes": len(data), "private": withheld}
+        output.print_json(said)
     elif file is not None:
         output.say((str(file), "cyan"), f"  {_said_of(counts)}, {_size(len(data))}")
+    if withheld and asked.form in WITH_TEXTS and not as_json:
+        notes = "a private note is" if withheld == 1 else f"{withheld} private notes are"
+        output.warn(f"{notes} drawn without the text (--private puts it in)")
     if not counts["nodes"] and asked.form in PICTURES:
         output.warn("there is nothing to draw: no entity passes, and no note (--notes all draws every note)")
 
@@ -87,10 +94,10 @@ def _must_be_whole(asked: Asked) -> None:
     """What is read back by another program is the whole graph: nobody should take a part for it."""
     from simplemem.memory import Filter
 
-    if asked.notes is not None or asked.narrowed != Filter() or not asked.texts:
+    if asked.notes is not None or asked.narrowed != Filter() or not asked.texts or asked.private:
         raise Invalid(
             f"{asked.form} is always the whole graph",
-            hint="--notes and filters are for html, svg, dot, json, cytoscape.",
+            hint="--notes, filters and what goes into a picture are for html, svg, dot, json, cytoscape.",
         )
 
 
@@ -98,7 +105,9 @@ def _drawn(store: EnhancedStore, graph: Graph, asked: Asked, progress: Progress)
     from simplemem.graph.picture.from_store import drawing_of_store
 
     beside: Notes = asked.notes or ("linked" if graph.entities else "all")
-    return drawing_of_store(store, graph, notes=beside, narrowed=asked.narrowed, texts=asked.texts, progress=progress)
+    return drawing_of_store(
+        store, graph, notes=beside, narrowed=asked.narrowed, texts=asked.texts, private=asked.private, progress=progress
+    )
 
 
 def _must_be_no_note(file: Path, root: Path) -> None:

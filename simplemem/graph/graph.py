@@ -76,6 +76,15 @@ class KnowledgeGraph:
             self._known.refresh()
             return list(self._known.in_order())
 
+    def changed_by_others(self) -> int:
+        """A number that grows when anybody but this process changes the graph. Asked of a graph that nobody has read yet,
+        it grows too: what the caller knows of it is not known."""
+        with self._lock:
+            unread = not self._known.begun
+            self._known.refresh()
+            self._known.outside += unread
+            return self._known.outside
+
     def _fresh(self, find: Callable[[], list[Page]]) -> Graph:
         """What is found, once the files of all that is found are known to be what was read."""
         self._bench.catch_up()

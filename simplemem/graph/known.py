@@ -38,6 +38,8 @@ class Known:
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
         self._seen = Seen(bench, ORIGIN)
+        self.begun = False
+        self.outside = 0  # how often others changed it since it was first read: a person, another process
         self._roots: set[str] = set()  # entities, and notes that count by themselves
         self._paths: set[str] = set()  # all notes there are: one that comes or goes may change what a link means
         self._lost: set[str] = set()  # pages whose file was not there, though the index does not believe it yet
@@ -168,6 +170,7 @@ class Known:
         copies = {each.path for each in noticed.notes if each.is_copy}
         self.take(self._bench.read(sorted(to_read)), gone, came, copies)
         self._seen.take_in(noticed)
+        self.begun = True
 
     def _concerning(self, noticed: Noticed) -> set[str]:
         """The paths among those that changed whose pages must be read."""
@@ -186,12 +189,20 @@ class Known:
         return to_read
 
     def take(
-        self, read: Iterable[Read], gone: Collection[str] = (), came: Collection[str] = (), copies: Collection[str] = ()
+        self,
+        read: Iterable[Read],
+        gone: Collection[str] = (),
+        came: Collection[str] = (),
+        copies: Collection[str] = (),
+        *,
+        ours: bool = False,
     ) -> None:
         """Texts as they are now, files that are gone, and files that came. A page among the `copies` with the order of
-        another is a conflict copy of that; two entities with names like that ("Plan", "Plan 2") are two."""
+        another is a conflict copy of that; two entities with names like that ("Plan", "Plan 2") are two. `ours` is what
+        this process has written."""
         self._paths |= set(came)
         self._paths -= set(gone)
+        differs = not self.pages.keys().isdisjoint(gone)
         undrawn: set[str] = set()
         placed = []
         for each in read:
@@ -202,9 +213,12 @@ class Known:
             if page.is_entity:
                 self._roots.add(each.path)
             elif each.path not in self._roots and not self._is_drawn(each.path):
+                differs = differs or each.path in self.pages
                 undrawn |= self._forget(each.path)
                 continue
             undrawn |= self._untie(each.path)
+            old = self.pages.get(each.path)
+            differs = differs or old is None or old.sha256 != each.sha256
             self._place(page)
             placed.append(page)
         for path in gone:
@@ -219,6 +233,8 @@ class Known:
         for path in undrawn:
             if path not in self._roots and not self._is_drawn(path):
                 self._forget(path)
+        if self.begun and not ours and (differs or again):
+            self.outside += 1
 
     def look_again(self, paths: Collection[str]) -> None:
         """Read pages whose file is another, whatever the index says of them."""

@@ -61,4 +61,4 @@ class Steps:
             if each.path in carried.texts and each.entry is not None
         ]
         new = [each.path for each in drafts if each.before is None]
-        self._known.take(read, [each.path for each in drafts if each.text is None], new)
+        self._known.take(read, [each.path for each in drafts if each.text is None], new, ours=True)

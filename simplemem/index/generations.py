@@ -146,6 +146,12 @@ def private_count(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes WHERE private IS NOT NULL AND hidden IS NULL").get)
 
 
+def privacy(db: apsw.Connection) -> dict[str, tuple[str, bool]]:
+    """Each note's hash, and whether what had that hash is kept private."""
+    rows = db.execute("SELECT path, sha256, private IS NOT NULL FROM notes")
+    return {path: (sha256, bool(private)) for path, sha256, private in rows}
+
+
 def refused(db: apsw.Connection) -> list[tuple[str, str]]:
     """The paths of notes of which the embedder refused some text, and what it said."""
     return list(db.execute("SELECT n.path, r.why FROM refused r JOIN notes n ON n.id = r.note_id ORDER BY n.path"))

@@ -233,6 +233,11 @@ class Index:
         with self.database.reading() as db:
             return generations.private_count(db)
 
+    def privacy(self) -> dict[str, tuple[str, bool]]:
+        """Each note's hash, and whether what had that hash is kept private."""
+        with self.database.reading() as db:
+            return generations.privacy(db)
+
     def refused(self) -> list[tuple[str, str]]:
         """Notes of which the embedder refused some text, and what it said."""
         with self.database.reading() as db:

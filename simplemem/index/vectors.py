@@ -147,8 +147,8 @@ def nearest_place(db: apsw.Connection, note_id: int, query: bytes) -> int | None
     for id_, vector in rows:
         values = _signed(vector)
         if len(values) == len(asked):
-            norm = sum(v * v for v in values) ** 0.5 or 1.0
-            score = sum(a * b for a, b in zip(asked, values, strict=True)) / norm
+            norm = sum(map(mul, values, values)) ** 0.5 or 1.0
+            score = sum(map(mul, asked, values)) / norm
             if best is None or score > best[0]:
                 best = (score, id_)
     return None if best is None else best[1]

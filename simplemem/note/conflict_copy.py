@@ -45,12 +45,13 @@ _CONFLICTED = (
     "conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie|copie en conflit|copia en conflicto|"
     "copia conflictiva|còpia en conflicte|copia in conflitto|cópia em conflito|конфликтующая копия|の競合コピー|冲突副本"
 )
+_WORDS = r"[^()]*(?:\([^()]*\)[^()]*)?"  # a device may be called `MacBook Pro (2)`
 _PARENTHESIS = re.compile(
-    rf"(?P<stem>.*\S) \((?P<said>[^()]*(?:{_CONFLICTED})[^()]*(?:\(\d+\))?|SFConflict [^()]+)\)(?:-\d+)?", re.IGNORECASE
+    rf"(?P<stem>.*\S) \((?P<said>{_WORDS}(?:{_CONFLICTED}){_WORDS}|SFConflict [^()]+)\)(?:-\d+)?", re.IGNORECASE
 )
 _PLAIN_WORDS = re.compile(
     r"(?P<stem>.*\S) (?:\((?:(?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict(?: \(?\d+\)?)?)\)"
-    r"|(?P<pcloud>\(conflicted\)|\[conflicted\]))"
+    r"|(?P<pcloud>\(conflicted(?: \d+)?\)|\[conflicted(?: \d+)?\]))"
 )
 _SYNCTHING = re.compile(r"(?P<stem>.+)\.sync-conflict-(?P<day>\d{8})-\d{6}(?:-(?P<by>[A-Z0-9]{5,8}))?")
 _OWNCLOUD = re.compile(r"(?P<stem>.+)_conflict-(?P<day>\d{8})-\d{6}")

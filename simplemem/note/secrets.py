@@ -60,11 +60,27 @@ _ISSUED = tuple(
         ("PyPI token", "pypi-AgE", r"[0-9A-Za-z_-]{40,2000}+"),
         ("SendGrid key", "SG.", r"[0-9A-Za-z_-]{16,32}+\.[0-9A-Za-z_-]{32,64}+"),
         ("DigitalOcean token", "dop_v1_", r"[0-9a-f]{64}+"),
+        *(("Shopify token", f"{letters}_", r"[0-9a-fA-F]{32}+") for letters in ("shpat", "shpca", "shppa", "shpss")),
+        ("Docker token", "dckr_pat_", r"[0-9A-Za-z_-]{27,64}+"),
+        ("Notion token", "ntn_", r"[0-9A-Za-z]{40,60}+"),
+        ("Linear key", "lin_api_", r"[0-9A-Za-z]{40}+"),
+        ("Grafana token", "glsa_", r"[0-9A-Za-z]{32}+_[0-9a-fA-F]{8}+"),
+        ("API key", "pplx-", r"[0-9A-Za-z]{40,64}+"),
+        ("API key", "xai-", r"[0-9A-Za-z]{60,100}+"),
+        *(
+            ("Discord webhook", f"{host}.com/api/webhooks/", r"\d{17,20}+/[0-9A-Za-z_-]{60,80}+")
+            for host in ("discord", "discordapp")
+        ),
         ("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{50,70}+"),
         ("JSON web token", "eyJ", r"[0-9A-Za-z_-]{10,4000}+\.eyJ[0-9A-Za-z_-]{10,8000}+\.[0-9A-Za-z_-]{16,2000}+"),
     )
 )
 _AZURE_SECRET = re.compile(r"[0-9A-Za-z_~.-]{3}[0-9]Q~[0-9A-Za-z_~.-]{31,34}+(?![0-9A-Za-z_~.-])")
+
+_TELEGRAM = re.compile(r"[^:]{0,3}(?<![0-9A-Za-z])(\d{8,10}:AA[0-9A-Za-z_-]{33})(?![0-9A-Za-z_-])")
+# `Authorization: Bearer ...` and `Authorization: Basic ...`, from the second word on
+_BEARER = re.compile(r"bearer[ \t]{1,4}([0-9A-Za-z._~+/-]{20,4000}+)", re.IGNORECASE)
+_BASIC = re.compile(r"basic[ \t]{1,4}([0-9A-Za-z+/]{12,400}+)", re.IGNORECASE)
 
 _PEM = "PRIVATE KEY"
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
@@ -81,9 +97,18 @@ _PASSWORDS = (
 )  # fmt: skip
 _KEYS = ("apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token", "auth_token", "client_secret", "secret")  # fmt: skip # noqa: E501
 _TOKENS = ("token",)
+_SHORT = ("pass", "pw")  # begin and end many another word, so they stand alone, and what follows must be a plain case
 _VALUE = re.compile(
     r"(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
-    r"[\"'`*_]{0,3}[ \t]{0,8}(?:[:=：]|\|)[ \t]{0,8}[\"'`*_]{0,3}[ \t]{0,8}[\"'`]?([^\s\"'`|,;，。]{8,256}+)",
+    r"[\"'`*_]{0,3}[ \t]{0,8}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{0,8}[\"'`*_|]{0,3}[ \t]{0,8}"
+    r"[\"'`]?([^\s\"'`|,;，。]{8,256}+)",
+    re.IGNORECASE,
+)
+# `the password is ...`, `password for the router: ...`, `password (guests): ...`
+_IN_PROSE = re.compile(
+    r"[*_]{0,3}[ \t]{1,3}(?:(?:is|was|ist|war|lautet|est|es)[ \t]{0,3}[:：]?"
+    r"|(?:for|of|on|to|at|für|von|vom|zum)[ \t][^\n:=|：]{1,40}[:=：]|\([^\n()]{1,40}\)[ \t]{0,3}[:=：])"
+    r"[*_]{0,3}[ \t]{0,8}[\"'`*_]{0,3}([^\s\"'`|,;，。]{8,256}+)",
     re.IGNORECASE,
 )
 _KEY_LETTERS = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
@@ -161,6 +186,10 @@ def _issued(text: str) -> _Found:
             match = rest.match(text, at + len(letters)) if not _is_within_a_word(text, at) else None
             if match is not None and _is_drawn(match[1], 3.0):
                 yield at, match.end(), kind, len(letters)
+    for at in _places(text, ":AA"):
+        match = _TELEGRAM.match(text, max(at - 11, 0), at + 37)
+        if match is not None:
+            yield match.start(1), match.end(), "Telegram bot token", at - match.start(1)
     for at in _places(text, "Q~"):
         match = _AZURE_SECRET.match(text, at - 4) if at >= 4 else None
         if match is not None and _is_drawn(match[0], 3.0):
@@ -188,6 +217,31 @@ def _after_words(text: str) -> _Found:
                 value = match[1].rstrip(".)]}>*_:" if kind != "password" else ")]}>")
                 if _is_a_value(value, kind):
                     yield match.start(1), match.start(1) + len(value), kind, 0
+    yield from _in_headers(text, lowered)
+    for word in (*_PASSWORDS, *_SHORT):
+        for at in _places(lowered, word):
+            match = _IN_PROSE.match(text, at + len(word))
+            if match is None and word in _SHORT and not _is_within_a_word(text, at):
+                match = _VALUE.match(text, at + len(word))
+            value = match[1].rstrip(")]}>.") if match is not None else ""
+            if match is not None and _is_plainly_one(value):
+                yield match.start(1), match.start(1) + len(value), "password", 0
+
+
+def _in_headers(text: str, lowered: str) -> _Found:
+    for at in _places(lowered, "bearer "):
+        match = _BEARER.match(text, at)
+        if (
+            match
+            and sum(c.isdigit() for c in match[1]) >= 3
+            and _is_drawn(match[1], 3.5)
+            and not _NAMES.fullmatch(match[1])
+        ):
+            yield match.start(1), match.end(), "token", 0
+    for at in _places(lowered, "basic "):
+        match = _BASIC.match(text, at) if "authorization" in lowered[max(at - 24, 0) : at] else None
+        if match and _is_drawn(match[1], 3.0):
+            yield match.start(1), match.end(), "password", 0
 
 
 def _is_a_value(value: str, kind: str) -> bool:
@@ -204,6 +258,12 @@ def _is_a_value(value: str, kind: str) -> bool:
     if kind == "token" and (len(value) < 20 or _HEX.fullmatch(value)):
         return False
     return sum(c.isdigit() for c in value) >= 2 and _is_drawn(value, 3.0)
+
+
+def _is_plainly_one(value: str) -> bool:
+    """Whether a value is a password wherever it stands: small and capital letters and figures, and no name of a thing."""
+    mixed = any(c.islower() for c in value) and any(c.isupper() for c in value)
+    return mixed and _NAMES.fullmatch(value) is None and _is_a_value(value, "password")
 
 
 def _is_drawn(value: str, bits: float) -> bool:

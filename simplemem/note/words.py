@@ -45,12 +45,24 @@ class _Letters(dict[int, str]):
 
 
 _OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
-_LETTERS = _Letters({ord("ß"): "ss", ord("ẞ"): "SS"})
+# What people leave out where a keyboard lacks it, and no table of the tokenizer folds: letters with a stroke, ligatures, the
+# Turkish i without its dot, accents of Greek, the dots of a Russian ё, vowel signs of Hebrew and Arabic, soft hyphens.
+_AS_WRITTEN_PLAINLY = dict(
+    pair.split(":")
+    for pair in """ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е آ:ا أ:ا إ:ا ٱ:ا
+    ـ: \u00ad: \u2060: \ufeff:""".split()
+)
+_GREEK = [*range(0x370, 0x400), *range(0x1F00, 0x2000)]
+_VOWEL_SIGNS = [*range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670, *range(0x6D6, 0x6EE)]
+
+_LETTERS = _Letters({ord(letter): plain for letter, plain in _AS_WRITTEN_PLAINLY.items()})
+_LETTERS |= {code: unicodedata.normalize("NFD", chr(code))[0] for code in _GREEK if chr(code).isalpha()}
+_LETTERS |= {code: "" for code in _VOWEL_SIGNS if unicodedata.category(chr(code)) == "Mn"}
 
 
 def searchable(text: str) -> str:
     """A text as the index takes it in: every run of an unspaced script as its pairs, then its single characters. However
-    a system writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
+    a system or a person writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
     if text.isascii():
         return text
     return _UNSPACED.sub(lambda run: f" {' '.join([*_pairs(run.group()), *run.group()])} ", _one_form(text))

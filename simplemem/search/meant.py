@@ -54,7 +54,7 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
     unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
     if not unknown and not query.beginnings:
         return query
-    forms, said = dict(query.forms), []
+    forms, said = dict(query.forms), [query.instead] if query.instead else []
     for word in query.beginnings:
         forms[word] = (*forms.get(word, ()), *_beginning(word, vocabulary))
     unspaced = [word for word in query.words if is_unspaced(word)]

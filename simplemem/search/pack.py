@@ -18,6 +18,7 @@ _LEAST_PIECES = 12  # looked at, however small the budget
 _BETWEEN = "\n\n"
 
 _WORD = re.compile(r"\S+")
+_MARK = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")
 
 Count = Callable[[str], int]
 
@@ -168,14 +169,38 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
 
 
 def _shortened(voice: Voice, budget: int, count: Count) -> tuple[Voice, str] | None:
-    """As many whole sentences of a passage as fit, from the place that was found; as many words where not one does."""
+    """As many whole sentences of a passage as fit, from the place that was found; as many words where not one does. When
+    all that follows fits, as many as fit of those before it too."""
     piece = voice.piece
-    ends = [found.start + len(found.text) for found in sentences(piece.text) if found.start >= piece.at]
+    said = sentences(piece.text)
+    ends = [found.start + len(found.text) for found in said if found.start >= piece.at]
+    last = ends[-1] if ends else -1
     ends = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else len(piece.text))] + ends
     for end in reversed(ends):
-        part = _part(piece, piece.at, end)
-        if part is not None:
-            short = Voice(replace(part, text=f"{part.text} …"))
-            if count(section := _section(short)) <= budget:
-                return short, section
+        if (short := _cut_to(piece, piece.at, end, budget, count)) is None:
+            continue
+        earlier = [_line_or(piece.text, found.start) for found in said if found.start < piece.at]
+        for start in reversed(earlier) if end == last else ():
+            if (longer := _cut_to(piece, start, end, budget, count)) is None:
+                break
+            short = longer
+        return short
     return None
+
+
+def _cut_to(piece: Piece, start: int, stop: int, budget: int, count: Count) -> tuple[Voice, str] | None:
+    """A stretch of a passage with its section, if it fits. A sign stands where something was cut off, behind or else
+    before it."""
+    part = _part(piece, start, stop)
+    if part is None:
+        return None
+    before = "…\n" if piece.text[:start].strip() else ""
+    short = Voice(replace(part, text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}"))
+    section = _section(short)
+    return (short, section) if count(section) <= budget else None
+
+
+def _line_or(text: str, start: int) -> int:
+    """Where the line of a sentence begins, if nothing but the mark of a list item stands before it there."""
+    line = text.rfind("\n", 0, start) + 1
+    return line if _MARK.fullmatch(text, line, start) else start

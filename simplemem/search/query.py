@@ -53,7 +53,7 @@ class Query:
     forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what else a word is asked as (meant.py)
     stem_pairs: tuple[tuple[str, str], ...] = ()
     without_forms: tuple[str, ...] = ()
-    instead: str = ""  # what was asked for words that no memory holds
+    instead: str = ""  # what was asked instead of what stands there
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
@@ -72,6 +72,9 @@ class Query:
 
 def read_query(text: str) -> Query:
     """Take a question apart. Never raises: what is not syntax on purpose is words."""
+    cut = (
+        f"Only the first {MAX_CHARACTERS:,} characters of the question were read." if len(text) > MAX_CHARACTERS else ""
+    )
     text = well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
     phrases: list[str] = []
     without: list[str] = []
@@ -106,7 +109,7 @@ def read_query(text: str) -> Query:
         return _ranked_by(text, Query(text, ()))  # "-5 degrees" alone excludes nothing: there is nothing to keep
     narrowing = Query(
         text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"], found["author"],
-        found["as_of"], beginnings=tuple(beginnings),
+        found["as_of"], beginnings=tuple(beginnings), instead=cut,
     )  # fmt: skip
     return _ranked_by(words, narrowing)
 
@@ -120,11 +123,14 @@ def _ranked_by(text: str, query: Query) -> Query:
     """The question with the words and pairs of words that rank."""
     words = words_in_order(text)
     parts = words_in_order(parts_of_names(text))
-    ranked = content_words(list(dict.fromkeys(words + parts)))[:_MAX_WORDS]
+    ranked = content_words(list(dict.fromkeys(words + parts)))
+    fewer = f"Of its words the first {_MAX_WORDS} were looked for." if len(ranked) > _MAX_WORDS else ""
+    ranked = ranked[:_MAX_WORDS]
     sequences = sequences_in(text)[:_MAX_SEQUENCES]
     return replace(
         query,
         words=tuple(ranked),
+        instead=f"{query.instead} {fewer}".strip(),
         pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]),
         sequences=tuple(sequences),
         named=tuple(word for word in map("".join, sequences) if word in ranked),

@@ -1,8 +1,11 @@
-"""The graph as a resource, `memory://knowledge-graph`, and word to whoever subscribed to it after each change made here
-(memento.md §2). Both generations of subscription are served."""
+"""The graph as a resource, `memory://knowledge-graph`, and word to whoever subscribed to it: after each change made here
+(memento.md §2), and when a person or another process changed it. Both generations of subscription are served."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from contextlib import suppress
 from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
@@ -25,10 +28,13 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from simplemem.errors import SimplememError
 from simplemem.server.door import Door
 from simplemem.tools.server_memory import graph_text
 
 Context = ServerRequestContext[Any, Any]
+
+log = logging.getLogger("simplemem.server")
 
 URI: Final = "memory://knowledge-graph"
 _JSON = "application/json"
@@ -49,6 +55,11 @@ class GraphResource:
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._subscribed: ServerSession | None = None
+        self._listening = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told = 0  # what `changed_by_others` was when they were told last
+        self._heard = False
+        self._looking: asyncio.Task[None] | None = None
 
     async def shown(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
         return ListResourcesResult(resources=[_RESOURCE])
@@ -71,6 +82,7 @@ class GraphResource:
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
         if params.uri == URI:
             self._subscribed = ctx.session
+            self._attend()
         return EmptyResult()
 
     async def unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
@@ -79,10 +91,55 @@ class GraphResource:
         return EmptyResult()
 
     async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        return await self._listen(ctx, params)
+        counts = URI in (params.notifications.resource_subscriptions or [])
+        self._listening += counts
+        if counts:
+            self._attend()
+        try:
+            return await self._listen(ctx, params)
+        finally:
+            self._listening -= counts
 
     async def tell(self) -> None:
         """The graph has changed."""
         await self._bus.publish(ResourceUpdated(URI))
         if self._subscribed is not None:
             await self._subscribed.send_resource_updated(URI)
+
+    # -- what others change
+
+    def _attend(self) -> None:
+        """Hear of changes to notes from now on: whoever does not subscribe pays nothing for it."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._door.on_change(self._hear)
+            self._door.tend()
+
+    def _hear(self, _names: frozenset[str]) -> None:
+        """In a thread of the store's."""
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._note)
+
+    def _note(self) -> None:
+        self._heard = self._listening > 0 or self._subscribed is not None
+        if self._heard and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.ensure_future(self._look())
+
+    async def _look(self) -> None:
+        """Tell of the graph's changes among those of all notes; of those made here a call has told already."""
+        while self._heard:
+            self._heard = False
+            try:
+                changed = await self._door.read(self._changed_by_others)
+            except SimplememError as error:
+                log.error("what changed in the graph cannot be said: %s", error.code)
+                return
+            if changed != self._told:
+                self._told = changed
+                await self.tell()
+
+    def _changed_by_others(self) -> int:
+        from simplemem.graph.graph import graph_of
+
+        return graph_of(self._door.store()).changed_by_others()

@@ -60,9 +60,10 @@ class Packs:
                 break
         tokenizer, count = self._tokenizer()
         packed = pack(self._pieces(found, near, rows, query), budget, count)
+        let_go = told_of_phrases(asked, narrow, found=bool(packed.items))
         return Pack(
             text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(),
-            " ".join(filter(None, (query.instead, told_of_phrases(asked, narrow), found.degraded))),
+            " ".join(filter(None, (query.instead, let_go, found.degraded))),
             packed.duplicates, packed.omitted, tokenizer,
         )  # fmt: skip
 

@@ -116,7 +116,7 @@ class Recall:
             of_note = why_note(
                 self._step, explained, why, hits, lambda: self.ranked(query, Narrow(), limit, chosen).every
             )
-        degraded = " ".join(filter(None, (query.instead, told_of_phrases(narrow, relaxed), degraded)))
+        degraded = " ".join(filter(None, (query.instead, told_of_phrases(narrow, relaxed, found=bool(hits)), degraded)))
         return Found(text, chosen, hits, state, told, degraded, of_note)
 
     def read(self, text: str) -> Query:
@@ -323,12 +323,12 @@ def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:
     return list(ranked[:last])
 
 
-def told_of_phrases(narrow: Narrow, relaxed: Narrow) -> str:
-    """What is said when the quoted phrases of a question were let go."""
+def told_of_phrases(narrow: Narrow, relaxed: Narrow, *, found: bool) -> str:
+    """What is said when the quoted phrases of a question were let go, and whether anything was found without."""
     if relaxed is narrow:
         return ""
     said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
-    return f"No memory holds {said} word for word; these are found by its words."
+    return f"No memory holds {said} word for word{'; these are found by its words' if found else ''}."
 
 
 def _mode(mode: str) -> Mode:

@@ -136,8 +136,8 @@ class _Place:
 
     def _filtered(self, stopped_by: list[dict[str, str]], numbers: dict[str, Any]) -> dict[str, Any]:
         said = " and ".join(f"{each['filter']} {each['value']}" for each in stopped_by)
-        otherwise = f"number {numbers['rank']}" if "rank" in numbers else "not found either"
-        because = f"It does not pass the filter {said}; without filters it would be {otherwise}."
+        otherwise = f"would be number {numbers['rank']}" if "rank" in numbers else "would not be found either"
+        because = f"It does not pass the filter {said}; without filters it {otherwise}."
         told = self._verdict("filtered", because, "Ask without this filter, or change the note.", numbers)
         if "rank" in told:
             told["rank_without_filters"] = told.pop("rank")

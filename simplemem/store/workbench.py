@@ -4,7 +4,7 @@ means, and several notes written as one step. The store's promises hold for all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,6 +12,8 @@ from typing import NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
 from simplemem.index.notes import Noted, Stat, stat_of
+from simplemem.note.note import read_note
+from simplemem.note.private import private_by_rule, private_reason
 from simplemem.note.words import well_formed
 from simplemem.store.in_step import InStep
 from simplemem.store.saving import now
@@ -139,6 +141,19 @@ class Workbench:
         if well_formed(name) != name:
             return ()
         return self._step.healing(lambda: self._step.index.named()(name_key(name)))
+
+    def judge_of_privacy(self) -> Callable[[str, bytes, str], bool]:
+        """What says of a note's path, its bytes and their hash whether it is private. The index knows it of most; what it
+        has read otherwise, or not at all, is read again, since its text is about to go out."""
+        known, rules = self._step.healing(self._step.index.privacy), self._step.settings.embed.private
+
+        def is_private(path: str, data: bytes, sha256: str) -> bool:
+            there = known.get(path)
+            if there is not None and there[0] == sha256:
+                return there[1] or private_by_rule(path, rules)
+            return private_reason(path, read_note(data, sha256), rules) is not None
+
+        return is_private
 
     def is_taken(self, path: str) -> bool:
         """Whether anything lies at a path."""

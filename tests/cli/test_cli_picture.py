@@ -90,7 +90,7 @@ def test_a_vault_without_entities_is_drawn_with_all_its_notes_unless_told_otherw
 
 
 def test_what_is_for_another_program_to_read_back_is_always_whole(run: Run) -> None:
-    for part in (("--notes", "none"), ("--tag", "core"), ("--no-texts",)):
+    for part in (("--notes", "none"), ("--tag", "core"), ("--no-texts",), ("--private",)):
         code, printed, said = export(run, "--format", "jsonl", *part)
         assert (code, printed) == (1, "") and "always the whole graph" in said
 
@@ -98,13 +98,31 @@ def test_what_is_for_another_program_to_read_back_is_always_whole(run: Run) -> N
 def test_texts_can_be_left_out(run: Run) -> None:
     assert "Ada flies balloons" in export(run, "--format", "html")[1]
     assert "Ada flies balloons" not in export(run, "--format", "html", "--no-texts")[1]
+    assert "observations" not in export(run, "--format", "json", "--no-texts")[1]
+
+
+def test_private_notes_are_drawn_without_their_texts_and_it_is_said(run: Run, vault: Path, tmp_path: Path) -> None:
+    page = vault / "graph" / "Tracker.md"
+    text = page.read_text().replace("---\n", "---\nprivate: true\n", 1)
+    page.write_text(text.replace("- sends\n", "- sends\n- at my home\n"))
+    for form in ("html", "json", "cytoscape"):
+        _, printed, said = export(run, "--format", form)
+        assert "at my home" not in printed and "Tracker" in printed
+        assert "a private note is drawn without the text (--private puts it in)" in " ".join(said.split())
+        _, printed, said = export(run, "--format", form, "--private")
+        assert "at my home" in printed and "private note" not in said
+    assert '<p id="left">A private note is shown without its text.</p>' in export(run, "--format", "html")[1]
+    assert "at my home" in export(run, "--format", "jsonl")[1]
+    assert "private" not in export(run, "--format", "dot")[2]
+    file = str(tmp_path / "g.html")
+    assert json.loads(export(run, "--format", "html", "--output", file, "--json")[1])["private"] == 1
 
 
 def test_json_says_what_was_written(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "g.svg"
     said = json.loads(export(run, "--format", "svg", "--output", str(file), "--json")[1])
     size = file.stat().st_size
-    assert said == {"file": str(file), "format": "svg", "nodes": 3, "edges": 2, "bytes": size}
+    assert said == {"file": str(file), "format": "svg", "nodes": 3, "edges": 2, "bytes": size, "private": 0}
     code, printed, _ = export(run, "--format", "svg", "--json")
     assert code == 1 and json.loads(printed)["error"]["code"] == "invalid"
 

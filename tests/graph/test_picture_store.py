@@ -90,6 +90,36 @@ def test_a_node_has_its_notes_text_without_the_header_and_its_tags(store: Enhanc
     assert not any(node.text for node in drawn(store, notes="all", texts=False).nodes)
 
 
+def test_of_private_notes_only_names_and_what_they_lead_to_are_told(store: EnhancedStore) -> None:
+    root = store.root
+    (root / "graph/Tracker.md").write_text(NOTES["graph/Tracker.md"].replace("---\n", "---\ntags: [private/x]\n", 1))
+    (root / "people/Ada.md").write_text("---\nprivate: yes\n---\nSecret of [[Tracker]]\n")
+    (root / "flights/Wren.md").write_text("Low, #private as it was\n")
+    (root / "flights/Dipper.md").write_text("---\n[\n---\nnobody knows what this header says\n")
+    graph_of(store).read()
+    drawing = drawn(store, notes="all")
+    told = {node.id: (node.text, node.observations) for node in drawing.nodes if not node.is_withheld}
+    assert told == {"Battery": ("", ())}
+    assert drawing.withheld() == 4
+    assert not any(node.text or node.observations for node in drawing.nodes)
+    assert ("Tracker", "built by", "Ada") in edges(drawing)
+    assert not any(edge.attributes for edge in drawing.edges)
+    assert all(node.text for node in drawn(store, notes="all", private=True).nodes if node.id != "Battery")
+
+
+def test_a_note_that_became_private_a_moment_ago_is_private(store: EnhancedStore) -> None:
+    graph = graph_of(store).read()
+    page = store.root / "graph/Tracker.md"
+    page.write_text(page.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    drawing = drawing_of_store(store, graph)
+    assert [node.id for node in drawing.nodes if node.is_withheld] == ["Tracker"]
+
+
+def test_rules_of_the_settings_keep_texts_out_as_well(store: EnhancedStore) -> None:
+    with EnhancedStore(store.root, load_settings({"embed.provider": "none", "embed.private": ["people/"]})) as ruled:
+        assert [node.id for node in drawn(ruled).nodes if node.is_withheld] == ["Ada"]
+
+
 @pytest.mark.parametrize(
     ("narrowed", "left"),
     [

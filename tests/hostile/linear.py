@@ -31,18 +31,23 @@ def cost(work: Callable[[str], object], text: str, tries: int) -> float:
 
 def grows_too_fast(work: Callable[[str], object], piece: str, size: int) -> str:
     """Nothing when doubling the text makes at most three times the work, from short texts to `size`; else what was seen.
-    It begins small, so that work which explodes is seen before it takes for ever."""
-    length = 500
-    before = cost(work, repeated(piece, length), 1)
-    while (length := 2 * length) <= size:
-        text, half = repeated(piece, length), repeated(piece, length // 2)
-        now = cost(work, text, 1)
-        if now > max(3 * before, NOTICEABLE):
-            before, now = min(before, cost(work, half, 5)), min(now, cost(work, text, 5))
-            if now > max(3 * before, NOTICEABLE):
-                return f"{now / before:.1f} times the work for twice {piece!r} ({length} characters)"
-        before = now
+    It begins small, so that work which explodes is seen before it takes for ever, and goes in strides of four: what is quick
+    at one length was quick at its half, and only where it is not are the doublings up to there compared."""
+    for length in lengths(size):
+        if cost(work, repeated(piece, length), 1) <= NOTICEABLE:
+            continue
+        for at in (length // 2, length):
+            text, half = repeated(piece, at), repeated(piece, at // 2)
+            if cost(work, text, 1) > max(3 * cost(work, half, 1), NOTICEABLE):
+                before, now = cost(work, half, 5), cost(work, text, 5)
+                if now > max(3 * before, NOTICEABLE):
+                    return f"{now / before:.1f} times the work for twice {piece!r} ({at} characters)"
     return ""
+
+
+def lengths(size: int) -> list[int]:
+    """From some hundred to `size`, each four times the one before."""
+    return [size] if size < 1000 else [*lengths(size // 4), size]
 
 
 def repeated(piece: str, length: int) -> str:

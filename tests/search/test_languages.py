@@ -65,6 +65,26 @@ def test_a_question_finds_the_note_in_its_language_first(vault_of_all: EnhancedS
 
 
 @pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("Un hors-d'œuvre", "oeuvre"), ("Ma soeur", "sœur"), ("Łódź", "lodz"), ("Smørrebrød", "smorrebrod"),
+        ("Ærøskøbing", "aeroskobing"), ("Đà Nẵng", "da nang"), ("Þingvellir", "thingvellir"), ("Groß", "GROẞ"),
+        ("IŞIK", "ışık"), ("ılık", "ILIK"), ("İstanbul", "istanbul"), ("ISTANBUL", "İstanbul"),
+        ("Καφές", "καφες"), ("ΟΔΥΣΣΕΑΣ", "Οδυσσέας"), ("Ёлка", "елка"), ("שָׁלוֹם", "שלום"), ("كِتَابٌ", "كتاب"),
+        ("co\u00adoper\u00adation", "cooperation"), ("cafe\u0301", "cafe"),
+    ],
+)  # fmt: skip
+def test_letters_are_found_with_and_without_what_a_keyboard_may_lack(
+    store: EnhancedStore, write: Write, written: str, asked: str
+) -> None:
+    write("note.md", f"{written}.")
+    write("asked the other way round.md", f"{asked}.")
+    store.sync()
+    for question in (written, asked):
+        assert set(found(store, question)) == {"note", "asked the other way round"}
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "getUserName", "getusername", "get_user_name", "get user name", "HTTPServer2", "http server", "snake_case",
@@ -181,3 +201,17 @@ def test_a_long_paragraph_is_shown_where_the_words_stand(
 def test_a_context_pack_is_made_of_the_same_words(vault_of_all: EnhancedStore) -> None:
     assert '"kubernetes" was looked for instead' in vault_of_all.context("kuberntes", budget_tokens=300).degraded
     assert "Häuser der Siedlung" in vault_of_all.context("Haus", budget_tokens=300).text
+
+
+def test_what_was_not_read_of_a_question_is_said_beside_what_was_asked_instead(vault_of_all: EnhancedStore) -> None:
+    said = vault_of_all.search("kuberntes " * 250, mode="text").degraded
+    assert said.startswith("Only the first 2,000 characters") and '"kubernetes" was looked for instead' in said
+    assert "2,000 characters" in vault_of_all.context("harbour " * 300, budget_tokens=300).degraded
+
+
+def test_a_phrase_that_is_nowhere_is_told_without_hits_too(vault_of_all: EnhancedStore) -> None:
+    let_go = 'No memory holds "bread of butter" word for word'
+    found = vault_of_all.search('"bread of butter"', mode="text")
+    assert found.hits and found.degraded == f"{let_go}; these are found by its words."
+    found = vault_of_all.search('"bread of butter"', filter=Filter.of(prefix="nowhere/"), mode="text")
+    assert (found.hits, found.degraded) == ((), f"{let_go}.")

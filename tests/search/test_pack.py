@@ -22,6 +22,11 @@ def letters(text: str) -> int:
     return len(text)
 
 
+def len_of_words(text: str) -> int:
+    """A tokenizer that finds a token in every word."""
+    return len(text.split())
+
+
 def strange(text: str) -> int:
     """A tokenizer of which a whole is more than its parts."""
     return len(text) ** 2 // 40
@@ -105,6 +110,17 @@ def test_the_best_passage_is_cut_after_a_sentence_rather_than_left_out() -> None
     packed = pack([piece(text, at=text.index("The crane")), piece("Small.", "b")], 50)
     assert packed.items[0]["name"] == "n"
     assert packed.tokens <= 50
+
+
+def test_what_stands_before_the_best_place_fills_the_room_that_is_left() -> None:
+    lines = [f"{number}. Rule {word} is kept by all of us.\n" for number, word in enumerate(("one", "two", "three"), 1)]
+    text = "Much was said. " * 40 + "\n\n" + "".join(lines)
+    packed = pack([piece(text, at=text.index("3. Rule"))], 43, len_of_words)
+    assert packed.text.endswith("[n:7] 2026-01-24\n\n…\n" + "Much was said. " * 2 + "\n\n" + "".join(lines).strip())
+    assert 41 <= packed.tokens <= 43
+    assert packed.items[0]["line"] == 7
+    packed = pack([piece(text, at=text.index("3. Rule"))], 28, len_of_words)
+    assert packed.text.endswith("[n:10] 2026-01-24\n\n…\n" + "".join(lines[1:]).strip())
 
 
 def test_nothing_makes_an_empty_pack() -> None:

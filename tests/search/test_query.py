@@ -80,3 +80,10 @@ def test_the_moment_of_a_question_is_read_only_where_it_is_meant() -> None:
     assert moment_in("crane as_of:v12") == "v12"
     assert moment_in("crane as of 2026") == ""
     assert moment_in('"crane as_of:v12 x"') == ""
+
+
+def test_a_question_that_is_not_read_whole_says_so() -> None:
+    assert read_query("crane " * 300).instead == ""
+    assert read_query("crane " * 400).instead == "Only the first 2,000 characters of the question were read."
+    many = read_query(" ".join(f"crane{number}" for number in range(65)))
+    assert len(many.words) == 64 and many.instead == "Of its words the first 64 were looked for."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,60 @@ def test_subscribers_hear_once_before_the_answer_of_each_change_that_succeeds(
     assert entity("heard", "x") in read["entities"]
 
 
+def updates(server: Bare) -> int:
+    return sum(each["method"] == UPDATED for each in server.notifications)
+
+
+def hears(server: Bare, count: int) -> bool:
+    """Whether a client is told so often; it waits for that, and then a moment for what would be too much."""
+    deadline = time.monotonic() + 20
+    while updates(server) < count and time.monotonic() < deadline:
+        time.sleep(0.05)
+        server.request("ping")
+    time.sleep(0.3)
+    server.request("ping")
+    return updates(server) == count
+
+
+def test_subscribers_hear_of_what_a_person_and_another_server_change(vault: Path) -> None:
+    with serving(vault) as first:
+        first.initialize()
+        first.call("create_entities", entities=[entity("Ann", "likes tea")])
+        page = vault / "graph/Ann.md"
+        with serving(vault) as second:
+            second.initialize()
+            assert names(second) == ["Ann"]
+            for server in (first, second):
+                server.request("resources/subscribe", {"uri": URI})
+            time.sleep(1)  # let what came before be heard of
+            for server in (first, second):
+                server.request("ping")
+                server.notifications.clear()
+            page.write_text(page.read_text() + "- by hand\n")
+            assert hears(first, 1)
+            assert hears(second, 1)
+            first.call("create_entities", entities=[entity("Bob")])
+            assert hears(second, 2)
+            assert hears(first, 2)
+        (vault / "plain.md").write_text("no part of the graph\n")
+        page.unlink()
+        assert hears(first, 3)
+        first.request("resources/unsubscribe", {"uri": URI})
+        (vault / "graph/Eve.md").write_text("- by hand\n")
+        assert hears(first, 3)
+        assert names(first) == ["Bob", "Eve"]
+
+
+def test_whoever_subscribes_before_anything_is_read_hears_as_well(vault: Path) -> None:
+    with serving(vault) as server:
+        server.initialize()
+        server.request("resources/subscribe", {"uri": URI})
+        time.sleep(0.5)
+        (vault / "graph").mkdir()
+        (vault / "graph/Ann.md").write_text("- by hand\n")
+        assert hears(server, 1)
+
+
 def test_what_javascript_can_say_goes_through_the_wire_and_a_restart(vault: Path) -> None:
     odd = [entity("half \ud800", "\udfff", "nul \x00"), entity("🧠\u2028", "\x7f\u0085")]
     with serving(vault) as server:
@@ -138,6 +193,17 @@ def test_what_javascript_can_say_goes_through_the_wire_and_a_restart(vault: Path
         assert graph["structuredContent"]["entities"] == odd
         assert json.loads(said(graph)) == graph["structuredContent"]
         assert not server.not_json
+
+
+def test_an_old_client_gets_its_answers_whole(vault: Path) -> None:
+    with serving(vault) as server:
+        about = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+        assert server.request("initialize", about)["result"]["protocolVersion"] == "2024-11-05"
+        server.notify("notifications/initialized")
+        made = server.call("create_entities", entities=[entity("A", "o")])
+        assert json.loads(said(made)) == made["structuredContent"]["entities"] == [entity("A", "o")]
+        read = server.call("read_graph")
+        assert json.loads(said(read)) == read["structuredContent"] == {"entities": [entity("A", "o")], "relations": []}
 
 
 def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[str, Any]]) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bare_client import Bare
@@ -156,20 +157,23 @@ def test_the_end_comes_though_a_write_waits_for_ever(tmp_path: Path) -> None:
     assert (tmp_path / "a.md").read_text().endswith("one\n")
 
 
-def test_a_cancelled_write_that_had_not_its_turn_never_happens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("meta", [{}, {"_meta": {"progressToken": "signs of life"}}], ids=["plain", "with progress"])
+def test_a_cancelled_write_that_had_not_its_turn_never_happens(tmp_path: Path, meta: dict[str, Any]) -> None:
     with Bare(tmp_path) as bare:
         bare.initialize()
         bare.call("create_memory", name="a", content="one")
         with held_lock(tmp_path):
             first = bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "first"}})
             wait_until_waiting(bare)
-            second = bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "second"}})
+            asked = {"name": "update_memory", "arguments": {"name": "a", "append": "second"}}
+            second = bare.post("tools/call", {**asked, **meta})
             bare.notify("notifications/cancelled", {"requestId": second})
             bare.request("ping")
         assert bare.answer(first)["result"]["isError"] is False
+        bare.call("update_memory", name="a", append="third")  # it has its turn after the one that was cancelled
         text = bare.call("read_memory", name="a")["structuredContent"]["content"]
         assert second not in bare.answered()
-    assert "first" in text
+    assert "first" in text and "third" in text
     assert "second" not in text
 
 

@@ -39,12 +39,14 @@ def seen(folder: Path) -> list[str]:
 # Many commands in one process, as the command line runs them; what each prints goes where it always goes.
 COMMANDS_SCRIPT = """
 import sys
+from typer.main import get_command
 from simplemem.cli.app import app
+program = get_command(app)
 for line in sys.stdin.read().split("\\n"):
     if not line:
         continue
     try:
-        app(line.split("|"), standalone_mode=False)
+        program(line.split("|"), standalone_mode=False)
     except SystemExit:
         pass
     except BaseException as error:

@@ -212,6 +212,31 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
     assert opened.history.content(sha256(b"theirs")) == b"theirs"
 
 
+@pytest.mark.parametrize("backing", [Backing(), Backing(rename_new=False)], ids=["rename onto nothing", "links"])
+@pytest.mark.parametrize("change", ["create", "move"])
+def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, backing: Backing, change: str
+) -> None:
+    (vault / "a.md").write_bytes(b"one")
+    opened = Vault(vault, backing=backing)
+    real = journal.Journal._apply
+
+    def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
+        save_by_rename(vault / "n.md", b"theirs")
+        real(self, here, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.Journal, "_apply", apply)
+        with pytest.raises(AlreadyExists):
+            if change == "create":
+                opened.create("n.md", b"ours", CHANGE)
+            else:
+                opened.move("a.md", "n.md", CHANGE)
+    assert (vault / "n.md").read_bytes() == b"theirs"
+    assert (vault / "a.md").read_bytes() == b"one"
+    assert opened.strays() == [] and opened.history.versions() == []
+
+
 def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

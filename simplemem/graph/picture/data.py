@@ -79,6 +79,8 @@ def _facts(node: Node) -> dict[str, Any]:
         facts["observations"] = list(node.observations)
     if node.text:
         facts["text"] = node.text
+    if node.is_withheld:
+        facts["private"] = True
     return facts
 
 

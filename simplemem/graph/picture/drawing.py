@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from simplemem.graph.values import Entity, Graph
@@ -30,6 +30,7 @@ class Node:
     tags: tuple[str, ...] = ()
     text: str = ""
     observations: tuple[str, ...] = ()
+    is_withheld: bool = False  # that it is private, and what it says is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class Drawing:
     title: str
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
+
+    def withheld(self) -> int:
+        """How many notes are drawn without what they say, because they are private."""
+        return sum(node.is_withheld for node in self.nodes)
 
     def types(self) -> list[tuple[str, int]]:
         """The types of nodes and how many have each, the most frequent first."""
@@ -73,9 +78,12 @@ def drawing_of(
     links: Iterable[tuple[str, str]] = (),
     texts: Mapping[str, str] | None = None,
     facts: Mapping[str, Listed] | None = None,
+    withheld: Collection[str] = (),
 ) -> Drawing:
-    """A drawing of a graph, and of notes and links between paths beside it. `texts` and `facts` are by path."""
+    """A drawing of a graph, and of notes and links between paths beside it. `texts` and `facts` are by path. Of the notes
+    whose paths are `withheld` nothing is told but their names, types, tags, and what they lead to."""
     texts, facts = texts or {}, facts or {}
+    quiet = {entity.name for entity in graph.entities if entity.path in withheld}
     nodes: list[Node] = []
     taken: set[str] = set()
     by_name: dict[str, int] = {}
@@ -102,7 +110,8 @@ def drawing_of(
         return by_name[name]
 
     edges = [
-        Edge(end(each.source), end(each.target), each.type, attributes=each.attributes) for each in graph.relations
+        Edge(end(each.source), end(each.target), each.type, attributes={} if each.source in quiet else each.attributes)
+        for each in graph.relations
     ]
     related = {(edge.source, edge.target) for edge in edges}
     for source, target in links:
@@ -110,6 +119,10 @@ def drawing_of(
         if min(pair) >= 0 and pair[0] != pair[1] and pair not in related:  # a relation is a link that says more
             related.add(pair)
             edges.append(Edge(*pair, LINK, is_link=True))
+    nodes = [
+        replace(node, text="", observations=(), is_withheld=True) if node.path and node.path in withheld else node
+        for node in nodes
+    ]
     return Drawing(title, tuple(nodes), tuple(edges))
 
 

@@ -17,3 +17,5 @@ PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {
     "json": node_link,
     "cytoscape": cytoscape,
 }
+WITH_TEXTS: Final = frozenset({"html", "json", "cytoscape"})
+"""Those that hold what notes say; the others show names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Literal
 
 from simplemem.errors import SimplememError
@@ -26,9 +27,11 @@ def drawing_of_store(
     notes: Notes = "linked",
     narrowed: Filter | None = None,
     texts: bool = True,
+    private: bool = False,
     progress: Progress | None = None,
 ) -> Drawing:
-    """A vault's graph to draw. A filter narrows entities as well: they are notes."""
+    """A vault's graph to draw. A filter narrows entities as well: they are notes. What private notes say is left out
+    unless `private` is asked for, and what any says without `texts`."""
     facts = {each.path: each for each in _listed(store, narrowed or Filter())}
     graph = _narrowed(graph, facts if narrowed not in (None, Filter()) else None, with_notes=notes != "none")
     drawn = list(facts.values()) if notes == "all" else []
@@ -37,13 +40,17 @@ def drawing_of_store(
         inspected = store.inspect()
         links = [(path, target) for path in facts for target in inspected.get(path, {}).get("links", ())]
     paths = dict.fromkeys([*(entity.path for entity in graph.entities if entity.path), *(note.path for note in drawn)])
+    told, withheld = _texts(store, paths, private, progress) if texts else ({}, set())
+    if not texts:
+        graph = Graph(tuple(replace(entity, observations=()) for entity in graph.entities), graph.relations)
     return drawing_of(
         store.root.name,
         graph,
         notes=sorted(drawn, key=lambda note: note.path),
         links=links,
-        texts=_texts(store, paths, progress) if texts else {},
+        texts=told,
         facts=facts,
+        withheld=withheld,
     )
 
 
@@ -70,15 +77,24 @@ def _narrowed(graph: Graph, paths: Collection[str] | None, *, with_notes: bool) 
     return Graph(tuple(kept), tuple(relations))
 
 
-def _texts(store: EnhancedStore, paths: Collection[str], progress: Progress | None) -> dict[str, str]:
-    """What stands in notes below their headers. A note that cannot be read just now is drawn without its text."""
-    texts = {}
+def _texts(
+    store: EnhancedStore, paths: Collection[str], private: bool, progress: Progress | None
+) -> tuple[dict[str, str], set[str]]:
+    """What stands in notes below their headers, and the notes whose texts are not told: private ones, and in doubt one
+    that cannot be read just now."""
+    texts, withheld = {}, set()
+    is_private = store.workbench.judge_of_privacy()
     for done, path in enumerate(paths, 1):
         try:
-            text = store.vault.read(path).data.decode("utf-8", "replace")
+            file = store.vault.read(path)
         except (SimplememError, OSError):
+            withheld.add(path)
             continue
+        if not private and is_private(path, file.data, file.sha256):
+            withheld.add(path)
+            continue
+        text = file.data.decode("utf-8", "replace")
         texts[path] = text[read_header(text).body_start :].strip("\r\n").replace("\r\n", "\n")
         if progress is not None and done % 100 == 0:
             progress("texts", done, len(paths))
-    return texts
+    return texts, withheld

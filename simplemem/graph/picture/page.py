@@ -20,6 +20,7 @@ from simplemem.graph.picture.plain import on_one_line
 from simplemem.graph.picture.svg import radius_of
 
 MOST_TEXT: Final = 20_000  # characters of a note that the page holds
+_WITHHELD: Final = "(This note is private: what it says is not in this page.)"
 _SCRIPTS: Final = ("scene.js", "hand.js", "panel.js")
 _PRINTABLE: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -33,6 +34,7 @@ def html(drawing: Drawing) -> str:
     )
     title = escape(on_one_line(drawing.title))
     parts = {"policy": policy, "title": title, "style": style, "script": script, "data": _data(drawing)}
+    parts["left"] = _left_out(drawing.withheld())
     page = _ours("page.html")
     # The template is taken apart once: nothing that is put in is looked through for places again.
     head, *rest = page.split("{{")
@@ -72,9 +74,23 @@ def _node(node: Node, kind: int, x: float, y: float, degree: int) -> dict[str, A
     if node.tags:
         value["tags"] = node.tags
     text = node.text or "\n".join(f"- {each}" for each in node.observations)
+    if node.is_withheld:
+        text = _WITHHELD
     if text:
         value["text"] = text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "\n…"
     return value
+
+
+def _left_out(count: int) -> str:
+    """What the page says of private notes; nothing when all is in it."""
+    if not count:
+        return ""
+    shown = (
+        "A private note is shown without its text"
+        if count == 1
+        else f"{count} private notes are shown without their texts"
+    )
+    return f'<p id="left">{shown}.</p>'
 
 
 def _attributes(attributes: Any) -> str:
