@@ -124,11 +124,6 @@ class Known:
             at = text.find(query, starts[number + 1])
         return found
 
-    @staticmethod
-    def place(page: Page) -> tuple[bool, bool, int, str, str]:
-        """What pages are sorted by."""
-        return place(page)
-
     def next_order(self) -> int:
         """The place behind all others."""
         return max((page.order for page in self.pages.values() if page.order is not None), default=0) + 1
