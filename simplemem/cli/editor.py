@@ -68,7 +68,7 @@ class Draft:
             self.path.unlink()
 
     def kept(self, error: SimplememError) -> SimplememError:
-        """The same failure, saying where the text is kept. A text that was not changed is not kept."""
+        """The failure, which now says where the text is kept. A text that was not changed is not kept."""
         if "draft" in error.details:
             return error
         if not self._differs():

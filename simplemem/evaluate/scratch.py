@@ -161,8 +161,8 @@ def scratch(
 
 
 def _for_the_copy(settings: Settings, root: Path, room: Path, asked: Path) -> Settings:
-    """The same settings for a copy of the vault, whose index lies in the room too. Those that make the same index share it:
-    all but those of the search alone have a say in it."""
+    """The settings with the copy for their vault, and an index in the room. Settings that differ only in how is searched
+    share one index."""
     made_with = settings.model_dump_json(exclude={"vault", "db", "search", "rerank"})
     index = room / hashlib.sha256(made_with.encode()).hexdigest()[:16] / "index.db"
     index.parent.mkdir(exist_ok=True)

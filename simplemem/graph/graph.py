@@ -8,17 +8,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
-from weakref import WeakKeyDictionary
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.graph.draft import Drafting
-from simplemem.graph.known import Known, entity_of
+from simplemem.graph.known import Known, entity_of, place
 from simplemem.graph.page import Page, made_entity, observation_line
 from simplemem.graph.relating import Relating
 from simplemem.graph.steps import Steps
 from simplemem.graph.taking_in import TakingIn
 from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.note.names import base_name
+from simplemem.store.one_each import OneEach
 from simplemem.store.workbench import now
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class KnowledgeGraph:
         return self._fresh(
             lambda: sorted(
                 (page for name in wanted for page in self._known.all_named(name) if not page.is_stub),
-                key=self._known.place,
+                key=place,
             )
         )
 
@@ -109,7 +109,7 @@ class KnowledgeGraph:
             near = {page.path: page for page in pages}
             for page in pages:
                 near |= {source.path: source for source in known.pointing_at(page)}
-            sources = sorted(near.values(), key=known.place)
+            sources = sorted(near.values(), key=place)
         relations = [
             relation
             for source in sources
@@ -346,8 +346,8 @@ class KnowledgeGraph:
             with self._lock, self._bench.alone():
                 self._known.refresh()
                 order, moment = self._known.next_order(), now()
-                for place, name in enumerate(some, order):
-                    taking.make(name, place, moment)
+                for number, name in enumerate(some, order):
+                    taking.make(name, number, moment)
                 self._steps.write(drafting.drafts(), who, tool, reason)
                 drafting.written()
             done += len(some)
@@ -369,14 +369,9 @@ class KnowledgeGraph:
         return Relating(self._known, self._bench, drafting)
 
 
-_GRAPHS: WeakKeyDictionary[EnhancedStore, KnowledgeGraph] = WeakKeyDictionary()
-_GUARD = threading.Lock()
+_GRAPHS = OneEach(KnowledgeGraph)
 
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:
-    """The graph of a store: one for all who ask, since it remembers what it has read."""
-    with _GUARD:
-        found = _GRAPHS.get(store)
-        if found is None:
-            found = _GRAPHS[store] = KnowledgeGraph(store)
-        return found
+    """The graph of a store: one for all who ask."""
+    return _GRAPHS.of(store)

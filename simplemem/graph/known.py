@@ -72,8 +72,8 @@ class Known:
         )
 
     def surely_named(self, name: str) -> Page | None:
-        """The same, and whether there is one the disk is asked: an index may not know yet of a file that came or went a
-        moment ago, or not believe it."""
+        """The page of an exact name as `named` has it, with the disk asked whether it is there: an index may not know yet of
+        a file that came or went a moment ago, or not believe it."""
         page = self.named(name)
         path = f"{FOLDER}/{name}.md" if page is None else page.path
         if self._bench.stats([path]) if page is None else not self._bench.stats([path]):
@@ -124,11 +124,6 @@ class Known:
                 found.append(pages[number])
             at = text.find(query, starts[number + 1])
         return found
-
-    @staticmethod
-    def place(page: Page) -> tuple[bool, bool, int, str, str]:
-        """What pages are sorted by."""
-        return place(page)
 
     def next_order(self) -> int:
         """The place behind all others."""
@@ -329,7 +324,7 @@ class Known:
             self._tie(linked)  # their own relations are told; what those lead to is not drawn in
 
     def _untie(self, path: str) -> set[str]:
-        """Returns the pages that its relations led to."""
+        """Forget what the relations of a page lead to. Returns the pages they led to."""
         led_to = set()
         for tie in self._ties.pop(path, ()):
             if tie.path is None:

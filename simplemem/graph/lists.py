@@ -20,9 +20,8 @@ _SECTIONS: Final = frozenset({"observations", "relations"})
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HIDING: Final = re.compile(
-    r" {0,3}(%%|<!--)"
-)  # a comment that is a block of its own, in Obsidian's words and in HTML's
+# A comment that is a block of its own, in Obsidian's words and in HTML's.
+_HIDING: Final = re.compile(r" {0,3}(%%|<!--)")
 _HIDING_ENDS: Final = {"%%": "%%", "<!--": "-->"}
 _OUTSIDE: Final = re.compile(r"[\r\n][^ \t\r\n]")  # where a line begins that is not set in
 _CATEGORY: Final = re.compile(r"\[[^\[\]|]{2,60}\] +\S")
@@ -57,66 +56,92 @@ class Section(NamedTuple):
 def read_lists(text: str, start: int, *, everything: bool) -> tuple[tuple[Bullet, ...], dict[str, Section]]:
     """The bullets that say something, and the two sections. Without `everything` a bullet outside of them must have the
     form of other memories to count."""
-    bullets: list[Bullet] = []
-    sections: dict[str, Section] = {}
-    section, level, fence, at, size = "", 0, "", start, len(text)
-    above = True  # before the first heading below the title
-    item, began = False, start  # whether what comes may belong to an item of the section, and where the code began
-    while at < size:
-        found = _LINE.match(text, at)
+    lists = _Lists(text, everything=everything)
+    lists.read(start)
+    return tuple(lists.bullets), lists.sections
+
+
+class _Lists:
+    """What was read of a page so far."""
+
+    def __init__(self, text: str, *, everything: bool) -> None:
+        self.bullets: list[Bullet] = []
+        self.sections: dict[str, Section] = {}
+        self._text = text
+        self._everything = everything
+        self._section, self._level = "", 0  # the section that we are in, and how deep its heading is
+        self._above = True  # before the first heading below the title
+        self._item = False  # whether what comes may belong to an item
+        self._fence, self._code_at = "", 0  # what the code that we are in began with, and where
+
+    def read(self, at: int) -> None:
+        size = len(self._text)
+        while at < size:
+            end = self._take(at)
+            at = end if end > at else size
+        if self._fence:
+            self.sections[OPEN] = Section(self._code_at, self._code_at, size)
+
+    def _take(self, at: int) -> int:
+        """Take in what begins with the line at `at`. Returns where it ends."""
+        found = _LINE.match(self._text, at)
         assert found is not None
         end, line = found.end(), found[0].rstrip("\r\n")
         first = line[:1]
-        belongs = bool(section and section in sections and item)
-        if fence:
-            if (closing := _FENCE.match(line)) and closing[1].startswith(fence) and not line[closing.end() :].strip():
-                fence = ""
-            if belongs:
-                sections[section] = sections[section]._replace(end=end)
+        if self._fence:
+            self._code(line, end)
         elif first == "#" and (heading := _HEADING.match(line)):
-            item = False
-            depth, title = len(heading[1]), heading[2].strip().casefold()
-            named = title if title in _SECTIONS else ""
-            if section and section in sections:
-                sections[section] = sections[section]._replace(stop=at) if depth <= level else sections[section]
-            if named and named not in sections:
-                section, level = named, depth
-                sections[named] = Section(at, end, size)
-            elif depth <= level or not section:
-                section, level, above = "", depth, above and depth == 1
-        elif first in "-*+" and first and (mark := BULLET.match(line)):
-            more, end = _set_in(text, end)
-            content = line[mark.end() :] + more
-            says = _said(content.rstrip(), section, everything=everything and above)
-            if says is not None:
-                bullets.append(Bullet(at, end, says))
-            item = True
-            if section:
-                sections[section] = sections[section]._replace(end=end)
-        elif not line.strip():
-            at = end if end > at else size
-            continue
-        elif first in "%< " and (hiding := _HIDING.match(line)):
-            closed = _hidden_until(text, at, hiding)
-            if closed is None:
-                sections[OPEN] = Section(at, at, size)
-                break
-            end, item = closed, belongs and _goes_on(at, sections[section].end, first)
-            if item:
-                sections[section] = sections[section]._replace(end=end)
-        elif first in "`~ " and (opening := _FENCE.match(line)):
-            fence, began = opening[1], at
-            item = belongs = belongs and _goes_on(at, sections[section].end, first)
-            if belongs:
-                sections[section] = sections[section]._replace(end=end)
-        elif belongs and _goes_on(at, sections[section].end, first):
-            sections[section] = sections[section]._replace(end=end)  # what is added must not come between
-        else:
-            item = False
-        at = end if end > at else size
-    if fence:
-        sections[OPEN] = Section(began, began, size)
-    return tuple(bullets), sections
+            self._heading(at, end, len(heading[1]), heading[2].strip().casefold())
+        elif first and first in "-*+" and (mark := BULLET.match(line)):
+            return self._bullet(at, end, line[mark.end() :])
+        elif line.strip():
+            if first in "%< " and (hiding := _HIDING.match(line)):
+                closed = _hidden_until(self._text, at, hiding)
+                if closed is None:
+                    self.sections[OPEN] = Section(at, at, len(self._text))
+                    return len(self._text)
+                end = closed
+            elif first in "`~ " and (opening := _FENCE.match(line)):
+                self._fence, self._code_at = opening[1], at
+            self._item = self._goes_on(at, first)
+            if self._item:
+                self._reaches(end)
+        return end
+
+    def _code(self, line: str, end: int) -> None:
+        closing = _FENCE.match(line)
+        if closing and closing[1].startswith(self._fence) and not line[closing.end() :].strip():
+            self._fence = ""
+        if self._item:
+            self._reaches(end)
+
+    def _heading(self, at: int, end: int, depth: int, title: str) -> None:
+        self._item = False
+        if self._section and depth <= self._level:
+            self.sections[self._section] = self.sections[self._section]._replace(stop=at)
+        if title in _SECTIONS and title not in self.sections:
+            self._section, self._level = title, depth
+            self.sections[title] = Section(at, end, len(self._text))
+        elif depth <= self._level or not self._section:
+            self._section, self._level, self._above = "", depth, self._above and depth == 1
+
+    def _bullet(self, at: int, end: int, content: str) -> int:
+        more, end = _set_in(self._text, end)
+        says = _said((content + more).rstrip(), self._section, everything=self._everything and self._above)
+        if says is not None:
+            self.bullets.append(Bullet(at, end, says))
+        self._item = True
+        if self._section:
+            self._reaches(end)
+        return end
+
+    def _goes_on(self, at: int, first: str) -> bool:
+        """Whether a line belongs to an item of the section: it follows at once, or is indented. What is added to the section
+        must not come between."""
+        return bool(self._section) and self._item and (at == self.sections[self._section].end or first in " \t")
+
+    def _reaches(self, end: int) -> None:
+        self.sections[self._section] = self.sections[self._section]._replace(end=end)
 
 
 def _hidden_until(text: str, at: int, hiding: re.Match[str]) -> int | None:
@@ -148,11 +173,6 @@ def _set_in(text: str, at: int) -> tuple[str, int]:
         lines.append("\n" + _dedented(more[0].rstrip("\r\n")))
         at = more.end()
     return "".join(lines), at
-
-
-def _goes_on(at: int, end: int, first: str) -> bool:
-    """Whether a line belongs to the item that ends before it: it follows at once, or is indented."""
-    return at == end or first in " \t"
 
 
 def _dedented(line: str) -> str:

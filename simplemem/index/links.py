@@ -46,7 +46,7 @@ def named_by(db: apsw.Connection) -> Named:
 
 
 def named_in_memory(paths: Iterable[str]) -> Named:
-    """The same from a dictionary: for the first indexing, where asking SQL for every link would cost more."""
+    """Which files have a name, from a dictionary: where many links are resolved, asking SQL for each would cost more."""
     names: dict[str, list[str]] = {}
     for path in sorted(paths):
         names.setdefault(name_key(path), []).append(path)

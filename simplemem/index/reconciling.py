@@ -50,7 +50,7 @@ class Sides:
         return 0 if arrived >= vanished // 2 else vanished
 
     def without_what_vanished(self) -> Sides:
-        """The same, as if the index had never had what does not lie there."""
+        """What is left to compare when nothing is believed to have vanished."""
         known = {path: found for path, found in self.known.items() if path in self.entries}
         return Sides(self.entries, known, self.files & set(self.entries), self.generation)
 

@@ -5,11 +5,9 @@ takes back. What is read is what the vault holds now, whoever wrote it.
 from __future__ import annotations
 
 import re
-import threading
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 from simplemem.errors import Conflict, Invalid, TooLong, Unreadable
 from simplemem.knowledge.access import Access
@@ -33,6 +31,7 @@ from simplemem.note.frontmatter import set_property
 from simplemem.note.names import path_of
 from simplemem.note.tags import tags_for_new_note
 from simplemem.store.editing import new_text
+from simplemem.store.one_each import OneEach
 from simplemem.store.workbench import Carried, Draft, now
 
 if TYPE_CHECKING:
@@ -287,14 +286,9 @@ def _refuse(kind: str, content: str, context: str, confidence: float) -> None:
             )
 
 
-_KNOWN: WeakKeyDictionary[EnhancedStore, Knowledge] = WeakKeyDictionary()
-_GUARD = threading.Lock()
+_KNOWN = OneEach(Knowledge)
 
 
 def knowledge_of(store: EnhancedStore) -> Knowledge:
-    """The knowledge of a store: one for all who ask, since it remembers what it has read."""
-    with _GUARD:
-        found = _KNOWN.get(store)
-        if found is None:
-            found = _KNOWN[store] = Knowledge(store)
-        return found
+    """The knowledge of a store: one for all who ask."""
+    return _KNOWN.of(store)

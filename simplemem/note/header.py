@@ -97,8 +97,9 @@ def read_header(text: str) -> Header:
 
 
 def read_with_places(text: str) -> Reading:
-    """The same with its tree. One change of a note asks for the header of the very same text again and again: the last
-    one read is kept, and told by being that object, so that no text is compared."""
+    """The header of a note, with the places of its entries in the text. One change of a note asks for the header of the
+    very same text again and again: the last one read is kept, and known by being that object, so that no text is
+    compared."""
     global _last
     last = _last
     if last is not None and last[0] is text:

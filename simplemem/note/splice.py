@@ -33,6 +33,7 @@ class Place(NamedTuple):
 
 
 def apply(text: str, edits: Sequence[Edit]) -> str:
+    """A text with these edits made, which must not overlap."""
     pieces = []
     kept = 0
     for start, end, new in sorted(edits):
@@ -65,10 +66,12 @@ def newline_at(text: str, at: int) -> str:
 
 
 def find_place(text: str, node: Node, name: str) -> Place:
+    """Where the entry of this name stands in a map that has it."""
     return place_at(text, node, list(node.value).index(name))
 
 
 def place_at(text: str, node: Node, number: int) -> Place:
+    """Where the entry of this number stands in a map."""
     key, value = node.children[2 * number], node.children[2 * number + 1]
     if node.style == "{":
         begins = key.start
@@ -114,6 +117,7 @@ def list_step(text: str, root: Node, place: Place) -> int:
 
 
 def add_property(text: str, reading: Reading, key: str, value: Any) -> str:
+    """A text with one more property: at the end of its header, indented as that is, or in a header made for it."""
     if reading.fences is None:
         bom = 1 if text.startswith("\ufeff") else 0
         return text[:bom] + newline_at(text, 0).join(["---", *render_lines({key: value}), "---", text[bom:]])
@@ -135,6 +139,7 @@ def render_lines(properties: Mapping[str, Any]) -> list[str]:
 
 
 def render_property(key: str, value: Any, indent: int, step: int) -> list[str]:
+    """The lines of one property; the items of a list stand `step` further in."""
     name = " " * indent + write_key(key) + ":"
     inline = _inline(value)
     if inline is not None:
@@ -158,6 +163,7 @@ def _block_lines(value: Any, indent: int, step: int) -> list[str]:
 
 
 def set_value(text: str, place: Place, value: Any, step: int) -> list[Edit]:
+    """Give an entry of a block map another value. Its quotes stay where they fit, and so do the comments beside it."""
     old = place.value
     if isinstance(value, list) and value and isinstance(old.value, list) and old.children:
         edits = _change_list(text, place, value)
@@ -283,6 +289,7 @@ def _flow_pair(name: str, value: Any) -> str:
 
 
 def set_flow_value(place: Place, value: Any) -> Edit:
+    """Give an entry of a map in braces another value."""
     old = place.value
     if old.end > old.start:
         return (
@@ -294,6 +301,7 @@ def set_flow_value(place: Place, value: Any) -> Edit:
 
 
 def add_entry(text: str, place: Place, name: str, value: Any) -> list[Edit]:
+    """Put one more entry at the end of a map, written as that is: in braces, or on lines."""
     node = place.value
     if node.style == "{":
         if not node.children:

@@ -90,7 +90,7 @@ def _hear_of_failures() -> None:
 
 
 def hear_of_lost_tasks(_loop: Any, context: dict[str, Any]) -> None:
-    """The same for the event loop, which would print the task with its exception."""
+    """Have the event loop log a task that failed unheard; by itself it would print the task with its exception."""
     _failed("a task of the event loop", context.get("exception"))
 
 

@@ -237,7 +237,7 @@ class Embedding:
                 self._turn.resign()
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
-        """The same for a server, which never waits for others. Returns after how many seconds to try again."""
+        """Embed what is missing, for a server, which never waits for others. Returns after how many seconds to try again."""
         embedder, _ = self.wanted()
         if embedder is None:
             return None

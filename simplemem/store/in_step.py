@@ -216,7 +216,7 @@ class InStep:
         self.thin_history()
 
     def catch_up_lately(self) -> None:
-        """The same at the cost of what has changed."""
+        """Index what was saved up to this moment, at the cost of what has changed."""
         self._lately.catch_up()
 
     @property

@@ -11,6 +11,7 @@ from simplemem.store.recall import Recall
 
 
 def stats(step: InStep, recall: Recall) -> dict[str, Any]:
+    """What `simplemem stats` shows, for people and programs."""
     counted = step.healing(step.index.counts)
     embedding = step.healing(step.embedding.facts)
     reranker, wrong = recall.reranker()

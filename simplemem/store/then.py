@@ -180,7 +180,7 @@ def _then(step: InStep, known: _Known, moment: Moment, entry: Entry | None) -> N
 
 
 def _with_text(step: InStep, then: NoteThen) -> NoteThen:
-    """The same with its bytes, or with the doubt that they are not kept."""
+    """A note of then with its bytes, or with the doubt that they are not kept."""
     if then.sha256 is None:
         return then
     data = text_of(step, then.sha256, then.path)

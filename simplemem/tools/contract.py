@@ -69,7 +69,7 @@ def thing(properties: dict[str, Schema], required: tuple[str, ...] | None = None
 
 
 def closed(schema: Schema) -> Schema:
-    """The same for an answer, which has nothing else in it, at any depth."""
+    """The schema of an answer: what it lists and nothing else, at any depth."""
     if schema.get("type") == "array":
         return {**schema, "items": closed(schema["items"])}
     if schema.get("type") != "object":

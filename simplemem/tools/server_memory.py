@@ -259,7 +259,7 @@ TOOLS: tuple[ContractTool, ...] = (
 
 
 def in_dialect(tools: tuple[Tool[Any], ...], dialect: str) -> tuple[Tool[Any], ...]:
-    """The same tools as a dialect lists them: `main` bounds the query of a search."""
+    """These tools as a dialect lists them: `main` bounds the query of a search."""
     if dialect != "main":
         return tools
     return tuple(_bounded(tool) if tool.name == "search_nodes" else tool for tool in tools)

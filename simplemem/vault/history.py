@@ -75,7 +75,7 @@ class History:
         return self.kept(sha)
 
     def kept(self, sha: str) -> bytes | None:
-        """The same of whatever note: for what is shown to nobody. What is damaged is not given out."""
+        """The text with this hash, a hidden note's too: for what is shown to nobody. What is damaged is not given out."""
         if len(sha) != 64 or not sha.isascii() or not sha.isalnum():
             return None
         with self._beneath() as here:

@@ -12,7 +12,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from simplemem.vault.watch import EVERYTHING, REMOTE_FILE_SYSTEMS, concerned, file_system, identity, vault_path
+from simplemem.vault.disk import is_silent, mounted_on
+from simplemem.vault.hints import EVERYTHING, concerned, identity, vault_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,8 +36,7 @@ class ChangedLately:
         """Listen from now on, where that is possible."""
         self.end()
         self._identity, self._base = identity(self._root), os.path.realpath(self._root)
-        kind = file_system(self._base)
-        if not sys.platform.startswith("linux") or kind in REMOTE_FILE_SYSTEMS or kind.startswith("fuse."):
+        if not sys.platform.startswith("linux") or is_silent(mounted_on(self._base)):
             return  # nobody tells what another machine changes there
         from simplemem.vault.inotify import Inotify
 

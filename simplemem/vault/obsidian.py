@@ -138,7 +138,7 @@ def _filter_matches(entry: str, path: str, key: str) -> bool:
 
 
 def _stray_reason(path: str) -> str | None:
-    """Files that synchronisers, editors and package managers leave in a vault (obsidian.md §5)."""
+    """Why a file is one that a synchroniser, an editor or a package manager left in the vault (obsidian.md §5)."""
     folders, _, name = path.rpartition("/")
     name = name.casefold()
     if name.startswith("~$"):  # `~$note.docx` is an office program's
@@ -150,7 +150,7 @@ def _stray_reason(path: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _stray_folder(folders: str) -> str | None:
-    """The same of the folders a file lies in: most have many files."""
+    """Why a file is such a one by the folders it lies in. Remembered, since most folders have many files."""
     parts = folders.split("/")
     for part in parts:
         if part in MACHINE_FOLDERS:

@@ -1,23 +1,13 @@
-"""Where a folder lies: the kind of file system under it, and the service that carries it to other computers.
+"""Where a folder lies: in the care of which service that carries it to other computers.
 
-Read from what the system tells and from names and marks that such services leave; nothing is written to find out, and
-nothing is asked of a service. Where nothing is known, the answer is "".
+Read from the names and marks that such services leave; nothing is written to find out, and nothing is asked of a service.
+Where nothing is known, the answer is "".
 """
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from pathlib import Path
-
-from simplemem.vault.watch import SHARED, mounted_kind
-
-_NETWORK = frozenset((
-    *SHARED, "smb2", "webdav", "davfs", "afpfs", "vboxsf", "virtiofs", "fakeowner", "remote", "fuse.sshfs", "fuse.rclone",
-    "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph", "fuse.glusterfs", "fuse.vmhgfs-fuse",
-))  # fmt: skip
-"""Kinds of file systems that other computers, or another system on this one, may write to at the same time."""
 
 _BY_NAME = (
     (re.compile(r"/Library/Mobile Documents(/|$)", re.IGNORECASE), "iCloud Drive"),
@@ -73,53 +63,3 @@ def leaves_out_sidecar(folder: Path) -> bool:
                 return False
             return any(line.strip().removeprefix("(?d)").strip("/").endswith(".simplemem") for line in lines)
     return False
-
-
-def file_system(path: str) -> str:
-    """The kind of file system a path is on, as the system calls it; "remote" for a network drive of Windows."""
-    real = os.path.realpath(path)
-    if sys.platform == "linux":
-        return _kind_on_linux(real)
-    if sys.platform == "darwin":
-        return _kind_on_mac(real)
-    if sys.platform == "win32":
-        return _kind_on_windows(real)
-    return ""
-
-
-def _kind_on_linux(path: str) -> str:
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as listing:
-            return mounted_kind(listing.read(), path)
-    except OSError:
-        return ""
-
-
-def _kind_on_mac(path: str) -> str:
-    import ctypes
-
-    # struct statfs as macOS has it since 10.6: the name of the kind is 16 bytes from byte 72 on.
-    held = ctypes.create_string_buffer(4096)
-    libc = ctypes.CDLL(None, use_errno=True)
-    statfs = getattr(libc, "statfs$INODE64", None) or libc.statfs
-    if statfs(os.fsencode(path), held) != 0:
-        return ""
-    return held.raw[72:88].split(b"\0")[0].decode("ascii", "replace")
-
-
-def _kind_on_windows(path: str) -> str:
-    if sys.platform != "win32":
-        return ""
-    import ctypes
-
-    drive = os.path.splitdrive(path)[0]
-    if drive.startswith("\\\\"):
-        return "remote"
-    remote = 4  # DRIVE_REMOTE
-    kind = ctypes.windll.kernel32.GetDriveTypeW(drive + "\\")
-    return "remote" if kind == remote else ""
-
-
-def is_shared(kind: str) -> bool:
-    """Whether somebody who does not see this computer's locks may write to such a file system at the same time."""
-    return kind in _NETWORK

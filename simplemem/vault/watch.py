@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from simplemem.vault.disk import is_silent, mounted_on
+from simplemem.vault.hints import EVERYTHING, concerned, identity, vault_path
 from simplemem.vault.obsidian import CONVENTION_FILES
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from simplemem.vault.inotify import Inotify
 
-EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
 
 STEP_MS = 20  # quiet time that ends a batch: this, not the debounce, is the latency (limits.md F)
 DEBOUNCE_MS = 100  # longest time a batch is held back while changes keep coming
@@ -32,23 +33,6 @@ PULSE_MS = 250  # how often the watcher looks up to see whether the root is stil
 QUIET_PULSE_MS = 1_000  # the same where the kernel itself tells when the root goes
 MANY = 1_000  # a batch this large may be the rest of a queue that overflowed, and nobody tells us of that
 FAILURES, FAILURES_SECONDS = 5, 60.0  # watching that breaks this often is given up
-
-# inotify sees only what this machine does to a shared disk (durability.md F40).
-SHARED = (
-    "9p",
-    "afs",
-    "ceph",
-    "cifs",
-    "drvfs",
-    "glusterfs",
-    "lustre",
-    "nfs",
-    "nfs4",
-    "prl_fs",
-    "smb3",
-    "smbfs",
-)
-REMOTE_FILE_SYSTEMS = frozenset((*SHARED, "davfs", "fuse", "vboxsf", "virtiofs"))
 
 Stamp = tuple[int, int, int, int]
 
@@ -162,8 +146,8 @@ class Watcher:
             return
         self._base = os.path.realpath(self.root)
         if not self._polling:
-            kind = file_system(self._base)
-            if kind in REMOTE_FILE_SYSTEMS or kind.startswith("fuse."):
+            kind = mounted_on(self._base)
+            if is_silent(kind):
                 self._poll_from_now_on(f"a {kind} disk doesn't announce what others change on it")
             else:
                 self._open_native()
@@ -310,46 +294,12 @@ def _own_notifier(folder: str) -> Inotify:
     return Inotify(folder)
 
 
-def identity(root: Path) -> tuple[int, int] | None:
-    """Which folder is at the root: another after it was replaced or (un)mounted, None when there is none."""
-    try:
-        facts = os.stat(root)
-    except OSError:
-        return None
-    return (facts.st_dev, facts.st_ino)
-
-
 def _stamp(file: str) -> Stamp:
     try:
         facts = os.stat(file, follow_symlinks=False)
     except OSError:
         return _UNREADABLE
     return (facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino)
-
-
-def vault_path(base: str, named: str) -> str:
-    """An event's path as a vault path; everything when it isn't below the root as we know it."""
-    inside = base.rstrip(os.sep) + os.sep
-    path = named[len(inside) :].replace(os.sep, "/") if named.startswith(inside) else EVERYTHING
-    while not path.isascii() and not _is_unicode(path):  # no note has such a name: its folder is looked at
-        path = path.rpartition("/")[0]
-    return path
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def concerned(path: str) -> set[str]:
-    """What a change at `path` bears on: nothing when it is hidden, but for the vault's conventions."""
-    if path == ".obsidian":
-        return set(CONVENTION_FILES)  # made or moved as a whole, its files are not announced one by one
-    hidden = any(part.startswith(".") for part in path.split("/"))
-    return set() if hidden and path not in CONVENTION_FILES else {path}
 
 
 def _reason(failure: Exception) -> str:
@@ -360,28 +310,3 @@ def _reason(failure: Exception) -> str:
     if "os error 24" in text:
         return "too many files or watchers are open (fs.inotify.max_user_instances, ulimit -n)"
     return text or type(failure).__name__
-
-
-def file_system(path: str) -> str:
-    """The kind of file system `path` is on, "" where the system has no such list."""
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as listing:
-            return mounted_kind(listing.read(), path)
-    except OSError:
-        return ""
-
-
-def mounted_kind(mountinfo: str, path: str) -> str:
-    """The kind of the deepest mount that holds `path`, in Linux's list of mounts; the last made wins."""
-    kind, deepest = "", -1
-    for line in mountinfo.split("\n"):
-        fields, _, rest = line.partition(" - ")
-        parts = fields.split(" ")
-        if len(parts) < 5:
-            continue
-        point = parts[4]
-        for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-            point = point.replace(code, char)
-        if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= deepest:
-            kind, deepest = rest.split(" ")[0], len(point)
-    return kind

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
-from simplemem.vault.watch import EVERYTHING, REMOTE_FILE_SYSTEMS, Watcher, mounted_kind
+from simplemem.vault.hints import EVERYTHING
+from simplemem.vault.watch import Watcher
 
 LINUX = sys.platform.startswith("linux")
 DEADLINE = 30.0  # generous: a busy machine is not a failure
@@ -353,19 +354,6 @@ def test_an_error_in_taking_a_change_in_is_told_and_the_paths_come_again(vault: 
     assert attempts[:3] == [{"note.md"}] * 3
     assert len(heard.warnings) == 1
     assert "the index is locked" in heard.warnings[0]
-
-
-@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse", "9p"])
-def test_a_shared_disk_is_recognised_among_the_mounts(kind: str) -> None:
-    mounts = (
-        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
-        "30 22 0:40 / /home/ida/My\\040Disk rw,relatime shared:5 - ext4 /dev/sdb1 rw\n"
-        f"31 30 0:41 / /home/ida/My\\040Disk/vault rw,relatime master:2 shared:9 - {kind} server:/notes rw\n"
-    )
-    assert mounted_kind(mounts, "/home/ida/My Disk/vault/logs") == kind
-    assert mounted_kind("\n".join(reversed(mounts.split("\n"))), "/home/ida/My Disk/vault") == kind
-    assert mounted_kind(mounts, "/home/ida/My Disk/vault two") == "ext4"
-    assert kind in REMOTE_FILE_SYSTEMS
 
 
 # --- what only the kernel of Linux tells --------------------------------------------------------------

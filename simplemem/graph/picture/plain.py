@@ -14,5 +14,5 @@ def sayable(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """The same on one line, its runs of white space made single spaces."""
+    """A text that can be said, on one line: each run of white space is one space."""
     return sayable(" ".join(text.split()))

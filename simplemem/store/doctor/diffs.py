@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+from simplemem.vault.difference import alike, lines_of
+
 _MOST_LINES = 2_000  # of what differs; beyond that difflib, quadratic at worst, would take too long
 _AROUND = 3
 
@@ -12,13 +14,8 @@ def whole_difference(old: bytes, new: bytes, old_name: str, new_name: str) -> st
     """A unified diff from one text to the other; "" when they are equal."""
     if old == new:
         return ""
-    one, two = _lines(old), _lines(new)
-    head = 0
-    while head < min(len(one), len(two)) and one[head] == two[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(one), len(two)) - head and one[-1 - tail] == two[-1 - tail]:
-        tail += 1
+    one, two = lines_of(old), lines_of(new)
+    head, tail = alike(one, two)
     if len(one) == len(two):
         hunks = _line_by_line(one, two)
     elif max(len(one), len(two)) - head - tail <= _MOST_LINES:
@@ -49,8 +46,3 @@ def _line_by_line(one: list[str], two: list[str]) -> list[str]:
 
 def _ended(line: str) -> str:
     return line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-
-
-def _lines(data: bytes) -> list[str]:
-    *lines, last = data.decode("utf-8", "replace").split("\n")
-    return [line + "\n" for line in lines] + ([last] if last else [])

@@ -74,7 +74,7 @@ class _Drafts:
         return self._drafts[path]
 
     def _to_change(self, path: str) -> _Draft:
-        """The same of a file that is going to be changed; ReadOnly where the rules forbid it, which is then left alone."""
+        """The draft of a file that is going to be changed. ReadOnly where the rules forbid it: such a file is left alone."""
         self._step.vault.rules.check(path, asked=True)
         return self.of(path)
 
