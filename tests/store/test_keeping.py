@@ -147,7 +147,6 @@ LEADER = """
 import sys, time
 from pathlib import Path
 import apsw
-from waiting import PATIENCE, PLAIN, eventually, indexed, served
 
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
