@@ -147,3 +147,5 @@ def import_graph(
     known = done.entities_there or done.relations_there
     there = f" ({done.entities_there} and {done.relations_there} were there)" if known else ""
     output.say(("Imported", "green"), f": {', '.join(brought)}{there}")
+    if done.since:
+        output.say((f'simplemem undo --by "{WHO}" --since {done.since} takes it back, after a look at it', "dim"))

@@ -38,8 +38,9 @@ _LOOK: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import brought: how many entities and relations were made, how many observations were added to entities
-    that were there, how many of the file's entities and relations were there already, and its broken lines."""
+    """What an import brought, in however many steps it was written: how many entities and relations were made, how many
+    observations were added to entities that were there, how many of the file's entities and relations were there already,
+    and its broken lines."""
 
     file: str
     entities: int
@@ -47,6 +48,7 @@ class Imported:
     observations: int
     entities_there: int
     relations_there: int
+    since: str  # the first version of it, from which on all of it can be taken back; "" when nothing was written
     broken: tuple[Broken, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,6 +103,7 @@ def _import(store: EnhancedStore, file: Path, who: str, progress: Progress) -> t
     found = read(data)
     graph, asker = graph_of(store), _Asker(who=who, tool="import", reason=f"import of {file.name}")
     there = {each.name for each in graph.read().entities}
+    last = _last_version(store)
     entities, relations = graph.take_in(found.graph, partial(progress, "import"), **asker)
     added = 0
     for more in _batches([each for each in found.graph.entities if each.name in there and each.observations]):
@@ -113,9 +116,14 @@ def _import(store: EnhancedStore, file: Path, who: str, progress: Progress) -> t
         observations=added,
         entities_there=len(found.graph.entities) - entities,
         relations_there=len(found.graph.relations) - relations,
+        since=f"v{last + 1}" if _last_version(store) > last else "",
         broken=found.broken,
     )
     return imported, hashlib.sha256(data).hexdigest()
+
+
+def _last_version(store: EnhancedStore) -> int:
+    return max((each.number for each in store.vault.history.versions(limit=1)), default=0)
 
 
 def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

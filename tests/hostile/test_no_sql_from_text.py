@@ -21,7 +21,9 @@ from simplemem.errors import SimplememError
 from simplemem.memory import Filter
 from simplemem.server.calls import perform
 from simplemem.server.door import Door
+from simplemem.server.graph_calls import perform_contract
 from simplemem.store import EnhancedStore
+from simplemem.tools.contract import ContractTool
 from simplemem.tools.toolsets import PROFILES, choose
 
 ROOT = Path(simplemem.__file__).parent
@@ -192,6 +194,38 @@ def filled(shape: dict[str, Any], text: str) -> Any:
     if kind == "array":
         return [dict.fromkeys(shape.get("items", {}).get("properties", {}), text) or text]
     return text if kind == "string" else None
+
+
+def fitting(shape: dict[str, Any], text: str) -> Any:
+    """What fits the schema of a tool that is strict about it, with the text wherever one may stand."""
+    match shape.get("type"):
+        case "object":
+            return {name: fitting(each, text) for name, each in shape.get("properties", {}).items()}
+        case "array":
+            return [fitting(shape["items"], text)]
+        case "number":
+            return 0.5
+        case "boolean":
+            return True
+        case _:
+            return text
+
+
+def test_a_mark_in_every_argument_of_every_graph_server_is_in_no_statement(vault: Path, statements: set[str]) -> None:
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
+    store = EnhancedStore(vault, settings)
+    door = Door(vault, lambda: store)
+    worked = set()
+    for tool in choose(PROFILES["memento"]):
+        assert isinstance(tool, ContractTool)
+        for injection in INJECTIONS:
+            asked = fitting(tool.schema, injection.format(m=MARK))
+            if not perform_contract(tool, door, asked, MARK).is_error:
+                worked.add(tool.name)
+    door.close(writing=1, closing=5)
+    assert len(worked) > 12, "they do their work, and do not only refuse"
+    assert len(statements) > 20
+    assert [sql for sql in statements if MARK in sql] == []
 
 
 def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(vault: Path, statements: set[str]) -> None:

@@ -20,6 +20,8 @@ METHODS = [
     "subscriptions/listen", "server/discover", "no/such", "", "rpc.discover", "tools/call/x", "\u2028",
 ]  # fmt: skip
 TOOLS = ["search_memories", "read_memory", "list_memories", "get_backlinks", "memory_history", "no_such_tool", ""]
+OF_A_GRAPH = ["read_graph", "search_nodes", "open_nodes", "get_relation", "get_entity_history", "get_graph_at_time", ""]
+ARGUMENTS = {"name": "a", "query": "plum"}
 VALUES: list[Any] = [
     None, True, False, 0, -1, 1.5, 1e308, -0.0, 2**63, -(2**64), 10**400, "", "x", "\u0000", "\ud800", "é" * 50, "x" * 5000,
     [], {}, [[]], [None], {"": None}, {"_meta": {"progressToken": {}}}, {"name": []}, {"uri": 5}, {"arguments": "{}"},
@@ -37,13 +39,13 @@ def some(luck: random.Random, depth: int = 0) -> Any:
     return {luck.choice(keys): some(luck, depth + 1) for _ in range(luck.randint(0, 4))}
 
 
-def almost_right(luck: random.Random, number: int) -> bytes:
+def almost_right(luck: random.Random, number: int, tools: list[str] = TOOLS) -> bytes:
     """A message, and one to three things about it that are not as they should be."""
     message: dict[str, Any] = {
         "jsonrpc": "2.0",
         "id": f"m{number}",
         "method": luck.choice(METHODS),
-        "params": {"name": luck.choice(TOOLS), "arguments": {"name": "a", "query": "plum", "limit": 1}},
+        "params": {"name": luck.choice(tools), "arguments": ARGUMENTS | {"limit": 1}},
     }
     for _ in range(luck.randint(1, 3)):
         act = luck.random()
@@ -76,11 +78,11 @@ def server(tmp_path: Path) -> Iterator[Bare]:
         yield bare
 
 
-def test_after_messages_that_are_almost_right_the_next_is_answered(server: Bare) -> None:
-    luck = chance("almost right")
+def send_what_is_almost_right(server: Bare, luck: random.Random, count: int, tools: list[str]) -> None:
+    """Each time some of it has been sent, an honest question is asked."""
     sent: list[bytes] = []
-    for number in range(rounds(1200, 100_000)):
-        sent.append(almost_right(luck, number))
+    for number in range(count):
+        sent.append(almost_right(luck, number, tools))
         server.send(sent[-1])
         if number % 40 == 39:
             try:
@@ -89,7 +91,26 @@ def test_after_messages_that_are_almost_right_the_next_is_answered(server: Bare)
                 pytest.fail(
                     f"the server ended, exit {server.process.wait()}, after {sent[-40:]!r}\n{server.said[-3000:]!r}"
                 )
+
+
+def test_after_messages_that_are_almost_right_the_next_is_answered(server: Bare) -> None:
+    send_what_is_almost_right(server, chance("almost right"), rounds(1200, 100_000), TOOLS)
     assert server.call("read_memory", name="a")["structuredContent"]["content"] == "A plum."
+    assert_it_ends_well(server)
+
+
+def test_a_server_of_a_graph_answers_on_as_well(tmp_path: Path) -> None:
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph/a.md").write_text("- A plum\n")
+    with Bare(tmp_path, "--profile", "memento", env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as server:
+        server.initialize()
+        send_what_is_almost_right(server, chance("almost a graph"), rounds(600, 50_000), OF_A_GRAPH)
+        found = server.call("search_nodes", query="plum")["structuredContent"]["entities"]
+        assert found == [{"name": "a", "entityType": "entity", "observations": ["A plum"]}]
+        assert_it_ends_well(server)
+
+
+def assert_it_ends_well(server: Bare) -> None:
     assert not server.not_json  # and nothing else came over the wire
     server.end_input()
     assert server.process.wait(10) == 0
