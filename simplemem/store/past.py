@@ -104,7 +104,8 @@ def undo(step: InStep, version_or_name: str, change: Change) -> Undone:
         try:
             written = step.vault.undo(version.id, change)
         except Conflict as error:
-            error.hint = f"Nothing was taken back. Undo what came since first, or restore the note as it was before {version.id}."
+            again = f"Undo what came since first, or restore the note as it was before {version.id}."
+            error.hint = f"Nothing was taken back. {again}"
             raise
         paths = {path for one in steps for path in (one.path, one.new_path) if path is not None}
         look_again(step, paths | {one.path for one in written})
