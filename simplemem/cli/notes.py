@@ -273,6 +273,8 @@ def move(
             output.say(("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan"))
             for rewritten in moved.rewritten:
                 output.say("  links rewritten in ", (rewritten, "cyan"))
+            for warning in moved.warnings:
+                output.warn(warning)
             _say_undo(moved.version)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
+from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, SimplememError
 from simplemem.memory import HistoryEntry, Undone
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.store import from_git
@@ -101,7 +101,12 @@ def undo(step: InStep, version_or_name: str, change: Change) -> Undone:
     version = _version_meant(step, version_or_name)
     with step.vault.lock():
         steps = step.vault.history.log.group(version.group)
-        written = step.vault.undo(version.id, change)
+        try:
+            written = step.vault.undo(version.id, change)
+        except Conflict as error:
+            again = f"Undo what came since first, or restore the note as it was before {version.id}."
+            error.hint = f"Nothing was taken back. {again}"
+            raise
         paths = {path for one in steps for path in (one.path, one.new_path) if path is not None}
         look_again(step, paths | {one.path for one in written})
     # Of one operation the first change is what was asked for; links written again because of it came after.

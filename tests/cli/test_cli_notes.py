@@ -119,6 +119,11 @@ def test_links_follow_a_move(run: Run, vault: Path) -> None:
     assert not (vault / "people/Ada.md").exists()
 
 
+def test_what_a_person_should_know_of_a_move_is_said(run: Run) -> None:
+    ran = run("move", "Ada", "hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h")
+    assert ran.code == 0 and "note: the name seems to hold a Hugging Face token, hf_…" in ran.err
+
+
 def test_a_note_is_moved_into_a_folder(run: Run, vault: Path) -> None:
     moved = run("move", "Ada", "archive/", "--json").json
     assert moved["name"] == "archive/Ada" and (vault / "archive/Ada.md").exists()

@@ -86,6 +86,13 @@ def test_a_secret_is_told_by_kind_and_line_and_never_shown(plain_store: Enhanced
     assert plain_store.plan_mending(only=["secrets"]).is_empty
 
 
+def test_a_name_that_holds_a_key_is_told(plain_store: EnhancedStore, write: Write) -> None:
+    write("keys/hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md", "Nothing else.\n")
+    write("keys/of the house.md", "They hang by the door.\n")
+    (finding,) = of(plain_store, "secrets")
+    assert finding.message == "its name holds a Hugging Face token: hf_… (37 characters)" and finding.line == 0
+
+
 def test_a_conflict_copy_is_told_with_what_it_is_a_copy_of(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum\n")
     write("a.sync-conflict-20260101-120000-ABCDEFG.md", "pear\n")

@@ -459,6 +459,18 @@ def test_an_undo_can_be_undone(plain_store: EnhancedStore) -> None:
     assert plain_store.read("a", version=plain_store.history("a")[-1].version).content == "one\n"
 
 
+def test_an_undo_over_a_later_edit_says_what_can_be_done_instead(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "one\n")
+    write("b.md", "See [[a]].\n")
+    plain_store.sync()
+    plain_store.move("a", "c")
+    write("b.md", "See [[c]], by hand.\n")
+    with pytest.raises(Conflict) as conflict:
+        plain_store.undo("v1")
+    assert "Nothing was taken back" in conflict.value.hint and "before v000001" in conflict.value.hint
+    assert (plain_store.root / "c.md").exists() and not (plain_store.root / "a.md").exists()
+
+
 def test_nothing_to_undo_and_an_unknown_version_are_said(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "by hand")
     for wanted in ("a", "nobody", "v999999"):

@@ -1,4 +1,5 @@
-"""Passwords, keys and tokens that stand in notes. What they are is never shown, only their kind and their line."""
+"""Passwords, keys and tokens that stand in notes or in their names. What they are is never shown, only their kind and their
+line; a name has to be, to say which note it is."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ def check_secrets(case: Case) -> Iterator[Noticed]:
     for done, path in enumerate(notes):
         if done % 250 == 0:
             case.tell("secrets", done, len(notes))
+        for secret in find_secrets(path[:-3]):
+            message = f"its name holds a {secret.kind}: {secret.shown}"
+            yield Noticed(Finding("secrets", "warning", path, message, _HINT))
         if case.entries[path].size > case.settings.max_note_bytes or (file := case.read(path)) is None:
             continue
         for secret in find_secrets(file.data.decode("utf-8", "replace"))[:_MOST]:
