@@ -111,6 +111,11 @@ class Index:
         with self.database.reading() as db:
             return notes.changed_since(db, rev)
 
+    def revs_of(self, paths: Collection[str]) -> dict[str, int]:
+        """The change that made each of these notes what it is."""
+        with self.database.reading() as db:
+            return notes.revs_of(db, paths)
+
     def noted_since(self, rev: int, having: str) -> tuple[int, list[Noted], frozenset[str], int]:
         """The newest revision, the notes put after `rev`, which of them have a property, and how many notes there are."""
         with self.database.reading() as db:

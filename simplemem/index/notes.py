@@ -249,6 +249,12 @@ def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:
     return newest_rev(db), [row[0] for row in db.execute("SELECT path FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
 
 
+def revs_of(db: apsw.Connection, paths: Iterable[str]) -> dict[str, int]:
+    """The change that made each of the notes at these paths what it is."""
+    sql = "SELECT path, rev FROM notes WHERE path IN (SELECT value FROM json_each(?))"
+    return dict(db.execute(sql, (json.dumps(list(paths)),)))
+
+
 class Noted(NamedTuple):
     """What tells somebody above whether a note concerns them. `is_copy` is of what is left out as a conflict copy."""
 

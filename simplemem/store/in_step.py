@@ -251,7 +251,7 @@ class InStep:
             return
         report = self.healing(lambda: self.rows.look_at(notes))
         self._doubt(report.doubted)
-        self.tell({name_of(path) for path in report.changed()})
+        self.tell({name_of(path) for path in report.changed()} | self._telling.news(notes, self._revs_of))
 
     def fill_vectors(self, stopped: Callable[[], bool]) -> float | None:
         """Embed what is missing, until `stopped`. Returns after how many seconds to try again, if it must be."""
@@ -269,13 +269,19 @@ class InStep:
 
     def tell(self, names: Iterable[str]) -> None:
         """Say which memories changed to all who listen."""
-        self._telling.tell(names)
+        self._telling.tell(names, self._revs_of)
 
     def tell_what_others_changed(self) -> None:
         """Tell what another process has indexed since this was last asked."""
         rev, changed = self.healing(lambda: self.index.changed_since(self._telling.heard_rev))
         if rev != self._telling.heard_rev:
-            self._telling.tell_of_others(rev, changed, set(self.healing(self.index.all_paths)))
+            self._telling.tell_of_others(rev, changed, set(self.healing(self.index.all_paths)), self._revs_of)
+
+    def _revs_of(self, paths: set[str]) -> dict[str, int]:
+        try:
+            return self.healing(lambda: self.index.revs_of(paths))
+        except (SimplememError, Damaged):
+            return {}  # a change that is safe has not failed because of this; it may be told of twice
 
     # -- looking twice
 

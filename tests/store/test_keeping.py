@@ -201,6 +201,23 @@ def test_a_follower_hears_of_whatever_others_change(vault: Path) -> None:
         assert eventually(lambda: "last" in heard)  # what is gone is a change as well
 
 
+def test_a_leader_hears_of_what_others_change_and_of_its_own_changes_once(vault: Path) -> None:
+    heard: list[str] = []
+    with served(vault) as leading, EnhancedStore(vault, PLAIN) as other:
+        leading.on_change(heard.extend)
+        other.create("a", "plum")
+        assert eventually(lambda: "a" in heard)
+        leading.create("own", "fig")
+        leading.update("own", append="ripe")
+        known = heard.count("a")
+        other.update("a", append="ripe")
+        assert eventually(lambda: heard.count("a") > known)
+        known = heard.count("a")
+        other.delete("a")
+        assert eventually(lambda: heard.count("a") > known)  # what is gone is a change as well
+        assert heard.count("own") == 2
+
+
 def test_damage_that_only_hides_notes_is_found_when_a_server_starts(vault: Path, write: Write) -> None:
     """Two indexes of a table that stand in each other's place: no question fails, and backlinks are missing."""
     for k in range(5):
