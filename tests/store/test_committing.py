@@ -316,12 +316,12 @@ def test_a_repository_that_cannot_be_written_is_told_at_once(git: Any, vault: Pa
     ).returncode:  # fmt: skip
         pytest.skip("no folder can be made read-only here, not even for root: that takes unshare and its rights")
     script = (
-        "import sys\nfrom pathlib import Path\nsys.path.insert(0, sys.argv[2])\n"
+        "import sys\nfrom pathlib import Path\nsys.path[:0] = sys.argv[2:]\n"
         "from test_committing import opened\n"
         "with opened(Path(sys.argv[1])) as store:\n    store.update('a', append='two')\n"
         "print(store.step.committing.said, store.step.committing.waiting())\n"
     )
-    command = [sys.executable, "-c", script, str(vault), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", script, str(vault), str(Path(__file__).parent), str(Path(__file__).parent.parent)]
     run = subprocess.run(
         [opener, "-m", "sh", "-c", held + 'exec "$@"', "sh", *command],
         cwd=vault, capture_output=True, text=True, timeout=60,
