@@ -42,23 +42,33 @@ def main() -> None:
 
 
 def cold(vault: Path, _: int) -> None:
-    """From no index to text, to words that are folded, and to vectors, as `simplemem index` makes them."""
-    began, reached = time.process_time(), dict.fromkeys(("text", "vectors"), 0.0)
+    """From no index to text, and to vectors, as `simplemem index` makes them: three times, since whoever else is on the
+    machine only ever adds to what one costs."""
+    text, vectors = [], []
+    for _ in range(3):
+        shutil.rmtree(vault / ".simplemem", ignore_errors=True)
+        searchable, whole, size = _first_index(vault)
+        text.append(searchable)
+        vectors.append(whole)
+    print(
+        f"cold index: text searchable after {min(text):.2f} to {max(text):.2f} s cpu, "
+        f"with vectors after {min(vectors):.2f} to {max(vectors):.2f} s; {size:.0f} MB"
+    )
+
+
+def _first_index(vault: Path) -> tuple[float, float, float]:
+    """The CPU seconds until words are found, those until meanings are, and the megabytes of the index."""
+    began, searchable = time.process_time(), 0.0
 
     def told(stage: str, done: int, total: int) -> None:
+        nonlocal searchable
         if stage == "text" and done == total:
-            reached["text"] = time.process_time() - began
-        elif stage == "vectors" and not reached["vectors"]:
-            reached["vectors"] = time.process_time() - began
+            searchable = time.process_time() - began
 
     with EnhancedStore(vault) as store:
         began = time.process_time()
         whole = _cpu(lambda: store.sync(progress=told))
-        size = store.step.index.path.stat().st_size / 1e6
-    print(
-        f"cold index: text searchable after {reached['text']:.2f} s cpu, first vectors after {reached['vectors']:.2f} s, "
-        f"with vectors after {whole:.2f} s; {size:.0f} MB"
-    )
+        return searchable, whole, store.step.index.path.stat().st_size / 1e6
 
 
 def unchanged(vault: Path, _: int) -> None:
