@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
@@ -30,6 +29,7 @@ from mcp_types import (
 
 from simplemem.errors import SimplememError
 from simplemem.server.door import Door
+from simplemem.server.hearing import Hearing
 from simplemem.tools.server_memory import graph_text
 
 Context = ServerRequestContext[Any, Any]
@@ -56,7 +56,7 @@ class GraphResource:
         self._listen = ListenHandler(self._bus)
         self._subscribed: ServerSession | None = None
         self._listening = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._hearing = Hearing(door, self._note)  # of changes to notes; whoever does not subscribe pays nothing for it
         self._told = 0  # what `changed_by_others` was when they were told last
         self._heard = False
         self._looking: asyncio.Task[None] | None = None
@@ -82,7 +82,7 @@ class GraphResource:
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
         if params.uri == URI:
             self._subscribed = ctx.session
-            self._attend()
+            self._hearing.begin()
         return EmptyResult()
 
     async def unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
@@ -94,7 +94,7 @@ class GraphResource:
         counts = URI in (params.notifications.resource_subscriptions or [])
         self._listening += counts
         if counts:
-            self._attend()
+            self._hearing.begin()
         try:
             return await self._listen(ctx, params)
         finally:
@@ -108,20 +108,7 @@ class GraphResource:
 
     # -- what others change
 
-    def _attend(self) -> None:
-        """Hear of changes to notes from now on: whoever does not subscribe pays nothing for it."""
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-            self._door.on_change(self._hear)
-            self._door.tend()
-
-    def _hear(self, _names: frozenset[str]) -> None:
-        """In a thread of the store's."""
-        if self._loop is not None:
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._note)
-
-    def _note(self) -> None:
+    def _note(self, _names: frozenset[str]) -> None:
         self._heard = self._listening > 0 or self._subscribed is not None
         if self._heard and (self._looking is None or self._looking.done()):
             self._looking = asyncio.ensure_future(self._look())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -37,6 +36,7 @@ from mcp_types import (
 
 from simplemem.note.names import compare_key
 from simplemem.server.door import Door
+from simplemem.server.hearing import Hearing
 from simplemem.tools.render import index_line, line
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Resources:
 
     def __init__(self, door: Door) -> None:
         self._door = door
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._hearing = Hearing(door, self._note)
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._listened: Counter[str] = Counter()
@@ -131,7 +131,7 @@ class Resources:
         """2025: word comes on the connection, which is one a process here, until it is unsubscribed."""
         self._refuse_too_many([params.uri])
         self._subscribed[params.uri] = ctx.session
-        self.attend()
+        self._hearing.begin()
         return EmptyResult()
 
     async def unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
@@ -145,7 +145,7 @@ class Resources:
         if params.notifications.resources_list_changed:
             asked.append(_THE_LIST)
         self._listened.update(asked)
-        self.attend()
+        self._hearing.begin()
         try:
             return await self._listen(ctx, params)
         finally:
@@ -159,19 +159,6 @@ class Resources:
             raise MCPError(
                 INVALID_PARAMS, f"At most {_MOST_SUBSCRIBED} resources can be subscribed to; {CHANGES} tells of all."
             )
-
-    def attend(self) -> None:
-        """Hear of changes from now on. Needs a running loop, to which the store's threads hand what they
-        say."""
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-            self._door.on_change(self._hear)
-            self._door.tend()
-
-    def _hear(self, names: frozenset[str]) -> None:
-        if self._loop is not None:
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._note, names)
 
     def _note(self, names: frozenset[str]) -> None:
         """Keep what is to be told, each URI once however often it changes before the client has read."""

@@ -20,11 +20,7 @@ _MOST_TOLD = 5
 def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
     """What is to be said of the secrets that a change of a note adds. Invalid when they are refused. What is not `anew`
     comes back from the history, where it lies anyway: that is told, and never refused."""
-    if settings.write.secrets == "off":
-        return []
-    from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
-
-    found = added_secrets(before, after)
+    found = _added(settings, before, after)
     if not found:
         return []
     told = [f"line {each.line} of {name} seems to hold {_a(each)} {each.shown}" for each in found[:_MOST_TOLD]]
@@ -40,12 +36,9 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
 
 
 def judge_name(settings: Settings, name: str, before: str = "") -> list[str]:
-    """The same of the name that a note gets: names are listed, linked and logged. The one that it had is not judged."""
-    if settings.write.secrets == "off":
-        return []
-    from simplemem.note.secrets import added_secrets
-
-    found = added_secrets(before, name)
+    """What is to be said of secrets in the name that a note gets: names are listed, linked and logged. The one that it had
+    is not judged."""
+    found = _added(settings, before, name)
     if not found:
         return []
     told = [f"the name seems to hold {_a(each)} {each.shown}" for each in found[:_MOST_TOLD]]
@@ -53,6 +46,15 @@ def judge_name(settings: Settings, name: str, before: str = "") -> list[str]:
         hint = "Give it another name; write.secrets = warn would let this one pass."
         raise Invalid("; ".join(told) + ": nothing was written", hint=hint)
     return [*told, "Names stand in lists, links and the history. A secret is better kept elsewhere."]
+
+
+def _added(settings: Settings, before: str, after: str) -> list[Secret]:
+    """The secrets that a text adds to the one before it; none where nobody wants to hear of them."""
+    if settings.write.secrets == "off":
+        return []
+    from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
+
+    return added_secrets(before, after)
 
 
 def _a(secret: Secret) -> str:
