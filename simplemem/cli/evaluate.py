@@ -303,8 +303,8 @@ def _variants(vault: Path | None, compare: Sequence[str]) -> dict[str, Settings]
 
 def _as_the_tool_shows(store: EnhancedStore, question: str) -> str:
     """What an agent reads of five hits."""
-    from simplemem.tools.core_search import SEARCH, SearchArguments
-    from simplemem.tools.tool import Call
+    from simplemem.faces.core_search import SEARCH, SearchArguments
+    from simplemem.faces.tool import Call
 
     asked = SearchArguments(query=question, limit=5)
     return SEARCH.run(Call(store, "eval", SEARCH.name), asked).text

@@ -129,8 +129,8 @@ def import_graph(
     """
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
+    from simplemem.faces.render import counted
     from simplemem.graph.importing import import_file
-    from simplemem.tools.render import counted
 
     with opened(vault) as store, progress_bar() as progress:
         done = import_file(store, file.expanduser(), who=WHO, progress=progress)

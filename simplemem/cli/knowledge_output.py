@@ -30,7 +30,7 @@ Related = Mapping[str, Sequence[tuple[str, Entry]]]
 
 def as_value(entry: Entry, read: Mapping[str, Read], related: Related) -> dict[str, Any]:
     """An entry for a program: what the tools show of it."""
-    from simplemem.tools.knowing import entry_shown
+    from simplemem.faces.knowing import entry_shown
 
     ties = related.get(entry.path, ())
     relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
@@ -106,8 +106,8 @@ class Analysis:
     antipatterns: list[Finding]
 
     def as_value(self) -> dict[str, Any]:
-        from simplemem.tools.insight_answers import cluster, contradiction, finding, suggestion
-        from simplemem.tools.knowing import brief
+        from simplemem.faces.insight_answers import cluster, contradiction, finding, suggestion
+        from simplemem.faces.knowing import brief
 
         return {
             "looked_at": {"what": self.look.what, "count": len(self.look.entries)},

@@ -134,7 +134,7 @@ def _write_whole(file: Path, data: bytes) -> None:
 
 
 def _said_of(counts: Mapping[str, int]) -> str:
-    from simplemem.tools.render import counted
+    from simplemem.faces.render import counted
 
     return f"{counted(counts['nodes'], 'node', 'nodes')}, {counted(counts['edges'], 'edge', 'edges')}"
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid, SimplememError
 
 if TYPE_CHECKING:
-    from simplemem.tools.toolsets import Profile
+    from simplemem.faces.toolsets import Profile
 
 _EXAMPLES = """\
 examples:
@@ -82,8 +82,8 @@ def serve_main(argv: Sequence[str]) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported
     from simplemem.config import load_settings
+    from simplemem.faces.toolsets import choose, profile_called, split_names
     from simplemem.server.standard_streams import take_standard_streams
-    from simplemem.tools.toolsets import choose, profile_called, split_names
 
     profile = profile_called(asked.profile or os.environ.get("SIMPLEMEM_PROFILE"))
     tools = choose(profile, split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS")))
@@ -93,7 +93,7 @@ def _serve(asked: argparse.Namespace) -> int:
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     if profile.known_as is not None:
-        from simplemem.tools.server_memory import in_dialect
+        from simplemem.faces.server_memory import in_dialect
 
         tools = in_dialect(tools, settings.graph.dialect)
     wire = take_standard_streams()
@@ -145,7 +145,7 @@ def _print_config(asked: argparse.Namespace) -> int:
     """The lines on stdout, to be sent into a file; what a person should know about them on stderr. What the
     environment chooses here is written out: the client will not have it."""
     from simplemem.cli.clients import client_called, server_command
-    from simplemem.tools.toolsets import choose, profile_called, split_names
+    from simplemem.faces.toolsets import choose, profile_called, split_names
 
     client = client_called(asked.print_config)
     named = asked.profile or os.environ.get("SIMPLEMEM_PROFILE")

@@ -13,11 +13,11 @@ from mcp.server.lowlevel import Server
 from mcp_types import ListToolsResult, PaginatedRequestParams
 from mcp_types import Tool as ShownTool
 
+from simplemem.faces.tool import Tool
 from simplemem.server.calls import ToolCalls, read_string_arguments, tell_failures_plainly
 from simplemem.server.door import Door
 from simplemem.server.prompts import Prompts
 from simplemem.server.resources import Resources
-from simplemem.tools.tool import Tool
 from simplemem.version import __version__
 
 Context = ServerRequestContext[Any, Any]

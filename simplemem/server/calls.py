@@ -17,10 +17,10 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, Cal
 from pydantic import ValidationError
 
 from simplemem.errors import SimplememError, Unavailable
+from simplemem.faces.arguments import read_arguments
+from simplemem.faces.render import error_data, error_text, line
+from simplemem.faces.tool import Call, Reply, Tool
 from simplemem.server.door import Door
-from simplemem.tools.arguments import read_arguments
-from simplemem.tools.render import error_data, error_text, line
-from simplemem.tools.tool import Call, Reply, Tool
 
 log = logging.getLogger("simplemem.server")
 

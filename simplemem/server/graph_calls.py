@@ -14,12 +14,12 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp_types import CallToolRequestParams, CallToolResult, TextContent
 
 from simplemem.errors import SimplememError
+from simplemem.faces.contract import ContractTool, Given, Refused
+from simplemem.faces.fitted import Unfit, fitted
+from simplemem.faces.tool import Call, Tool
 from simplemem.server.calls import perform, who_asks, with_signs_of_life
 from simplemem.server.door import Door
 from simplemem.server.graph_resource import GraphResource
-from simplemem.tools.contract import ContractTool, Given, Refused
-from simplemem.tools.fitted import Unfit, fitted
-from simplemem.tools.tool import Call, Tool
 
 log = logging.getLogger("simplemem.server")
 

@@ -28,9 +28,9 @@ from mcp_types import (
 )
 
 from simplemem.errors import SimplememError
+from simplemem.faces.server_memory import graph_text
 from simplemem.server.door import Door
 from simplemem.server.hearing import Hearing
-from simplemem.tools.server_memory import graph_text
 
 Context = ServerRequestContext[Any, Any]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
+from simplemem.faces.tool import Tool
 from simplemem.server.assemble import list_of
 from simplemem.server.calls import read_string_arguments, tell_failures_plainly
 from simplemem.server.door import Door
 from simplemem.server.graph_calls import GraphCalls, keep_data_as_it_is
 from simplemem.server.graph_resource import GraphResource
-from simplemem.tools.tool import Tool
 
 
 def assemble_graph_server(tools: tuple[Tool[Any], ...], door: Door, known_as: tuple[str, str]) -> Server[Any]:

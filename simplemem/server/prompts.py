@@ -25,9 +25,9 @@ from mcp_types import (
     TextContent,
 )
 
+from simplemem.faces.instructions import joined
+from simplemem.faces.render import answer, day, index_line, line, tags_line
 from simplemem.server.door import Door
-from simplemem.tools.instructions import joined
-from simplemem.tools.render import answer, day, index_line, line, tags_line
 
 if TYPE_CHECKING:
     from simplemem.memory import Listed

@@ -34,10 +34,10 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from simplemem.faces.render import index_line, line
 from simplemem.note.names import compare_key
 from simplemem.server.door import Door
 from simplemem.server.hearing import Hearing
-from simplemem.tools.render import index_line, line
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

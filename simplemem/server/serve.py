@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from simplemem.faces.tool import Tool
     from simplemem.server.door import Door
     from simplemem.store import EnhancedStore
-    from simplemem.tools.tool import Tool
 
 log = logging.getLogger("simplemem.server")
 

@@ -18,13 +18,13 @@ import pytest
 import simplemem
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
+from simplemem.faces.contract import ContractTool
+from simplemem.faces.toolsets import PROFILES, choose
 from simplemem.memory import Filter
 from simplemem.server.calls import perform
 from simplemem.server.door import Door
 from simplemem.server.graph_calls import perform_contract
 from simplemem.store import EnhancedStore
-from simplemem.tools.contract import ContractTool
-from simplemem.tools.toolsets import PROFILES, choose
 
 ROOT = Path(simplemem.__file__).parent
 _SQL = re.compile(

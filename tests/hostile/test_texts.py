@@ -15,6 +15,9 @@ from linear import HOSTILE, grows_too_fast
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
+from simplemem.faces.arguments import read_arguments
+from simplemem.faces.core import TOOLS
+from simplemem.faces.render import line, warnings_of
 from simplemem.index.facts import facts_of
 from simplemem.note.frontmatter import set_property
 from simplemem.note.header import read_header
@@ -26,9 +29,6 @@ from simplemem.note.tags import change_tags
 from simplemem.search.alike import sentences
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore
-from simplemem.tools.arguments import read_arguments
-from simplemem.tools.core import TOOLS
-from simplemem.tools.render import line, warnings_of
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
 SEARCH = next(tool for tool in TOOLS if tool.name == "search_memories")

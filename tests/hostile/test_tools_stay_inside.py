@@ -20,14 +20,14 @@ from hostile_names import hostile_names
 from tool_calls import HARMLESS, harmless, put_back
 
 from simplemem.config import Settings
+from simplemem.faces.contract import ContractTool
+from simplemem.faces.tool import Tool
+from simplemem.faces.toolsets import PROFILES, Profile, choose
 from simplemem.note.names import check_name, name_of
 from simplemem.server.calls import perform
 from simplemem.server.door import Door
 from simplemem.server.graph_calls import perform_contract
 from simplemem.store import EnhancedStore
-from simplemem.tools.contract import ContractTool
-from simplemem.tools.tool import Tool
-from simplemem.tools.toolsets import PROFILES, Profile, choose
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
 

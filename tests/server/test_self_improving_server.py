@@ -15,9 +15,9 @@ from bare_client import Bare
 
 from simplemem.cli.serve import _vault
 from simplemem.config import Settings
+from simplemem.faces.toolsets import PROFILES
 from simplemem.knowledge.keeping import knowledge_of
 from simplemem.store import EnhancedStore
-from simplemem.tools.toolsets import PROFILES
 
 WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}
 PROFILE = ("--profile", "self-improving")

@@ -1,0 +1,390 @@
+"""The profile of the original: its eight tools, its parameters and formats, and none of its ten defects."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.errors import Invalid, Unavailable
+from simplemem.faces.original_settings import original_settings
+from simplemem.faces.plain_text import plain_length
+
+META = {"title": "Plan", "description": "The plan", "tags": {"todo": True, "prio": 1}, "extra": "kept"}
+
+BY_THE_ORIGINAL = """\
+---
+title: Old note
+description: made by the original
+tags:
+  status: done
+  todo: true
+created: 2025-06-01T10:00:00Z
+modified: 2025-06-02T10:00:00.123456789+02:00
+links:
+  - plan
+depth:
+  a: 1
+---
+
+# Old
+
+The lantern. See [[plan]] and [the plan](plan.md).
+"""
+
+
+def hits(text: str) -> list[str]:
+    return re.findall(r"^## \d+\. (.+)$", text, re.MULTILINE)
+
+
+# --- the eight tools
+
+
+def test_it_has_the_eight_tools(ask_original) -> None:
+    assert ask_original.tools() == [
+        "create_memory",
+        "read_memory",
+        "update_memory",
+        "delete_memory",
+        "list_memories",
+        "search_memories",
+        "get_backlinks",
+        "change_tag",
+    ]
+
+
+def test_a_memory_is_made_with_a_map_of_tags_and_dates_of_ours(ask_original, vault: Path) -> None:
+    made = ask_original(
+        "create_memory", name="plan", metadata=META | {"created": "1999-01-01", "modified": "1999-01-01"}, content="Go."
+    )
+    assert made.text == "Memory 'plan' was created."
+    text = (vault / "plan.md").read_text()
+    assert "tags:\n  todo: true\n  prio: " in text
+    assert "extra: kept" in text
+    assert "1999" not in text
+    again = ask_original("create_memory", name="plan", metadata=META, content="Other.")
+    assert again.code == "already_exists"
+    assert "overwrite" not in again.text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "named"),
+    [
+        ({}, "title, description, tags"),
+        ({"title": "x"}, "description, tags"),
+        ({"title": "x", "description": "y", "tags": None}, "tags"),
+        ({"title": 5, "description": "y", "tags": {}}, "title"),
+        ("not an object", "metadata"),
+        (["x"], "metadata"),
+    ],
+)
+def test_title_description_and_tags_are_demanded(ask_original, vault: Path, metadata: Any, named: str) -> None:
+    refused = ask_original("create_memory", name="a", metadata=metadata, content="x")
+    assert refused.code == "invalid"
+    assert named in refused.text
+    assert not (vault / "a.md").exists()
+
+
+def test_metadata_may_be_json_and_tags_a_list(ask_original, vault: Path) -> None:
+    made = ask_original(
+        "create_memory",
+        name="a",
+        metadata='{"title": "A", "description": "", "tags": ["todo", "status=done"]}',
+        content="x",
+    )
+    assert not made.failed
+    assert "**Tags:** todo, status: done" in ask_original("read_memory", name="a").text
+
+
+def test_reading_gives_the_file_its_metadata_and_its_links(ask_original, write: Callable[..., Path]) -> None:
+    os.utime(write("old.md", BY_THE_ORIGINAL), (0, 0))
+    ask_original("create_memory", name="plan", metadata=META, content="Go.")
+    text = ask_original("read_memory", name="old").text
+    assert text.startswith(BY_THE_ORIGINAL)
+    after = text.removeprefix(BY_THE_ORIGINAL)
+    assert after.startswith("\n---\n")
+    for row in (
+        "**Title:** Old note",
+        "**Description:** made by the original",
+        "**Tags:** status: done, todo",
+        "**Created:** 2025-06-01 10:00:00",
+        "plan (wiki)",
+        "the plan: plan (markdown)",
+    ):
+        assert row in after
+    assert re.search(r"\*\*Modified:\*\* 2025-06-02 \d\d:00:00", after)
+
+
+def test_an_update_replaces_the_text_and_all_metadata(ask_original, write: Callable[..., Path]) -> None:
+    path = write("old.md", BY_THE_ORIGINAL)
+    done = ask_original(
+        "update_memory",
+        name="old",
+        metadata={"title": "New", "description": "d", "tags": {"x": "y"}},
+        content="New text.\n",
+    )
+    assert done.text == "Memory 'old' was updated."
+    text = path.read_text()
+    assert "created: 2025-06-01T10:00:00Z" in text
+    assert "2025-06-02" not in text
+    assert "title: New" in text
+    for gone in ("status", "todo", "links", "depth", "lantern"):
+        assert gone not in text
+    assert ask_original("update_memory", name="nobody", metadata=META, content="x").code == "not_found"
+
+
+def test_tags_are_changed_one_by_one_and_each_is_told(ask_original, write: Callable[..., Path]) -> None:
+    path = write("old.md", BY_THE_ORIGINAL)
+    told = ask_original("change_tag", name="old", tags={"status": "open", "todo": None, "new": True, "absent": None})
+    assert told.text.split("\n")[1:5] == [
+        "- status: changed from done to open",
+        "- todo: removed (was true)",
+        "- new: set to true",
+        "- absent: already absent",
+    ]
+    assert "status: open" in path.read_text()
+    assert "The lantern. See [[plan]]" in path.read_text()
+    assert ask_original("change_tag", name="old", tags={}).code == "invalid"
+    assert ask_original("change_tag", name="nobody", tags={"x": True}).code == "not_found"
+
+
+def test_a_deleted_memory_is_gone_from_everything(ask_original, vault: Path) -> None:
+    ask_original("create_memory", name="plan", metadata=META, content="The lantern.")
+    assert ask_original("delete_memory", name="plan").text == "Memory 'plan' was deleted."
+    assert not (vault / "plan.md").exists()
+    assert ask_original("delete_memory", name="plan").code == "not_found"
+    assert hits(ask_original("search_memories", query="lantern").text) == []
+
+
+def test_the_list_shows_all_metadata_and_what_is_too_long(ask_original, write: Callable[..., Path]) -> None:
+    write("old.md", BY_THE_ORIGINAL)
+    write("long.md", "---\ntitle: Long\n---\n" + "word " * 600)
+    ask_original.in_step()
+    text = ask_original("list_memories").text
+    assert text.startswith("# Memories (2)\n")
+    for row in (
+        "## long\n**Title:** Long\n**Length:** 2999 (over the limit of 2500)",
+        "## old\n**Title:** Old note\n",
+        'depth: {"a": 1}',
+    ):
+        assert row in text
+
+
+def test_long_lists_go_on_by_cursor(ask_original, write: Callable[..., Path]) -> None:
+    for k in range(7):
+        write(f"n{k}.md", "x")
+    ask_original.in_step()
+    seen: list[str] = []
+    cursor = None
+    while True:
+        text = ask_original("list_memories", limit=3, cursor=cursor).text
+        seen += re.findall(r"^## (.+)$", text, re.MULTILINE)
+        found = re.search(r'cursor="([^"]+)"', text)
+        if found is None:
+            break
+        cursor = found[1]
+    assert seen == [f"n{k}" for k in range(7)]
+
+
+def test_a_search_answers_in_the_format_of_the_original(ask_original, write: Callable[..., Path]) -> None:
+    write("old.md", BY_THE_ORIGINAL)
+    ask_original.in_step()
+    text = ask_original("search_memories", query="lantern").text
+    assert text.startswith('# Memories found for "lantern"\n\n## 1. old\n**Title:** Old note\n**Snippet:** ')
+    assert "\n**Similarity:** 1.000\n" in text
+    assert "\n**Description:** made by the original\n**Tags:** status: done, todo\n---\n" in text
+    assert "\n**Where:** Old (line " in text
+    none = ask_original("search_memories", query="lantern", tags={"nope": ""}).text
+    assert none.startswith('No memories were found for "lantern" with any of the tags nope.')
+
+
+def test_tags_narrow_a_search_and_may_stand_alone(ask_original, write: Callable[..., Path]) -> None:
+    os.utime(write("a.md", "---\ntags: {status: done}\n---\nlantern"), (1000, 1000))
+    os.utime(write("b.md", "---\ntags: {status: open, todo: true}\n---\nlantern"), (2000, 2000))
+    write("c.md", "lantern")
+    ask_original.in_step()
+
+    def found(**asked: Any) -> list[str]:
+        return hits(ask_original("search_memories", **asked).text)
+
+    assert found(query="lantern", tags={"status": "done"}) == ["a"]
+    assert sorted(found(query="lantern", tags={"status": "done", "todo": ""})) == ["a", "b"]
+    assert found(query="lantern", tags={"status": "", "todo": ""}, require_all=True) == ["b"]
+    assert found(query="", tags={"status": ""}) == ["b", "a"]
+    assert found(tags={"todo": "true"}) == ["b"]
+    assert ask_original("search_memories", query=" ").code == "invalid"
+
+
+def test_related_memories_are_links_first_and_then_what_is_near(ask_original, write: Callable[..., Path]) -> None:
+    write("kites.md", "Kites need wind, a tail and a long string.")
+    write("links.md", "---\ntitle: Linking\ndescription: It links\n---\nSomething else. See [[kites]] here.")
+    write("near.md", "A kite with a tail flies in the wind on its string.")
+    ask_original.in_step()
+    text = ask_original("get_backlinks", name="kites").text
+    assert text.startswith('# Related memories for "kites"\n\n## 1. links\n**Title:** Linking\n**Snippet:** ')
+    assert "**Link Type:** explicit | **Relevance:** 1.000\n**Description:** It links\n---" in text
+    assert hits(text)[1:] == ["near"]
+    assert "**Link Type:** semantic" in text
+    assert '"kites" and "wind"' in ask_original("get_backlinks", name="kites", query="wind").text
+    assert ask_original("get_backlinks", name="nobody").code == "not_found"
+
+
+# --- the limit of length
+
+
+def test_a_text_over_the_limit_is_refused_by_what_a_reader_reads(ask_original, asking_with, vault: Path) -> None:
+    code = "```\n" + "word " * 600 + "\n```\n"
+    assert not ask_original("create_memory", name="code", metadata=META, content=code).failed
+    refused = ask_original("create_memory", name="long", metadata=META, content="word " * 600)
+    assert refused.code == "too_long"
+    assert "2999" in refused.text
+    assert "2500" in refused.text
+    assert ask_original("update_memory", name="code", metadata=META, content="word " * 600).code == "too_long"
+    unlimited = asking_with("simplemem", max_memory_length=0)
+    assert not unlimited("create_memory", name="long", metadata=META, content="word " * 600).failed
+    strict = asking_with("simplemem", max_memory_length=3)
+    assert strict("create_memory", name="four", metadata=META, content="four").code == "too_long"
+    assert not strict("create_memory", name="three", metadata=META, content="**sea**").failed
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("", 0),
+        ("word", 4),
+        ("**bold** and `code`", 13),
+        ("# Title\n\nText", 10),
+        ("- one\n- two", 7),
+        ("[shown](https://example.org/long)", 5),
+        ("```\ncode\n```", 0),
+        ("<div>html</div>", 0),
+        ("a\nb", 3),
+    ],
+)
+def test_length_is_of_plain_text(text: str, length: int) -> None:
+    assert plain_length(text) == length
+
+
+# --- the ten defects, each its own test or a test above
+
+
+def test_one_long_memory_takes_one_place_among_the_five(ask_original, write: Callable[..., Path]) -> None:
+    write("long.md", "".join(f"## Part {k}\n\nThe lantern by the harbour, again.\n\n" for k in range(80)))
+    for k in range(6):
+        write(f"short{k}.md", "A lantern.")
+    ask_original.in_step()
+    found = hits(ask_original("search_memories", query="lantern harbour").text)
+    assert len(found) == len(set(found)) == 5
+
+
+def test_what_was_deleted_or_renamed_by_hand_is_not_found_under_its_old_name(
+    ask_original, write: Callable[..., Path]
+) -> None:
+    path = write("one.md", "The lantern.")
+    gone = write("two.md", "The lantern too.")
+    ask_original.in_step()
+    path.rename(path.with_name("renamed.md"))
+    gone.unlink()
+    ask_original.in_step()
+    assert hits(ask_original("search_memories", query="lantern").text) == ["renamed"]
+
+
+def test_the_first_and_last_word_and_the_lines_of_a_list_are_found(ask_original, write: Callable[..., Path]) -> None:
+    many = "- item of a list\n" * 200 + "- the xylophone\n\n" + "middle. " * 400
+    write("a.md", f"Aardvark began.\n\n{many}\nIt ended zygote")
+    ask_original.in_step()
+    for word in ("aardvark", "xylophone", "zygote"):
+        assert hits(ask_original("search_memories", query=word).text) == ["a"], word
+
+
+def test_title_description_and_tags_are_searched(ask_original, write: Callable[..., Path]) -> None:
+    write("a.md", "---\ntitle: The quokka\ndescription: About wombats\ntags: {animal: kangaroo}\n---\nText.")
+    ask_original.in_step()
+    for word in ("quokka", "wombats", "kangaroo"):
+        assert hits(ask_original("search_memories", query=word).text) == ["a"], word
+
+
+def test_a_changed_memory_is_near_to_what_it_says_now(ask_original, write: Callable[..., Path]) -> None:
+    write("kites.md", "Kites need wind, a tail and a long string.")
+    write("other.md", "A kite with a tail flies in the wind on its string.")
+    ask_original.in_step()
+    assert hits(ask_original("get_backlinks", name="kites").text) == ["other"]
+    write("other.md", "Invoices are paid within thirty days by bank transfer.")
+    ask_original.in_step()
+    assert hits(ask_original("get_backlinks", name="kites").text) == []
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../b", "", ".hidden"])
+def test_no_name_leads_out_of_the_vault(ask_original, tmp_path: Path, name: str) -> None:
+    refused = ask_original("create_memory", name=name, metadata=META, content="x")
+    assert refused.code == "invalid"
+    assert os.listdir(tmp_path) == ["vault"]
+
+
+def test_a_list_of_tags_or_a_broken_header_loses_no_metadata(ask_original, write: Callable[..., Path]) -> None:
+    listed = write("listed.md", "---\ntitle: L\ntags: [one, two]\nmine: kept\n---\nText.")
+    broken = write("broken.md", "---\ntitle: [unclosed\nmine: kept\n---\nText.")
+    ask_original.in_step()
+    assert not ask_original("change_tag", name="listed", tags={"three": True}).failed
+    assert "mine: kept" in listed.read_text()
+    before = broken.read_bytes()
+    for tool, more in (
+        ("change_tag", {"tags": {"x": True}}),
+        ("update_memory", {"metadata": META, "content": "x"}),
+    ):
+        assert ask_original(tool, name="broken", **more).code == "unreadable"
+    assert broken.read_bytes() == before
+    assert hits(ask_original("search_memories", query="unclosed kept").text)[:1]
+
+
+def test_an_update_wins_over_somebody_else_s_and_nothing_is_lost(ask_original, asking_with) -> None:
+    ask_original("create_memory", name="a", metadata=META, content="one")
+    asking_with()("update_memory", name="a", content="by another tool")
+    ask_original("update_memory", name="a", metadata=META, content="two")
+    story = asking_with()("memory_history", name="a", diff=True)
+    assert "by another tool" in story.text
+
+
+# --- its settings
+
+
+def test_its_file_is_looked_for_in_the_places_of_the_original(tmp_path: Path) -> None:
+    own, system = tmp_path / "own", tmp_path / "system"
+    env = {"XDG_CONFIG_HOME": str(own), "XDG_CONFIG_DIRS": f"{tmp_path / 'none'}:{system}"}
+    places = [
+        system / "simplemem/config.toml",
+        own / "simplemem/config.toml",
+        tmp_path / ".config/simplemem/config.toml",
+        tmp_path / "config.toml",
+    ]
+    assert original_settings(tmp_path, env) == {}
+    for length, place in enumerate(places):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"max_memory_length = {length}\n")
+        assert original_settings(tmp_path, env) == {"max_memory_length": length}
+
+
+def test_its_keys_are_taken_and_no_others(tmp_path: Path) -> None:
+    named = tmp_path / "mine.toml"
+    named.write_text(
+        'vault = "/etc"\nmax_memory_length = 7\n[voyage_ai]\napi_key = {path = "~/key"}\nmodel = "m"\nother = 1\n'
+    )
+    assert original_settings(tmp_path, {}, named) == {
+        "max_memory_length": 7,
+        "voyage_ai.api_key": {"path": "~/key"},
+        "voyage_ai.model": "m",
+    }
+    env = {"SIMPLEMEM_MAX_MEMORY_LENGTH": "9", "SIMPLEMEM_VOYAGE_AI_MODEL": "n"}
+    assert set(original_settings(tmp_path, env, named)) == {"voyage_ai.api_key"}
+
+
+def test_a_named_file_must_be_there_and_be_toml(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        original_settings(tmp_path, {}, tmp_path / "nowhere.toml")
+    (tmp_path / "config.toml").write_text("this is = not [toml")
+    with pytest.raises(Invalid, match=r"config\.toml"):
+        original_settings(tmp_path, {})
