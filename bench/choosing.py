@@ -56,7 +56,7 @@ def ask(name: str, vault: Path, questions: Sequence[str]) -> None:
     """A line for each value."""
     expressions = [read_query(question).expression() for question in questions]
     with EnhancedStore(vault) as store:
-        index = store.step.index
+        index = store.core.index
         with index.snapshot() as db:
             full = [[match.note for match in legs.leg(db, "note", each, 100, None)] for each in expressions]
         for each in expressions:

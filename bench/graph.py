@@ -30,7 +30,7 @@ from simplemem.config import Settings
 from simplemem.graph.graph import KnowledgeGraph, graph_of
 from simplemem.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import EnhancedStore
-from simplemem.store.workbench import Draft
+from simplemem.store.bench import Draft
 
 WORDS = "river stone lamp garden engine letter window harbour copper winter signal bridge orchard".split()
 SETTLING = 5.0
@@ -147,7 +147,7 @@ def batch_ratio(vault: Path) -> tuple[float, float]:
             spent["entities"].append(time.process_time() - began)
             drafts = [Draft(f"plain/note {turn} {k}.md", sample) for k in range(100)]
             began = time.process_time()
-            store.workbench.write(drafts, who="", tool="bench", reason="")
+            store.bench.write(drafts, who="", tool="bench", reason="")
             spent["notes"].append(time.process_time() - began)
     return 1000 * min(spent["entities"]), 1000 * min(spent["notes"])
 

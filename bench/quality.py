@@ -227,7 +227,7 @@ def unlike_each_other(asked_of: Corpus) -> Scores:
     """Of twenty hits the best that is least like those before it: a tenth of the nearest cosine is taken off."""
     import numpy as np
 
-    index = asked_of.store.step.index
+    index = asked_of.store.core.index
 
     def middle(name: str) -> NDArray[np.float32]:
         row = index.row(f"{name}.md")
@@ -258,7 +258,7 @@ def links_lend(asked_of: Corpus) -> Scores:
         scores = {hit.name: hit.score for hit in asked_of.store.search(question, limit=40).hits}
         lent: dict[str, float] = {}
         for name in list(scores)[:5]:
-            to = {(link.path or "").removesuffix(".md") for link in asked_of.store.step.index.links_from(f"{name}.md")}
+            to = {(link.path or "").removesuffix(".md") for link in asked_of.store.core.index.links_from(f"{name}.md")}
             for other in (to & scores.keys()) - {name}:
                 lent[other] = lent.get(other, 0.0) + scores[name]
         most = max(lent.values(), default=1.0)

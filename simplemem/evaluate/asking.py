@@ -93,8 +93,8 @@ def measure(
 
 def _sends_texts(store: EnhancedStore) -> bool:
     """Whether a search of this store gives texts to another machine."""
-    settings = store.step.settings
-    if store.step.embedding.is_remote:
+    settings = store.core.settings
+    if store.core.embedding.is_remote:
         return True
     if settings.rerank.provider not in ("http", "voyage"):
         return False

@@ -107,8 +107,8 @@ class Scratch:
             self._changed[path] = now
             touched |= {path, now}
         for store in self.stores if touched else ():
-            store.step.look_at(set(touched))
-            store.step.embedding.fill(None, begin=True, ready=store.step.rows.waiting)
+            store.core.look_at(set(touched))
+            store.core.embedding.fill(None, begin=True, ready=store.core.rows.waiting)
 
     def _write(self, path: str, data: bytes, mtime_ns: int) -> None:
         file = self.root / path
@@ -155,7 +155,7 @@ def scratch(
                 store.sync(progress=progress, embed=False)
                 agree(store)
             store.sync(progress=progress, embed=True)
-            store.step.index.keep_vectors_in_memory()  # as a process that answers all day
+            store.core.index.keep_vectors_in_memory()  # as a process that answers all day
             copy.stores.append(store)
         yield copy
 

@@ -22,12 +22,12 @@ def _cache(call: Call) -> VectorCache:
     from simplemem.index.vector_cache import VectorCache
     from simplemem.store.embedder import cache_path
 
-    return VectorCache(cache_path(call.store.step.index.path), call.store.settings.embed.cache_mb * 1024 * 1024)
+    return VectorCache(cache_path(call.store.core.index.path), call.store.settings.embed.cache_mb * 1024 * 1024)
 
 
 def get_cache_stats(call: Call, _asked: NoArguments) -> Reply:
     cache = _cache(call)
-    embedding = call.store.step.healing(call.store.step.embedding.facts)
+    embedding = call.store.core.healing(call.store.core.embedding.facts)
     counts = cache.count()
     used = call.store.settings.embed.provider not in ("wordllama", "none") and call.store.settings.embed.cache_mb > 0
     data = {
@@ -45,7 +45,7 @@ def get_cache_stats(call: Call, _asked: NoArguments) -> Reply:
 
 
 def clear_cache(call: Call, _asked: NoArguments) -> Reply:
-    call.store.step.must_be_writable()
+    call.store.core.must_be_writable()
     gone = _cache(call).clear()
     said = f"Cache cleared: {gone} remembered vectors. Those in the index are in use and stay."
     said += " What is embedded anew will be asked of the embedder again." if gone else ""

@@ -167,7 +167,7 @@ def get_entity_embedding(call: Call, asked: Given) -> Reply:
     entity = graph_in(call).entity(name)
     if entity is None:
         return Reply(f"Entity not found: {name}")
-    found = vector_of(call.store.step, entity.path)
+    found = vector_of(call.store.core, entity.path)
     if found is None:
         return Reply(f"No embedding found for entity: {name}")
     vector, model = found

@@ -30,7 +30,7 @@ def semantic_search(call: Call, asked: Given) -> Reply:
     types = {each.casefold() for each in given.get("entity_types", ())}
     wanted = {each.path: each for each in graph.entities if not types or each.type.casefold() in types}
     hybrid = given.get("hybrid_search", True)
-    alike = likeness(call.store.step, given["query"], wanted.keys())
+    alike = likeness(call.store.core, given["query"], wanted.keys())
     least, weight = given.get("min_similarity", _LEAST), given.get("semantic_weight", _WEIGHT) if hybrid else 1.0
     found: list[tuple[float, Entity, dict[str, float]]] = []
     for path, entity in wanted.items():

@@ -16,7 +16,7 @@ from simplemem.graph.page import Page, read_page
 from simplemem.graph.spelling import literal
 from simplemem.graph.values import Observation
 from simplemem.note.names import base_name, compare_key, name_of
-from simplemem.store.workbench import Draft, Workbench
+from simplemem.store.bench import Bench, Draft
 
 
 class Gone(Exception):
@@ -30,7 +30,7 @@ class Gone(Exception):
 class Drafting:
     """The notes that one change touches."""
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._before: dict[str, str | None] = {}
         self._after: dict[str, str | None] = {}

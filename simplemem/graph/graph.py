@@ -18,8 +18,8 @@ from simplemem.graph.steps import Steps
 from simplemem.graph.taking_in import TakingIn
 from simplemem.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.note.names import base_name
+from simplemem.store.bench import now
 from simplemem.store.one_each import OneEach
-from simplemem.store.workbench import now
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -32,7 +32,7 @@ class KnowledgeGraph:
     """The entities of a vault, their observations and relations. May be used from several threads."""
 
     def __init__(self, store: EnhancedStore) -> None:
-        self._bench = store.workbench
+        self._bench = store.bench
         self._known = Known(self._bench)
         self._lock = threading.RLock()
         self._steps = Steps(self._bench, self._known, self._lock)

@@ -137,7 +137,7 @@ def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
 @contextmanager
 def _recorded(store: EnhancedStore) -> Iterator[int]:
     """The record of imports, held: whoever else wants to import waits."""
-    store.step.must_be_writable()
+    store.core.must_be_writable()
     with Beneath(str(store.root)) as here:
         with telling("open", f"{SIDECAR}/{_RECORD}", writing=True):
             make_sidecar(here)

@@ -15,8 +15,8 @@ from simplemem.graph.lists import Bond
 from simplemem.graph.page import FOLDER, Page, is_entity_note, read_page
 from simplemem.graph.values import Entity, Relation
 from simplemem.note.names import base_name
+from simplemem.store.bench import Bench, Noticed, Read
 from simplemem.store.seen import Seen
-from simplemem.store.workbench import Noticed, Read, Workbench
 from simplemem.vault.links import lookup_keys, name_key
 
 ORIGIN = "permalink"
@@ -35,7 +35,7 @@ class Tie(NamedTuple):
 class Known:
     """Everything that is known. Not thread-safe: the graph sees to that."""
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._seen = Seen(bench, ORIGIN)
         self.begun = False

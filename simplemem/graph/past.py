@@ -166,7 +166,7 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     said = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     moment = Moment(store.vault.history.log.last_before(said), said)
     pages = {page.path: page for page in graph_of(store).pages()}
-    for then in vault_then(store.step, moment).differing:
+    for then in vault_then(store.core, moment).differing:
         pages.pop(then.path, None)
         if then.data is not None and then.path.lower().endswith(".md"):
             pages[then.path] = read_page(then.path, then.data.decode("utf-8", "replace"), then.sha256 or "")

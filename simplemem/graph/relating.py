@@ -15,7 +15,7 @@ from simplemem.graph.page import bond_line, is_bare
 from simplemem.graph.spelling import literal
 from simplemem.graph.values import Relation
 from simplemem.note.names import base_name
-from simplemem.store.workbench import Workbench
+from simplemem.store.bench import Bench
 
 Key = tuple[str, str, str]
 
@@ -23,7 +23,7 @@ Key = tuple[str, str, str]
 class Relating:
     """What one change does to relations."""
 
-    def __init__(self, known: Known, bench: Workbench, drafting: Drafting) -> None:
+    def __init__(self, known: Known, bench: Bench, drafting: Drafting) -> None:
         self._known = known
         self._bench = bench
         self._drafting = drafting

@@ -9,7 +9,7 @@ from typing import TypeVar
 from simplemem.errors import Conflict
 from simplemem.graph.draft import Drafting, Gone
 from simplemem.graph.known import Known
-from simplemem.store.workbench import Draft, Read, Workbench, stat_of
+from simplemem.store.bench import Bench, Draft, Read, stat_of
 
 T = TypeVar("T")
 _TRIES = 50
@@ -18,7 +18,7 @@ _TRIES = 50
 class Steps:
     """The steps of one graph. `lock` guards what is known of it."""
 
-    def __init__(self, bench: Workbench, known: Known, lock: threading.RLock) -> None:
+    def __init__(self, bench: Bench, known: Known, lock: threading.RLock) -> None:
         self._bench = bench
         self._known = known
         self._lock = lock

@@ -95,7 +95,7 @@ def _facts(entry: Entry) -> Iterable[Observation]:
 
 def write_export(store: EnhancedStore, name: str, text: str) -> Path:
     """Put an export where exports lie, in place of the last of that name; its path."""
-    store.step.must_be_writable()
+    store.core.must_be_writable()
     root = store.vault.sidecar().parent
     fresh = f"{name}.new"
     with Beneath(str(root)) as here:

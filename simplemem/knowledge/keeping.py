@@ -30,9 +30,9 @@ from simplemem.memory import Filter
 from simplemem.note.frontmatter import set_property
 from simplemem.note.names import path_of
 from simplemem.note.tags import tags_for_new_note
+from simplemem.store.bench import Carried, Draft, now
 from simplemem.store.editing import new_text
 from simplemem.store.one_each import OneEach
-from simplemem.store.workbench import Carried, Draft, now
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

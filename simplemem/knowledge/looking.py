@@ -52,7 +52,7 @@ class Look:
                 f"{len(self.entries):,} entries are too many to be compared; at most {MOST:,} are",
                 hint="Choose a folder or a type.",
             )
-        step = self.store.step
+        step = self.store.core
 
         def vectors() -> list[list[bytes]]:
             with step.index.snapshot():
@@ -135,7 +135,7 @@ def look(store: EnhancedStore, notes: str = "") -> Look:
         if cursor is None:
             break
     entries = []
-    for read in store.workbench.read(sorted(listed)):
+    for read in store.bench.read(sorted(listed)):
         each = listed[read.path]
         if is_entry_note(read.path, "" if each.type == "memory" else each.type):
             entries.append(read_entry(read.path, read.text, read.sha256))

@@ -24,7 +24,7 @@ class Shelf:
 
     def __init__(self, store: EnhancedStore) -> None:
         self._held = weakref.ref(store)  # whoever holds the store may let it go
-        self._bench = store.workbench
+        self._bench = store.bench
         self._lock = threading.RLock()
         self._seen = Seen(self._bench, "knowledge_type")
         self._entries: dict[str, Entry] = {}
@@ -101,7 +101,7 @@ class Shelf:
 
     def embedder(self) -> str:
         """The name of the embedder whose vectors are in use, "" when there are none."""
-        found = self._store.step.index.generations()
+        found = self._store.core.index.generations()
         return found[0].embedder if found and found[0].dimension else ""
 
     def is_by_hand(self, entry: Entry) -> bool:

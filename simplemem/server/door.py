@@ -50,7 +50,7 @@ class Door:
         with self._opening_now:
             if self._store is None:
                 store = self._opening()
-                store.step.long_lived = True
+                store.core.long_lived = True
                 with self._guard:
                     self._store = store
                     listener = self._listener

@@ -1,6 +1,6 @@
 """EnhancedStore: a vault and its index kept in step. Every interface goes through it, and only through it.
 
-`store` is the door; behind it `in_step` keeps index and vault together (`keeping` does so in the background), `reading`
+`store` is the door; behind it `core` keeps index and vault together (`keeping` does so in the background), `reading`
 and `recall` answer, `changes` and `editing` write, `past` undoes, `doctor` examines.
 """
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from simplemem.errors import SimplememError
 from simplemem.memory import ConflictCopy
 from simplemem.note.conflict_copy import are_akin
+from simplemem.store.core import Core
 from simplemem.store.from_git import commits_of
-from simplemem.store.in_step import InStep
 from simplemem.vault.atomic import sha256
 
 _MOST_VERSIONS = 200
@@ -32,12 +32,12 @@ class Base:
     certain: bool
 
 
-def find_base(step: InStep, copy: ConflictCopy, note: bytes, other: bytes) -> Base | None:
+def find_base(core: Core, copy: ConflictCopy, note: bytes, other: bytes) -> Base | None:
     """The text that a note and a copy of it both began as; None where the history cannot tell."""
     parents: dict[str, str] = {}
     named: dict[str, str] = {}  # the versions of both, the newest first
     for path in (copy.original, copy.path):
-        for version in step.vault.history.versions(path, _MOST_VERSIONS):
+        for version in core.vault.history.versions(path, _MOST_VERSIONS):
             if version.after is not None:
                 named.setdefault(version.after, f"version {version.id}")
             if version.before is not None:
@@ -47,7 +47,7 @@ def find_base(step: InStep, copy: ConflictCopy, note: bytes, other: bytes) -> Ba
     mine, yours = sha256(note), sha256(other)
     my_line, your_line = _line(mine, parents), _line(yours, parents)
     common = next((text for text in my_line if text in your_line), None)
-    content = step.vault.history.content
+    content = core.vault.history.content
     if common is not None:
         data = {mine: note, yours: other}.get(common) or content(common)
         return _base(data, named.get(common, ""), certain=True)
@@ -55,7 +55,7 @@ def find_base(step: InStep, copy: ConflictCopy, note: bytes, other: bytes) -> Ba
     kept = [(data, where) for data, where in texts if data is not None]
     if kept and texts[-1][0] is None:
         kept.pop()  # older versions were dropped, and the true one may be among those
-    kept += [(data, where) for data, where in _committed(step, copy.original) if sha256(data) not in (mine, yours)]
+    kept += [(data, where) for data, where in _committed(core, copy.original) if sha256(data) not in (mine, yours)]
     likely = [(data, where) for data, where in reversed(kept) if _is_akin(data, note) and _is_akin(data, other)]
     if not likely:
         return None
@@ -63,16 +63,16 @@ def find_base(step: InStep, copy: ConflictCopy, note: bytes, other: bytes) -> Ba
     return _base(data, where, certain=False)
 
 
-def _committed(step: InStep, path: str) -> list[tuple[bytes, str]]:
+def _committed(core: Core, path: str) -> list[tuple[bytes, str]]:
     """The versions of a note in git, the newest first. That one commit came after another does not say that the later
     text was made of the earlier: a synchroniser may have brought it. So they are likely, never certain."""
-    commits = commits_of(step, path, _MOST_VERSIONS)
+    commits = commits_of(core, path, _MOST_VERSIONS)
     if not commits:
         return []
     from simplemem.vault.git import short, texts
 
     try:
-        of = texts(step.root, [commit.after for commit in commits if commit.after is not None])
+        of = texts(core.root, [commit.after for commit in commits if commit.after is not None])
     except SimplememError:
         return []
     return [(of[commit.after], f"commit {short(commit.commit)}") for commit in commits if commit.after in of]

@@ -22,8 +22,8 @@ from simplemem.index.sync import Progress
 from simplemem.memory import AsOf, Found, Hit, Pack
 from simplemem.note.names import name_of
 from simplemem.store.authors import Authors, local
+from simplemem.store.core import Core
 from simplemem.store.embedding import Embedding
-from simplemem.store.in_step import InStep
 from simplemem.store.packs import Packs
 from simplemem.store.recall import Recall
 from simplemem.store.then import VaultThen, moment_of, vault_then
@@ -37,16 +37,16 @@ _MOST_DOUBTS = 20  # that are named
 _TRIES = 3
 
 
-class StepThen(InStep):
+class CoreThen(Core):
     """A vault as it was with a copy of its index. Only asked, and in step as of its making."""
 
-    def __init__(self, step: InStep, sheets: dict[str, Sheet], index: Path) -> None:
-        super().__init__(step.root, step.settings.model_copy(update={"db": index}), read_only=True)
+    def __init__(self, core: Core, sheets: dict[str, Sheet], index: Path) -> None:
+        super().__init__(core.root, core.settings.model_copy(update={"db": index}), read_only=True)
         self.is_overtaken = False  # whether a note of now changed that was taken for one of then
-        self._laid_over = LaidOver(step.root, sheets, rules=step.vault.rules)
+        self._laid_over = LaidOver(core.root, sheets, rules=core.vault.rules)
         self.vault = self._laid_over
         self.rows = self.sync_of(self.index.database)
-        self.embedding = Embedding(self.settings, self.vault, self.index, lender=step.embedding)
+        self.embedding = Embedding(self.settings, self.vault, self.index, lender=core.embedding)
 
     def lies_over(self, path: str) -> bool:
         """Whether the text at a path is one of then, and another than now."""
@@ -62,7 +62,7 @@ class StepThen(InStep):
 class Then:
     """A moment that can be searched."""
 
-    step: StepThen
+    core: CoreThen
     recall: Recall
     packs: Packs
     told: AsOf
@@ -73,7 +73,7 @@ class Then:
 
     def close(self) -> None:
         self.recall.close()
-        self.step.close()
+        self.core.close()
         _remove(self.room)
 
     def found(self, found: Found) -> Found:
@@ -90,7 +90,7 @@ class Then:
         return replace(hit, version=self.versions.get(path), doubt=self.doubts.get(path, ""))
 
     def _degraded(self, said: str) -> str:
-        waiting = self.step.embedding.pending() if self.step.embedding.is_remote else 0
+        waiting = self.core.embedding.pending() if self.core.embedding.is_remote else 0
         notes = "1 memory" if waiting == 1 else f"{waiting} memories"
         return f"{said} {notes} of then by words only: old texts are not sent anywhere.".strip() if waiting else said
 
@@ -98,8 +98,8 @@ class Then:
 class Past:
     """What a store keeps to search earlier moments: the last one asked for, for ten minutes."""
 
-    def __init__(self, step: InStep) -> None:
-        self._step = step
+    def __init__(self, core: Core) -> None:
+        self._core = core
         self._kept: Then | None = None
         self._timer: threading.Timer | None = None
         self._guard = threading.RLock()
@@ -120,23 +120,23 @@ class Past:
             for _ in range(_TRIES):
                 with self._at(moment, progress, embed=embed) as then:
                     answer = _asked(then, question)
-                    if not then.step.is_overtaken:
+                    if not then.core.is_overtaken:
                         break
             return answer
 
     @contextmanager
     def _at(self, moment: str, progress: Progress | None, *, embed: bool) -> Iterator[Then]:
-        past = vault_then(self._step, moment_of(self._step, moment))
+        past = vault_then(self._core, moment_of(self._core, moment))
         key = (past.moment.number, tuple((note.path, note.sha256) for note in past.differing))
         if self._kept is None or self._kept.key != key:
             self.close()
-            self._kept = _made(self._step, past, key)
+            self._kept = _made(self._core, past, key)
         then = self._kept
-        then.step.is_overtaken = False
-        embed = embed and not then.step.embedding.is_remote
+        then.core.is_overtaken = False
+        embed = embed and not then.core.embedding.is_remote
 
         def in_step(there: Then) -> None:
-            there.step.sync(progress, embed=embed, rebuild=False, believe=True, begin=False)
+            there.core.sync(progress, embed=embed, rebuild=False, believe=True, begin=False)
 
         _asked(then, in_step)
         then.told = _told(past)
@@ -154,14 +154,14 @@ class Past:
 def _asked(then: Then, question: Callable[[Then], T]) -> T:
     """An answer from the copy. A copy that is damaged is made anew, and is never taken for the index of the vault."""
     try:
-        return then.step.healing(lambda: question(then))
+        return then.core.healing(lambda: question(then))
     except Damaged as error:
         hint = "Ask again; another place for it is named by the environment variable TMPDIR."
         raise Unavailable(f"the copy of the index at {then.room} is damaged: {error}", hint=hint) from error
 
 
-def _made(step: InStep, past: VaultThen, key: object) -> Then:
-    versions = _versions(step, past)
+def _made(core: Core, past: VaultThen, key: object) -> Then:
+    versions = _versions(core, past)
     sheets = {
         note.path: Sheet(note.data, _time_of(versions.get(note.path), past))
         for note in past.differing
@@ -170,8 +170,8 @@ def _made(step: InStep, past: VaultThen, key: object) -> Then:
     room = _folder()
     try:
         index = room / "index.db"
-        step.index.database.copy_to(index)
-        there = StepThen(step, sheets, index)
+        core.index.database.copy_to(index)
+        there = CoreThen(core, sheets, index)
     except BaseException:
         _remove(room)
         raise
@@ -184,11 +184,11 @@ def _made(step: InStep, past: VaultThen, key: object) -> Then:
     return then
 
 
-def _versions(step: InStep, past: VaultThen) -> dict[str, Version]:
+def _versions(core: Core, past: VaultThen) -> dict[str, Version]:
     """Of the notes that were others, the change that made them so."""
     sought = {note.path: note.sha256 for note in past.differing if note.sha256}
     found: dict[str, Version] = {}
-    for version in step.vault.history.log.backwards():
+    for version in core.vault.history.log.backwards():
         if len(found) == len(sought):
             break
         for path, _, after in version.effects if version.number <= past.moment.number else ():

@@ -19,7 +19,7 @@ from simplemem.index.theirs import Own, Theirs
 from simplemem.note.authors import HUMAN, Authorship, Origin, State, is_by, one_of, origin_of, origins
 from simplemem.search.own import own_matches
 from simplemem.store.authors_in_git import with_git
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.shares import Share, shares_of
 from simplemem.vault.log import Version
 from simplemem.vault.vault import File
@@ -42,8 +42,8 @@ class _Step:
 class Authors:
     """The authors of one vault, as far as the log goes or up to the change with the number `until`."""
 
-    def __init__(self, step: InStep, until: int | None = None) -> None:
-        self._step = step
+    def __init__(self, core: Core, until: int | None = None) -> None:
+        self._core = core
         self._until = until
         self._seen = 0  # the last change that was taken in
         self._steps: dict[str, list[_Step]] = {}  # by where each note is now
@@ -66,18 +66,18 @@ class Authors:
             written = self._of(file, to_the_day=True)
         if not git or self._until is not None:
             return written
-        return Authorship(written.text, with_git(self._step, file, written.origins))
+        return Authorship(written.text, with_git(self._core, file, written.origins))
 
     def narrowed(self, narrow: Narrow) -> Narrow:
         """The filter with the notes and lines that its author wrote."""
         if not narrow.author:
             return narrow
-        with self._guard, self._step.index.snapshot():
+        with self._guard, self._core.index.snapshot():
             self._follow()
             self._find_again()
             state = (narrow.author.casefold(), *self._state())
             if self._asked is None or self._asked[0] != state:
-                self._kept = self._step.vault.hashes_kept()
+                self._kept = self._core.vault.hashes_kept()
                 try:
                     self._asked = state, self._written_by(narrow.author)
                 finally:
@@ -88,7 +88,7 @@ class Authors:
         """What an author wrote: of the notes that the log names, those with a line of theirs and the others."""
         by, not_by, shares = list[str](), list[str](), dict[int, Own]()
         lines: list[tuple[int, str, str]] = []
-        index = self._step.index
+        index = self._core.index
         every = index.all_known() if len(self._steps) > _FEW else None
         for path, steps in self._steps.items():
             known = every.get(path) if every is not None else index.known(path)
@@ -102,7 +102,7 @@ class Authors:
                     shares[known.id] = share.own
                     lines += share.lines
             (by if True in passing else not_by).append(path)
-        blocks = self._step.index.shared_blocks(lines) if lines else None
+        blocks = self._core.index.shared_blocks(lines) if lines else None
         return Theirs(tuple(by), tuple(not_by), shares, blocks)
 
     def _share(self, path: str, known: Known, wanted: str) -> Share | None:
@@ -122,7 +122,7 @@ class Authors:
 
     def _read(self, path: str) -> File | None:
         try:
-            return self._step.vault.read(path)
+            return self._core.vault.read(path)
         except SimplememError:
             return None
 
@@ -130,7 +130,7 @@ class Authors:
         """Where lines are theirs, every phrase has to stand in one: what another wrote into a note is not the author's."""
         notes = dict(theirs.notes)
         for phrase in phrases:
-            found = own_matches(self._step.index, theirs, exactly(phrase), sorted(notes))
+            found = own_matches(self._core.index, theirs, exactly(phrase), sorted(notes))
             holding = {match.note for match in found}
             notes = {note: own if note in holding else Own(own.sha256) for note, own in notes.items()}
         return replace(theirs, notes=notes)
@@ -153,18 +153,18 @@ class Authors:
         states: list[State] = []
         after: str | None = sha256
         when = self._touched(path)
-        for step in reversed(steps):
-            if step.after != after:
+        for core in reversed(steps):
+            if core.after != after:
                 states.append(State(after, replace(HUMAN, when=when)))
-            if step.before != step.after:  # else it was moved, which writes nothing
-                states.append(State(step.after, step.by))
-            after, when = step.before, step.by.when
+            if core.before != core.after:  # else it was moved, which writes nothing
+                states.append(State(core.after, core.by))
+            after, when = core.before, core.by.when
         if after is not None:
             states.append(State(after, HUMAN))
         return states
 
     def _touched(self, path: str) -> str:
-        entry = self._step.entry(path)
+        entry = self._core.entry(path)
         try:
             return "" if entry is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
         except (ValueError, OverflowError, OSError):
@@ -173,13 +173,13 @@ class Authors:
     def _text(self, sha256: str) -> str | None:
         if self._kept is not None and sha256 not in self._kept:
             return None
-        data = self._step.vault.history.content(sha256)
+        data = self._core.vault.history.content(sha256)
         return None if data is None else data.decode("utf-8", "replace")
 
     def _follow(self) -> None:
         """Take in what the log has that was not seen yet."""
         fresh: list[Version] = []
-        for version in self._step.vault.history.log.backwards():
+        for version in self._core.vault.history.log.backwards():
             if version.number <= self._seen:
                 break
             if self._until is None or version.number <= self._until:
@@ -187,7 +187,7 @@ class Authors:
         self._take_in(reversed(fresh))
 
     def _state(self) -> tuple[object, ...]:
-        index = self._step.index
+        index = self._core.index
         return self._seen, index.generation, index.changed_since(1 << 60)[0]
 
     def _find_again(self) -> None:
@@ -196,7 +196,7 @@ class Authors:
         state = self._state()
         if self._until is not None or state == self._found_at:
             return
-        self._found_at, index = state, self._step.index
+        self._found_at, index = state, self._core.index
         every = index.all_known() if len(self._steps) > _FEW else None
         gone: dict[str, list[str]] = {}
         for path, steps in self._steps.items():
@@ -229,12 +229,12 @@ class Authors:
 
 def _possible(steps: Sequence[_Step], sha256: str) -> set[Origin]:
     """Everybody who may have written a line of a note, without a look at its texts."""
-    possible = {replace(step.by, when="") for step in steps if step.before != step.after}
+    possible = {replace(core.by, when="") for core in steps if core.before != core.after}
     before: str | None = None
-    for step in steps:
-        if step.before != before:
+    for core in steps:
+        if core.before != before:
             possible.add(HUMAN)
-        before = step.after
+        before = core.after
     possible |= {HUMAN} if before != sha256 else set()
     return possible | {one_of(list(possible))}  # as far as it can be told where texts are lost
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from simplemem.errors import SimplememError
 from simplemem.note.authors import COMMAND_LINE, Origin, counted_lines
+from simplemem.store.core import Core
 from simplemem.store.from_git import is_in_git
-from simplemem.store.in_step import InStep
 from simplemem.vault.vault import File
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-def with_git(step: InStep, file: File, origins: Sequence[Origin]) -> list[Origin]:
+def with_git(core: Core, file: File, origins: Sequence[Origin]) -> list[Origin]:
     """The origins with the names and times that git has for what was written outside simplemem."""
     told = list(origins)
-    if all(origin.kind != "human" or origin.name for origin in told) or not is_in_git(step):
+    if all(origin.kind != "human" or origin.name for origin in told) or not is_in_git(core):
         return told
     from simplemem.vault.git import blame
 
     try:
-        lines = blame(step.root, file.path, file.data)
+        lines = blame(core.root, file.path, file.data)
     except (SimplememError, OSError) as error:
         _LOG.warning("git was asked who wrote %r: %s", file.path, error)
         return told

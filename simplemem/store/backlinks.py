@@ -10,7 +10,7 @@ from simplemem.memory import Backlink
 from simplemem.note.names import name_of
 from simplemem.search.excerpt import snippet, squeezed
 from simplemem.search.rank import rank
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.recall import MAX_LIMIT, Recall, within
 from simplemem.store.showing import nearest_place
 
@@ -20,9 +20,9 @@ _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 class Backlinks:
     """The memories that lead to one of a vault."""
 
-    def __init__(self, step: InStep, recall: Recall) -> None:
-        self._step = step
-        self._index = step.index
+    def __init__(self, core: Core, recall: Recall) -> None:
+        self._core = core
+        self._index = core.index
         self._recall = recall
 
     def find(self, path: str, query: str | None, limit: int, kinds: Sequence[str]) -> tuple[Backlink, ...]:
@@ -31,7 +31,7 @@ class Backlinks:
         unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
         if unknown:
             raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
-        self._step.recheck({path, *(link.source for link in self._index.links_to(path))})
+        self._core.recheck({path, *(link.source for link in self._index.links_to(path))})
         found = self._explicit(path) if "link" in kinds else []
         if "semantic" in kinds and (query or len(found) < limit):
             linking = {item.name for item in self._explicit(path)}

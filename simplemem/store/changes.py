@@ -13,6 +13,7 @@ from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.tags import change_tags, parse_tag_request
 from simplemem.store import races
+from simplemem.store.core import Core
 from simplemem.store.editing import (
     Edit,
     append_content,
@@ -23,7 +24,6 @@ from simplemem.store.editing import (
     stamp_modified,
 )
 from simplemem.store.following import rewrites_for
-from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.races import Making
 from simplemem.store.saving import encoded, is_but_for_its_time, now, saved, saved_as_is
@@ -40,9 +40,9 @@ _TRIES = 50  # a change that names no hash is applied again to what is there now
 class Changes:
     """What may be done to the texts of one vault."""
 
-    def __init__(self, step: InStep) -> None:
-        self._step = step
-        self._vault = step.vault
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._vault = core.vault
 
     # -- making
 
@@ -57,18 +57,18 @@ class Changes:
         tags_as_map: bool,
     ) -> Saved:
         """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
-        self._step.must_be_writable()
+        self._core.must_be_writable()
         clean = check_name(name)
         path = path_of(clean)
         text = new_text(clean, content, metadata, now(), tags_as_map=tags_as_map)
         data = encoded(text)
         with self._vault.lock():
-            there = self._step.entry(path)
+            there = self._core.entry(path)
             if there is not None and overwrite:
                 self._vault.rules.check_gone(path, instead="Read it, and change it with update_memory.")
                 old = self._vault.read(path)
-                told = judge(self._step.settings, clean, read_note(old.data).text, text)
-                return saved(self._step, self._vault.replace(path, data, old.sha256, change), data, warnings=told)
+                told = judge(self._core.settings, clean, read_note(old.data).text, text)
+                return saved(self._core, self._vault.replace(path, data, old.sha256, change), data, warnings=told)
             if there is not None:
                 held = self._vault.read(path)
                 stamped = read_note(held.data).string("modified")
@@ -80,10 +80,10 @@ class Changes:
                     name=clean,
                     current_sha256=held.sha256,
                 )
-            told = judge_name(self._step.settings, clean) + judge(self._step.settings, clean, "", text)
-            rewrites, warnings = self._step.healing(lambda: rewrites_for(self._step, Moved(None, path)))
+            told = judge_name(self._core.settings, clean) + judge(self._core.settings, clean, "", text)
+            rewrites, warnings = self._core.healing(lambda: rewrites_for(self._core, Moved(None, path)))
             written = self._vault.create(path, data, change, rewrites=rewrites)
-            return saved(self._step, written, data, rewrites=rewrites, warnings=[*told, *warnings])
+            return saved(self._core, written, data, rewrites=rewrites, warnings=[*told, *warnings])
 
     # -- changing
 
@@ -119,17 +119,17 @@ class Changes:
 
     def write_text(self, name: str, text: str, if_sha256: str, change: Change) -> Saved:
         """Put a whole file in place, header included, byte for byte."""
-        self._step.must_be_writable()
-        path = path_meant(self._step, name)
+        self._core.must_be_writable()
+        path = path_meant(self._core, name)
         if (offer := races.offer_in(if_sha256)) is not None:
             return self._merge(path, Making(lambda _: text), offer, change, stamped=False)
         data = encoded(text)
         with self._vault.lock():
             told = self._judged(path, read_note(self._vault.read(path).data).text, text)
             try:
-                return saved(self._step, self._vault.replace(path, data, if_sha256, change), data, warnings=told)
+                return saved(self._core, self._vault.replace(path, data, if_sha256, change), data, warnings=told)
             except Conflict:
-                if self._step.entry(path) is None:
+                if self._core.entry(path) is None:
                     raise
                 raise self._lost_race(
                     self._vault.read(path), self._text_of(if_sha256), Making(lambda _: text)
@@ -144,8 +144,8 @@ class Changes:
 
     def _change(self, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
         """Read, change, replace; again from the start when somebody else was faster and no hash was named."""
-        self._step.must_be_writable()
-        path = path_meant(self._step, name)
+        self._core.must_be_writable()
+        path = path_meant(self._core, name)
         if (offer := races.offer_in(if_sha256)) is not None:
             return self._merge(path, making, offer, change)
         for tries_left in range(_TRIES, -1, -1):
@@ -164,7 +164,7 @@ class Changes:
                     if if_sha256 is not None or not tries_left:
                         raise
                     continue
-                return saved(self._step, written, data, warnings=told)
+                return saved(self._core, written, data, warnings=told)
         raise AssertionError("unreachable")
 
     def _already_done(self, file: File, making: Making, if_sha256: str) -> Saved:
@@ -199,9 +199,9 @@ class Changes:
         data = encoded(stamp_modified(text, now()) if stamped and text != note.text else text)
         with self._vault.lock():
             try:
-                return saved(self._step, self._vault.replace(path, data, file.sha256, change), data, warnings=told)
+                return saved(self._core, self._vault.replace(path, data, file.sha256, change), data, warnings=told)
             except Conflict:
-                if self._step.entry(path) is None:
+                if self._core.entry(path) is None:
                     raise
                 raise self._lost_race(self._vault.read(path), base, making) from None
 
@@ -244,11 +244,11 @@ class Changes:
 
     def _judged(self, path: str, before: str, after: str) -> list[str]:
         """What is to be said of secrets that a change would add; it is refused where the settings say so."""
-        return judge(self._step.settings, name_of(path), before, after) if before != after else []
+        return judge(self._core.settings, name_of(path), before, after) if before != after else []
 
     def _text_of(self, sha256: str) -> bytes | None:
         """A text that somebody had, by its hash or the beginning of it."""
-        return self._vault.history.content_like(sha256) or self._step.read_lately.get(sha256)
+        return self._vault.history.content_like(sha256) or self._core.read_lately.get(sha256)
 
     @staticmethod
     def _would_give(base: bytes, making: Making, now: bytes) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Literal
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
-from simplemem.index.index import Index
+from simplemem.index.sidecar import Sidecar
 from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.conflict_copy import conflict_name
 from simplemem.note.frontmatter import read_header
@@ -19,7 +19,7 @@ from simplemem.note.merge import merge
 from simplemem.note.names import clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.ancestry import find_base
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.secrecy import judge
 from simplemem.vault.difference import difference
 from simplemem.vault.vault import Change, File
@@ -37,7 +37,7 @@ _SPELLINGS: tuple[Callable[[ConflictCopy], str], ...] = (
 """What a person may call a copy by, the narrowest first; by the name of its note all copies of that are meant."""
 
 
-def conflict_copies(index: Index) -> tuple[ConflictCopy, ...]:
+def conflict_copies(index: Sidecar) -> tuple[ConflictCopy, ...]:
     """Every conflict copy whose note is there, by path. What only might be one by its name, and whose text is another, is
     a note and not among them."""
     found = []
@@ -55,9 +55,9 @@ def _copy(path: str, original: str) -> ConflictCopy:
     return ConflictCopy(name_of(path), path, name_of(original), original, name.maker, name.by, name.when)
 
 
-def copies_meant(step: InStep, name: str) -> tuple[ConflictCopy, ...]:
+def copies_meant(core: Core, name: str) -> tuple[ConflictCopy, ...]:
     """The copy that has this name, or all those of the note that has it."""
-    copies = step.healing(lambda: conflict_copies(step.index))
+    copies = core.healing(lambda: conflict_copies(core.index))
     wanted = clean_reference(name)
     sought = {name.strip(), wanted, path_of(wanted)}
     for spell in _SPELLINGS:
@@ -70,12 +70,12 @@ def copies_meant(step: InStep, name: str) -> tuple[ConflictCopy, ...]:
     )
 
 
-def previews(step: InStep, copies: Sequence[ConflictCopy]) -> tuple[ConflictMerge, ...]:
+def previews(core: Core, copies: Sequence[ConflictCopy]) -> tuple[ConflictMerge, ...]:
     """What a merge would make of each. One that went meanwhile is left out, one that cannot be read says so."""
     found = []
     for copy in copies:
         try:
-            found.append(_preview(step, copy))
+            found.append(_preview(core, copy))
         except NotFound:
             continue
         except SimplememError as error:
@@ -83,9 +83,9 @@ def previews(step: InStep, copies: Sequence[ConflictCopy]) -> tuple[ConflictMerg
     return tuple(found)
 
 
-def _preview(step: InStep, copy: ConflictCopy) -> ConflictMerge:
-    note, other = step.vault.read(copy.original), step.vault.read(copy.path)
-    links = len(step.healing(lambda: step.index.links_to(copy.path)))
+def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
+    note, other = core.vault.read(copy.original), core.vault.read(copy.path)
+    links = len(core.healing(lambda: core.index.links_to(copy.path)))
     found = partial(ConflictMerge, copy, note_sha256=note.sha256, copy_sha256=other.sha256, links_to_copy=links)
     differs = difference(note.data, other.data, (copy.original, copy.path), _LONGEST_DIFF)
     if note.data == other.data:
@@ -93,7 +93,7 @@ def _preview(step: InStep, copy: ConflictCopy) -> ConflictMerge:
     problem = _problem(note) or _problem(other)
     if problem:
         return found(text=None, base="", clean=False, conflicts=0, removes=False, diff=differs, problem=problem)
-    base = find_base(step, copy, note.data, other.data)
+    base = find_base(core, copy, note.data, other.data)
     sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
     merged = merge(base.text if base else None, _text(note), _text(other), sides)
     return found(
@@ -106,32 +106,32 @@ def _preview(step: InStep, copy: ConflictCopy) -> ConflictMerge:
     )
 
 
-def carry_out(step: InStep, found: ConflictMerge, keep: Keep, change: Change) -> ConflictMerged:
+def carry_out(core: Core, found: ConflictMerge, keep: Keep, change: Change) -> ConflictMerged:
     """Write what was previewed, and put the copy into the trash: one change. Conflict when either has changed since."""
-    step.must_be_writable()
+    core.must_be_writable()
     copy = found.copy
-    data = _wanted(step, found, keep)
+    data = _wanted(core, found, keep)
     told: list[str] = []
     if data is not None:
-        before = step.vault.read(copy.original).data.decode("utf-8", "replace")
-        told = judge(step.settings, copy.of, before, data.decode("utf-8", "replace"))
-    with step.vault.lock():
-        written = step.vault.absorb(copy.original, data, found.note_sha256, copy.path, found.copy_sha256, change)
+        before = core.vault.read(copy.original).data.decode("utf-8", "replace")
+        told = judge(core.settings, copy.of, before, data.decode("utf-8", "replace"))
+    with core.vault.lock():
+        written = core.vault.absorb(copy.original, data, found.note_sha256, copy.path, found.copy_sha256, change)
         for path in (copy.original, copy.path):
-            step.indexed(path, partial(step.look_at, {path}))
-        step.fill_soon()
+            core.indexed(path, partial(core.look_at, {path}))
+        core.fill_soon()
     sha256 = written[0].sha256 if len(written) > 1 else found.note_sha256
     return ConflictMerged(
         copy.of, copy.name, sha256 or "", written[0].version, len(written) > 1, found.links_to_copy, tuple(told)
     )
 
 
-def _wanted(step: InStep, found: ConflictMerge, keep: Keep) -> bytes | None:
+def _wanted(core: Core, found: ConflictMerge, keep: Keep) -> bytes | None:
     """The bytes the note shall have; None where it stays as it is."""
     if keep == "note":
         return None
     if keep == "copy":
-        return step.vault.read(found.copy.path).data
+        return core.vault.read(found.copy.path).data
     if found.text is None:
         raise Unreadable(
             f"{found.copy.name} cannot be merged: {found.problem}",

@@ -24,7 +24,7 @@ def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
 
 def cache_path(index_path: Path) -> Path:
     """Where vectors are remembered: beside the index, and not thrown away with it. The index of who sees less of the
-    vault (`in_step.py`) has the same, so that nothing is paid for twice."""
+    vault (`core.py`) has the same, so that nothing is paid for twice."""
     stem = _VIEW.sub("", index_path.stem)
     return index_path.with_name("vectors.db" if stem in ("index", "") else f"{stem}-vectors.db")
 

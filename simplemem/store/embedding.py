@@ -24,7 +24,7 @@ from simplemem.index import fill
 from simplemem.index.database import Database
 from simplemem.index.estimate import Estimate, nothing_made_before
 from simplemem.index.generations import NOW, Generation
-from simplemem.index.index import Index
+from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress
 from simplemem.index.vectors import QueryVector
 from simplemem.index.waiting import Waiting
@@ -43,7 +43,7 @@ _LOG = logging.getLogger(__name__)
 class Embedding:
     """What a store knows of its embedder. Any thread may ask; vectors are made by one at a time."""
 
-    def __init__(self, settings: Settings, vault: Vault, index: Index, lender: Embedding | None = None) -> None:
+    def __init__(self, settings: Settings, vault: Vault, index: Sidecar, lender: Embedding | None = None) -> None:
         self._lender = lender  # whose embedder is used, and kept open by it
         self._settings = settings
         self._vault = vault

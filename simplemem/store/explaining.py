@@ -16,7 +16,7 @@ from simplemem.search import coverage, priors
 from simplemem.search.explain import Standings, formula, holding, single_filters, standings, why
 from simplemem.search.query import Query
 from simplemem.search.rank import FURTHER, Mode, Ranked, weights
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 
 _WEIGHTS = {"covered": coverage.WEIGHT, "dated": priors.DATED}
 _MOST_FILES = 20  # named among those that were not searched
@@ -43,9 +43,9 @@ class Asked:
 class Explaining:
     """One search, explained."""
 
-    def __init__(self, step: InStep, asked: Asked) -> None:
-        self._step = step
-        self._index = step.index
+    def __init__(self, core: Core, asked: Asked) -> None:
+        self._core = core
+        self._index = core.index
         self.asked = asked
 
     @cached_property
@@ -54,7 +54,7 @@ class Explaining:
         every = self.asked.every
         return weights(
             self.asked.used,
-            self._step.settings.search.lexical_weight,
+            self._core.settings.search.lexical_weight,
             meaning=any(found.nearness is not None for found in every),
             phrases=any("phrase" in found.matches for found in every),
             further={part: _WEIGHTS[part] for part in FURTHER if any(getattr(found, part) for found in every)},
@@ -130,13 +130,13 @@ class Explaining:
 
     def _not_searched(self) -> dict[str, Any]:
         """What no search finds, and what this one found by words only. Empty when there is nothing."""
-        files = self._step.not_indexed()
+        files = self._core.not_indexed()
         told = {
             "hidden": self._index.hidden_counts(),
             "files": [{"path": path, "why": reason} for path, reason in files[:_MOST_FILES]],
             "more_files": max(0, len(files) - _MOST_FILES),
-            "without_vectors": self._step.embedding.pending() if self.asked.vector is not None else 0,
-            "indexing": self._step.state().state == "indexing",
+            "without_vectors": self._core.embedding.pending() if self.asked.vector is not None else 0,
+            "indexing": self._core.state().state == "indexing",
         }
         return {key: value for key, value in told.items() if value}
 

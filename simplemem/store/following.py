@@ -7,31 +7,31 @@ from collections.abc import Sequence
 from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.saving import encoded
 from simplemem.vault import rewrite
 from simplemem.vault.links import Named, name_key
 from simplemem.vault.vault import Rewrite
 
 
-def rewrites_for(step: InStep, moved: rewrite.Moved) -> tuple[list[Rewrite], list[str]]:
+def rewrites_for(core: Core, moved: rewrite.Moved) -> tuple[list[Rewrite], list[str]]:
     """The notes whose links must be written again so that the move changes no link's meaning, and what is to be said of
     those that cannot be."""
-    before = step.index.named()
+    before = core.index.named()
     after = _named_after(before, moved)
     touched = [path for path in (moved.old, moved.new) if path is not None]
-    sources = step.index.sources_that_could_mean(touched)
+    sources = core.index.sources_that_could_mean(touched)
     if moved.old is not None and moved.old not in sources:
         sources.append(moved.old)
     found: list[Rewrite] = []
     warnings: list[str] = []
     for path in sources:
         try:
-            file = step.vault.read(path)
+            file = core.vault.read(path)
         except SimplememError:
             continue
         note = read_note(file.data)
-        text = rewrite.rewrite_links(note, path, moved, before, after, step.conventions.link_format)
+        text = rewrite.rewrite_links(note, path, moved, before, after, core.conventions.link_format)
         if text == note.text:
             continue
         if note.problem is not None:

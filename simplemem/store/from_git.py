@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from simplemem.errors import NotFound, SimplememError
 from simplemem.memory import HistoryEntry
 from simplemem.note.names import name_of
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.then import NoteThen
 from simplemem.vault.difference import difference
 from simplemem.vault.log import Version
@@ -30,40 +30,40 @@ _MOST_NAMES = 5
 _LONGEST_DIFF = 40_000
 
 
-def is_in_git(step: InStep) -> bool:
+def is_in_git(core: Core) -> bool:
     """Whether there may be something to ask: cheap, and no git is started for it."""
-    if not step.settings.git.history:
+    if not core.settings.git.history:
         return False
-    real = Path(os.path.realpath(step.root))
+    real = Path(os.path.realpath(core.root))
     return any(os.path.lexists(folder / ".git") for folder in (real, *real.parents))
 
 
-def means_commit(step: InStep, text: str) -> bool:
+def means_commit(core: Core, text: str) -> bool:
     """Whether a version that somebody names is one of git: no version of ours and no date looks like its ids."""
-    if not is_in_git(step):
+    if not is_in_git(core):
         return False
     from simplemem.vault.git import is_commit
 
     return is_commit(text)
 
 
-def commits_of(step: InStep, path: str, limit: int) -> list[Commit]:
+def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
     """The commits of a memory, newest first; none when git cannot say, which is logged."""
-    if not is_in_git(step):
+    if not is_in_git(core):
         return []
     from simplemem.vault.git import commits
 
     try:
-        for name in _names(step, path):  # a move that nobody has committed yet is known to our history alone
-            if found := commits(step.root, name, limit):
-                return [each for each in found if step.vault.rules.all_seen((each.path, each.old_path))]
+        for name in _names(core, path):  # a move that nobody has committed yet is known to our history alone
+            if found := commits(core.root, name, limit):
+                return [each for each in found if core.vault.rules.all_seen((each.path, each.old_path))]
     except SimplememError as error:
         _LOG.warning("the history of git is not told: %s", error)
     return []
 
 
 def entries_of(
-    step: InStep, commits: Sequence[Commit], ours: Iterable[Version], *, diff: bool
+    core: Core, commits: Sequence[Commit], ours: Iterable[Version], *, diff: bool
 ) -> tuple[list[HistoryEntry], dict[str, str]]:
     """Commits as entries of a history, and for those that we made of changes our history has, their ids by change."""
     from simplemem.vault.git import texts
@@ -73,47 +73,47 @@ def entries_of(
     told = [each for each in commits if not each.versions or not known.issuperset(each.versions)]
     wanted = [oid for each in told for oid in (each.before, each.after) if oid is not None]
     try:
-        texts_of = texts(step.root, wanted)
+        texts_of = texts(core.root, wanted)
     except SimplememError as error:
         _LOG.warning("texts of git are not told: %s", error)
         texts_of = {}
     entries = [_entry_of(each, texts_of, diff=diff) for each in told]
-    if step.vault.rules.hidden:  # what is said of a commit may be of the hidden notes in it
+    if core.vault.rules.hidden:  # what is said of a commit may be of the hidden notes in it
         entries = [replace(each, reason="") for each in entries]
     return entries, folded
 
 
-def changes_in(step: InStep, commit: str) -> tuple[str, ...]:
+def changes_in(core: Core, commit: str) -> tuple[str, ...]:
     """The changes of ours that a commit of ours holds; none for a person's commit."""
     from simplemem.vault.git import changes_in
 
-    log = step.vault.history.log
-    return tuple(each for each in changes_in(step.root, commit) if log.group(each))
+    log = core.vault.history.log
+    return tuple(each for each in changes_in(core.root, commit) if log.group(each))
 
 
-def note_at(step: InStep, path: str, commit: str) -> NoteThen | None:
+def note_at(core: Core, path: str, commit: str) -> NoteThen | None:
     """A memory at a commit, under the name it had then; None when the text given cannot be a commit's id."""
-    if not means_commit(step, commit):
+    if not means_commit(core, commit):
         return None
     from simplemem.vault.git import text_at
 
     missing: NotFound | None = None
-    for name in _names(step, path):
+    for name in _names(core, path):
         try:
-            then, data = text_at(step.root, name, commit.strip())
+            then, data = text_at(core.root, name, commit.strip())
         except NotFound as error:
             missing = missing or error
         else:
-            if step.vault.rules.hides(then):
+            if core.vault.rules.hides(then):
                 raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
             return NoteThen(then, sha256(data).hexdigest(), data)
     raise missing or NotFound(f"{path!r} was not there at commit {commit[:12]}.")
 
 
-def _names(step: InStep, path: str) -> list[str]:
+def _names(core: Core, path: str) -> list[str]:
     """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
-    known = (path, *(version.path for version in step.vault.history.versions(path, 1000)))
-    return [name for name in dict.fromkeys(known) if not step.vault.rules.hides(name)][:_MOST_NAMES]
+    known = (path, *(version.path for version in core.vault.history.versions(path, 1000)))
+    return [name for name in dict.fromkeys(known) if not core.vault.rules.hides(name)][:_MOST_NAMES]
 
 
 def _entry_of(commit: Commit, texts: dict[str, bytes], *, diff: bool) -> HistoryEntry:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from simplemem.errors import Unavailable
 from simplemem.index.failures import Damaged, Replaced, SqliteError
-from simplemem.index.index import Index
+from simplemem.index.sidecar import Sidecar
 
 T = TypeVar("T")
 _CHECK_SECONDS = 24 * 3600.0
@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 class Healing:
     """One index, asked through this. `begin_anew` is called when another file lies where it was, which may be empty."""
 
-    def __init__(self, index: Index, begin_anew: Callable[[], None]) -> None:
+    def __init__(self, index: Sidecar, begin_anew: Callable[[], None]) -> None:
         self._index = index
         self._begin_anew = begin_anew
         self._generation = index.generation

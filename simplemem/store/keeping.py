@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from simplemem.errors import SimplememError
 from simplemem.index.failures import Damaged
-from simplemem.index.index import Index
+from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Stopped
 from simplemem.vault.hints import EVERYTHING
 from simplemem.vault.leader import Leadership
@@ -31,7 +31,7 @@ class Kept(Protocol):
     """What the background does to a store."""
 
     root: Path
-    index: Index
+    index: Sidecar
 
     def catch_up(self) -> None: ...
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from simplemem.search.query import read_query
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,14 @@ class Likeness:
     missing: str
 
 
-def likeness(step: InStep, question: str, paths: Collection[str]) -> Likeness:
+def likeness(core: Core, question: str, paths: Collection[str]) -> Likeness:
     """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
-    return step.healing(lambda: _likeness(step, question, paths))
+    return core.healing(lambda: _likeness(core, question, paths))
 
 
-def _likeness(step: InStep, question: str, paths: Collection[str]) -> Likeness:
-    query, index = read_query(question), step.index
-    vector, missing = step.embedding.question(query.text) if query.words else (None, "The question has no word.")
+def _likeness(core: Core, question: str, paths: Collection[str]) -> Likeness:
+    query, index = read_query(question), core.index
+    vector, missing = core.embedding.question(query.text) if query.words else (None, "The question has no word.")
     with index.snapshot():
         known = index.all_known()
         ids = {known[path].id: path for path in paths if path in known}
@@ -41,16 +41,16 @@ def _likeness(step: InStep, question: str, paths: Collection[str]) -> Likeness:
     return Likeness(meaning, words, "" if meaning else missing or "There are no vectors yet.")
 
 
-def vector_of(step: InStep, path: str) -> tuple[list[float], str] | None:
+def vector_of(core: Core, path: str) -> tuple[list[float], str] | None:
     """The vector of a note, the mean of its passages' at length one, and the name of the embedder that made them."""
-    return step.healing(lambda: _vector_of(step, path))
+    return core.healing(lambda: _vector_of(core, path))
 
 
-def _vector_of(step: InStep, path: str) -> tuple[list[float], str] | None:
-    with step.index.snapshot():
-        known = step.index.known(path)
-        made = step.index.vectors_of(known.id) if known is not None else []
-        in_use = step.index.generations()
+def _vector_of(core: Core, path: str) -> tuple[list[float], str] | None:
+    with core.index.snapshot():
+        known = core.index.known(path)
+        made = core.index.vectors_of(known.id) if known is not None else []
+        in_use = core.index.generations()
     if not made or not in_use:
         return None
     sums = [0.0] * len(made[0])

@@ -8,29 +8,29 @@ from simplemem.errors import Ambiguous, Invalid, NotFound
 from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 
 
-def path_meant(step: InStep, name: str) -> str:
+def path_meant(core: Core, name: str) -> str:
     """The path of the memory that a name, title, alias or wikilink means."""
-    return step.healing(lambda: _path_meant(step, name))
+    return core.healing(lambda: _path_meant(core, name))
 
 
-def _path_meant(step: InStep, name: str) -> str:
+def _path_meant(core: Core, name: str) -> str:
     wanted = clean_reference(name)
     if not wanted:
         raise Invalid("a name is needed", hint="Names look like projects/apollo.")
     for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(wanted))):  # as it is written, first
-        if step.entry(path) is None:
+        if core.entry(path) is None:
             continue
-        if step.index.known(path) is None:
-            step.look_at({path})
+        if core.index.known(path) is None:
+            core.look_at({path})
         return path
-    groups = step.index.paths_named(compare_key(wanted))
+    groups = core.index.paths_named(compare_key(wanted))
     for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
-        there = [path for path in found if step.entry(path) is not None]
+        there = [path for path in found if core.entry(path) is not None]
         if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
-            there = [path for path in there if not _is_copy(step, path)] or there
+            there = [path for path in there if not _is_copy(core, path)] or there
         if len(there) == 1:
             return there[0]
         if there:
@@ -39,7 +39,7 @@ def _path_meant(step: InStep, name: str) -> str:
                 candidates=[name_of(path) for path in there],
                 hint="Use one of the candidates.",
             )
-    near = _near(step, wanted)
+    near = _near(core, wanted)
     raise NotFound(
         f"there is no memory called {name!r}",
         candidates=near,
@@ -47,14 +47,14 @@ def _path_meant(step: InStep, name: str) -> str:
     )
 
 
-def _is_copy(step: InStep, path: str) -> bool:
-    known = step.index.known(path)
+def _is_copy(core: Core, path: str) -> bool:
+    known = core.index.known(path)
     return known is not None and is_copy_reason(known.hidden)
 
 
-def _near(step: InStep, wanted: str) -> list[str]:
+def _near(core: Core, wanted: str) -> list[str]:
     """Names that a mistyped one may have meant."""
-    names = [name_of(path) for path in step.index.all_paths()]
+    names = [name_of(path) for path in core.index.all_paths()]
     by_key = {compare_key(name): name for name in names}
     by_base = {compare_key(name.rsplit("/", 1)[-1]): name for name in names}
     key = compare_key(wanted)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from simplemem.index.index import Index
 from simplemem.index.notes import Row
+from simplemem.index.sidecar import Sidecar
 from simplemem.note.names import base_name, name_of
 from simplemem.search.rank import Ranked
 from simplemem.search.reorder import Reranked
@@ -26,7 +26,7 @@ class Reached:
     via: str
 
 
-def reached(index: Index, hits: Sequence[Ranked], rows: Mapping[int, Row], every: Sequence[Ranked]) -> list[Reached]:
+def reached(index: Sidecar, hits: Sequence[Ranked], rows: Mapping[int, Row], every: Sequence[Ranked]) -> list[Reached]:
     """The neighbours of the best hits that the ranking knows, and that are no hits themselves."""
     among_hits = {found.note for found in hits}
     known = {found.note: found for found in every if found.matches and found.note not in among_hits}
@@ -46,7 +46,7 @@ def reached(index: Index, hits: Sequence[Ranked], rows: Mapping[int, Row], every
     return list(best.values())
 
 
-def _beside(index: Index, path: str) -> Iterator[tuple[str, str]]:
+def _beside(index: Sidecar, path: str) -> Iterator[tuple[str, str]]:
     for link in index.links_from(path):
         if link.path is not None and link.path != path:
             yield link.path, "linked from"
@@ -55,7 +55,7 @@ def _beside(index: Index, path: str) -> Iterator[tuple[str, str]]:
     yield from _of_the_days_around(index, path)
 
 
-def _of_the_days_around(index: Index, path: str) -> Iterator[tuple[str, str]]:
+def _of_the_days_around(index: Sidecar, path: str) -> Iterator[tuple[str, str]]:
     """The dated notes before and after a dated one, in its folder."""
     if not date_in(base_name(path)):
         return

@@ -17,7 +17,7 @@ from simplemem.search.own import own_matches
 from simplemem.search.pack import Count, pack
 from simplemem.search.query import Query
 from simplemem.search.voices import Piece
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.nearby import Reached, reached
 from simplemem.store.recall import NO_WORD, Ranking, Recall, told_of_phrases, within
 from simplemem.store.showing import nearest_place, passages, shown_of
@@ -39,9 +39,9 @@ class _Counts(Protocol):
 class Packs:
     """Context packs of one vault."""
 
-    def __init__(self, step: InStep, recall: Recall) -> None:
-        self._step = step
-        self._index = step.index
+    def __init__(self, core: Core, recall: Recall) -> None:
+        self._core = core
+        self._index = core.index
         self._recall = recall
 
     def build(self, text: str, budget: int, filter_: Filter) -> Pack:
@@ -49,26 +49,26 @@ class Packs:
         budget = within(budget, 50, 100_000, "budget_tokens")
         query = self._recall.read(text)
         if query.asks_nothing():
-            return Pack(text, "", 0, (), 0, self._step.state(), NO_WORD)
+            return Pack(text, "", 0, (), 0, self._core.state(), NO_WORD)
         asked = self._recall.narrow(filter_, query)
         narrow = self._recall.relaxed(asked)
         for _ in range(2):
             found = self._recall.best(query, narrow, _NOTES, "hybrid")
             near = reached(self._index, found.best, found.rows, found.every)
             rows = found.rows | self._index.rows(each.note for each in near)
-            if not self._step.recheck(rows[each.note].path for each in near if each.note in rows):
+            if not self._core.recheck(rows[each.note].path for each in near if each.note in rows):
                 break
         tokenizer, count = self._tokenizer()
         packed = pack(self._pieces(found, near, rows, query), budget, count)
         let_go = told_of_phrases(asked, narrow, found=bool(packed.items))
         return Pack(
-            text, packed.text, packed.tokens, packed.items, packed.left_out, self._step.state(),
+            text, packed.text, packed.tokens, packed.items, packed.left_out, self._core.state(),
             " ".join(filter(None, (query.instead, let_go, found.degraded))),
             packed.duplicates, packed.omitted, tokenizer,
         )  # fmt: skip
 
     def _tokenizer(self) -> tuple[str, Count]:
-        embedder, _ = self._step.embedding.wanted()
+        embedder, _ = self._core.embedding.wanted()
         if isinstance(embedder, _Counts):
             return embedder.name, embedder.count_tokens
         return "estimate", count_tokens

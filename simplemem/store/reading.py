@@ -10,64 +10,64 @@ from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.tags import tag_map, tag_names
 from simplemem.note.words import count_tokens
+from simplemem.store.core import Core
 from simplemem.store.editing import content_start
-from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.then import text_of
 from simplemem.vault.history import Version
 from simplemem.vault.links import resolve
 
 
-def read_memory(step: InStep, name: str, section: str | None, version: str | None) -> Memory:
+def read_memory(core: Core, name: str, section: str | None, version: str | None) -> Memory:
     """A memory as it stands in the vault, or as it stood at a version."""
-    if version is not None and is_kept(step, version):
-        return step.healing(lambda: _memory_of_hash(step, name, version, section))
+    if version is not None and is_kept(core, version):
+        return core.healing(lambda: _memory_of_hash(core, name, version, section))
     if version is not None:
-        return step.healing(lambda: _memory_at(step, version, section))
-    return step.healing(lambda: _memory_now(step, path_meant(step, name), section))
+        return core.healing(lambda: _memory_at(core, version, section))
+    return core.healing(lambda: _memory_now(core, path_meant(core, name), section))
 
 
-def is_kept(step: InStep, sha256: str) -> bool:
+def is_kept(core: Core, sha256: str) -> bool:
     """Whether this is the hash of a text that the history keeps, as failures name texts."""
-    return step.vault.history.content(sha256.lower()) is not None
+    return core.vault.history.content(sha256.lower()) is not None
 
 
-def bytes_at(step: InStep, version: Version, sha256: str) -> bytes | None:
+def bytes_at(core: Core, version: Version, sha256: str) -> bytes | None:
     """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
-    return text_of(step, sha256, *filter(None, (version.new_path, version.path)))
+    return text_of(core, sha256, *filter(None, (version.new_path, version.path)))
 
 
-def _memory_now(step: InStep, path: str, section: str | None) -> Memory:
-    file = step.vault.read(path)
-    step.read_lately.keep(file.sha256, file.data)
-    step.recheck([path])
-    return _memory(step, path, read_note(file.data), file.entry.mtime_ns, section, None)
+def _memory_now(core: Core, path: str, section: str | None) -> Memory:
+    file = core.vault.read(path)
+    core.read_lately.keep(file.sha256, file.data)
+    core.recheck([path])
+    return _memory(core, path, read_note(file.data), file.entry.mtime_ns, section, None)
 
 
-def _memory_at(step: InStep, version: str, section: str | None) -> Memory:
-    found = step.vault.history.find(version)
+def _memory_at(core: Core, version: str, section: str | None) -> Memory:
+    found = core.vault.history.find(version)
     kept = found.after if found.after is not None else found.before
-    data = None if kept is None else bytes_at(step, found, kept)
+    data = None if kept is None else bytes_at(core, found, kept)
     if data is None:
         raise NotFound(f"the text of version {version} is no longer kept")
-    return _memory(step, found.new_path or found.path, read_note(data), None, section, version)
+    return _memory(core, found.new_path or found.path, read_note(data), None, section, version)
 
 
-def memory_of(step: InStep, path: str, data: bytes, section: str | None, version: str) -> Memory:
+def memory_of(core: Core, path: str, data: bytes, section: str | None, version: str) -> Memory:
     """A memory made of a text that is not what stands in the vault now."""
-    return step.healing(lambda: _memory(step, path, read_note(data), None, section, version))
+    return core.healing(lambda: _memory(core, path, read_note(data), None, section, version))
 
 
-def _memory_of_hash(step: InStep, name: str, sha256: str, section: str | None) -> Memory:
+def _memory_of_hash(core: Core, name: str, sha256: str, section: str | None) -> Memory:
     """A text by its hash, as failures name them: a version, or what a change that was refused would have written."""
-    data = step.vault.history.content(sha256.lower())
+    data = core.vault.history.content(sha256.lower())
     if data is None:
         raise NotFound(f"no text with the sha256 {sha256} is kept", hint="memory_history lists the versions that are.")
-    return _memory(step, path_meant(step, name), read_note(data), None, section, sha256)
+    return _memory(core, path_meant(core, name), read_note(data), None, section, sha256)
 
 
 def _memory(
-    step: InStep, path: str, note: Note, mtime_ns: int | None, section: str | None, version: str | None
+    core: Core, path: str, note: Note, mtime_ns: int | None, section: str | None, version: str | None
 ) -> Memory:
     facts = facts_of(path, note, mtime_ns or 0)
     start, stop = _span(path, note, section)
@@ -87,8 +87,8 @@ def _memory(
         content=content,
         text=note.text,
         sha256=note.sha256,
-        links=_links_out(step, path, note),
-        backlinks=tuple(dict.fromkeys(name_of(link.source) for link in step.index.links_to(path))),
+        links=_links_out(core, path, note),
+        backlinks=tuple(dict.fromkeys(name_of(link.source) for link in core.index.links_to(path))),
         headings=tuple((h.level, h.text, h.line) for h in note.body.headings),
         tokens=count_tokens(content),
         problem=note.problem,
@@ -107,9 +107,9 @@ def _span(path: str, note: Note, section: str | None) -> tuple[int, int]:
     return span
 
 
-def _links_out(step: InStep, path: str, note: Note) -> tuple[LinkOut, ...]:
+def _links_out(core: Core, path: str, note: Note) -> tuple[LinkOut, ...]:
     found = []
-    named = step.index.named()
+    named = core.index.named()
     for link in note.links:
         meant = resolve(link.target, path, named)
         kind = "property" if link.property is not None else "embed" if link.embed else link.form

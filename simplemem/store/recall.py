@@ -26,8 +26,8 @@ from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank, with_part
 from simplemem.search.reorder import by_reranker
 from simplemem.store.authors import Authors
+from simplemem.store.core import Core
 from simplemem.store.explaining import Asked, Explaining
-from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.priors import with_priors
 from simplemem.store.reranking import Reranking
@@ -55,13 +55,13 @@ class Ranking:
 class Recall:
     """Questions to one vault and its index."""
 
-    def __init__(self, step: InStep, is_old: Callable[[str], bool] = lambda _: False) -> None:
-        self._step = step
-        self._vault = step.vault
-        self._index = step.index
-        self._settings = step.settings
-        self._reranking = Reranking(step, is_old)
-        self.authors = Authors(step)
+    def __init__(self, core: Core, is_old: Callable[[str], bool] = lambda _: False) -> None:
+        self._core = core
+        self._vault = core.vault
+        self._index = core.index
+        self._settings = core.settings
+        self._reranking = Reranking(core, is_old)
+        self.authors = Authors(core)
 
     def close(self) -> None:
         self._reranking.close()
@@ -90,19 +90,19 @@ class Recall:
         query = self.read(text)
         narrow = self.narrow(filter_, query)
         if query.asks_nothing():
-            nothing = Explaining(self._step, Asked(query, narrow, chosen, limit, None, (), NO_WORD))
+            nothing = Explaining(self._core, Asked(query, narrow, chosen, limit, None, (), NO_WORD))
             told = nothing.search() if explain else None
-            of_note = why_note(self._step, nothing, why, ()) if why else None
-            return Found(text, chosen, (), self._step.state(), told, NO_WORD, of_note)
+            of_note = why_note(self._core, nothing, why, ()) if why else None
+            return Found(text, chosen, (), self._core.state(), told, NO_WORD, of_note)
         relaxed = self.relaxed(narrow)
         ranking = self.best(query, relaxed, limit, chosen, rerank=rerank)
         degraded, narrowed = ranking.degraded, ranking.narrow
         explained = Explaining(
-            self._step, Asked(query, narrowed, chosen, limit, ranking.vector, ranking.every, degraded)
+            self._core, Asked(query, narrowed, chosen, limit, ranking.vector, ranking.every, degraded)
         )
         whys = explained.hits(ranking.best) if explain else {}
         with self._index.snapshot():
-            shown, state = self._hits(ranking, query.words, whys), self._step.state()
+            shown, state = self._hits(ranking, query.words, whys), self._core.state()
         names_authors = authors or bool(query.author or filter_.author)
         hits = tuple(
             with_authors(self.authors, *each, git=authors and k < _ASKED_OF_GIT) if names_authors else each[0]
@@ -114,7 +114,7 @@ class Recall:
         of_note = None
         if why:
             of_note = why_note(
-                self._step, explained, why, hits, lambda: self.ranked(query, Narrow(), limit, chosen).every
+                self._core, explained, why, hits, lambda: self.ranked(query, Narrow(), limit, chosen).every
             )
         degraded = " ".join(filter(None, (query.instead, told_of_phrases(narrow, relaxed, found=bool(hits)), degraded)))
         return Found(text, chosen, hits, state, told, degraded, of_note)
@@ -135,7 +135,7 @@ class Recall:
         reach = self._reranking.reach(limit) if rerank else limit
         for _ in range(2):
             found = replace(self.ranked(query, narrow, reach, mode), narrow=narrow)
-            changed = self._step.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows)
+            changed = self._core.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows)
             if not changed and not _is_of_another_text(found):
                 break
             narrow = self.authors.narrowed(narrow)
@@ -182,7 +182,7 @@ class Recall:
         self, query: Query, vector: QueryVector, ranked: Sequence[Ranked], rows: dict[int, Row], narrow: Narrow
     ) -> list[float]:
         """How much of a question one passage of each note covers; nothing where the embedder knows no single words."""
-        embedder = self._step.embedding.called(vector.embedder)
+        embedder = self._core.embedding.called(vector.embedder)
         if not isinstance(embedder, WordVectors):
             return []
         texts = [self._passage_texts(r, rows[r.note].path, narrow) for r in ranked]
@@ -201,7 +201,7 @@ class Recall:
 
     def vector(self, query: Query, mode: Mode) -> tuple[QueryVector | None, str]:
         """The question as a vector, and what lessens the search for its meaning."""
-        return (None, "") if mode == "text" else self._step.embedding.question(query.text)
+        return (None, "") if mode == "text" else self._core.embedding.question(query.text)
 
     def _no_meaning(self) -> str:
         why = (
@@ -276,8 +276,8 @@ class Recall:
             prefix=_prefix((query.prefix if query else "") or well_formed(given.prefix)),
             since=read_when(given.since, now) if given.since else "",
             until=read_when(given.until, now, end=True) if given.until else "",
-            link_to=path_meant(self._step, given.link_to) if given.link_to else "",
-            linked_by=path_meant(self._step, given.linked_by) if given.linked_by else "",
+            link_to=path_meant(self._core, given.link_to) if given.link_to else "",
+            linked_by=path_meant(self._core, given.linked_by) if given.linked_by else "",
             phrases=query.phrases if query else (),
             without=query.without if query else (),
             without_forms=query.without_forms if query else (),
@@ -295,7 +295,7 @@ class Recall:
             raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of: {', '.join(SORTS)}.")
         offset = _offset(cursor, sort)
         narrow = self.narrow(filter_)
-        if self._step.recheck(row.path for row in self._index.page(narrow, sort, limit, offset)[0]):
+        if self._core.recheck(row.path for row in self._index.page(narrow, sort, limit, offset)[0]):
             narrow = self.narrow(filter_)
         with self._index.snapshot():
             rows, total = self._index.page(narrow, sort, limit, offset)
@@ -305,7 +305,7 @@ class Recall:
                 for row in rows
             )  # fmt: skip
         after = offset + len(items)
-        return Page(items, _cursor(after, sort) if after < total else None, total, self._step.state())
+        return Page(items, _cursor(after, sort) if after < total else None, total, self._core.state())
 
 
 def _is_of_another_text(found: Ranking) -> bool:

@@ -22,7 +22,7 @@ from simplemem.search.excerpt import passage_around
 from simplemem.search.query import Query
 from simplemem.search.rank import Ranked
 from simplemem.search.reorder import Reranked, reordered
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 
 _MOST_CHARACTERS = 4_000  # of a text that is scored; passages are far shorter
 _ORDER_STANDS = "the order is that of words and meaning."
@@ -32,12 +32,12 @@ _LOG = logging.getLogger(__name__)
 class Reranking:
     """The reranker of one store: loaded when it is first wanted, and asked with patience."""
 
-    def __init__(self, step: InStep, is_old: Callable[[str], bool] = lambda _: False) -> None:
-        self._step = step
+    def __init__(self, core: Core, is_old: Callable[[str], bool] = lambda _: False) -> None:
+        self._core = core
         self._is_old = is_old  # of a path: whether what is read there is a text of another time
-        self._index = step.index
-        self._settings = step.settings.rerank
-        self._rules = step.settings.embed.private
+        self._index = core.index
+        self._settings = core.settings.rerank
+        self._rules = core.settings.embed.private
         self._guard = threading.Lock()
         self._loader: threading.Thread | None = None
         self._reranker: Reranker | None = None
@@ -105,7 +105,7 @@ class Reranking:
         patience = 0.0  # only the search that began the loading waits for it
         with self._guard:
             if self._reranker is None and not self._missing and self._loader is None:
-                if not self._step.long_lived:
+                if not self._core.long_lived:
                     self._load()
                 else:
                     self._loader = threading.Thread(target=self._load, name="simplemem-rerank", daemon=True)
@@ -121,7 +121,7 @@ class Reranking:
     def _load(self) -> None:
         missing = f"The reranker {self._settings.provider} cannot be used ({{}}); {_ORDER_STANDS}"
         try:
-            self._reranker = reranker_of(self._step.settings)
+            self._reranker = reranker_of(self._core.settings)
         except SimplememError as error:
             self._missing = missing.format(error.message)
             _LOG.warning("no reranker: %s. %s", error.message, error.hint)
@@ -157,7 +157,7 @@ class Reranking:
         if remote and self._is_old(row.path):
             return None
         try:
-            file = self._step.vault.read(row.path)
+            file = self._core.vault.read(row.path)
         except SimplememError:
             return None
         if file.sha256 != row.sha256 or (remote and not may_leave(row, self._rules)):

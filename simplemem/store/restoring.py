@@ -9,7 +9,7 @@ from simplemem.memory import Memory, Restored
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store import from_git
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.past import last_change, look_again, path_with_a_past
 from simplemem.store.reading import memory_of
 from simplemem.store.secrecy import judge
@@ -20,65 +20,65 @@ from simplemem.vault.vault import Change, Wish
 _GONE_OUTSIDE = "it was deleted outside simplemem, perhaps after other changes there"
 
 
-def read_at(step: InStep, name: str, section: str | None, at: str) -> Memory:
+def read_at(core: Core, name: str, section: str | None, at: str) -> Memory:
     """A memory as it was at a version or date, under the name it had then."""
-    path = path_with_a_past(step, name)
-    then = from_git.note_at(step, path, at) or note_then(step, path, moment_of(step, at))
+    path = path_with_a_past(core, name)
+    then = from_git.note_at(core, path, at) or note_then(core, path, moment_of(core, at))
     if then.data is None:
         raise _nothing_there(name_of(path), at, then)
-    memory = memory_of(step, then.path, then.data, section, at)
+    memory = memory_of(core, then.path, then.data, section, at)
     said = filter(None, (memory.problem, f"not certain: {then.doubt}" if then.doubt else ""))
     return replace(memory, problem="; ".join(said) or None)
 
 
-def restore(step: InStep, name: str, at: str | None, new_name: str | None, change: Change) -> Restored:
+def restore(core: Core, name: str, at: str | None, new_name: str | None, change: Change) -> Restored:
     """Bring a memory's text of a moment back, byte for byte: a deleted one under its name, one that is there in place.
 
     Without a moment, a deleted memory comes back as it was. What the memory says now stays in the history.
     """
-    step.must_be_writable()
-    path = path_with_a_past(step, name, gone_first=True)
-    with step.vault.lock():
-        then, since = _wanted(step, path, at)
+    core.must_be_writable()
+    path = path_with_a_past(core, name, gone_first=True)
+    with core.vault.lock():
+        then, since = _wanted(core, path, at)
         if then.data is None or then.sha256 is None:
             raise _nothing_there(name_of(path), at or since, then)
         target = path if new_name is None else path_of(check_name(new_name))
-        now = step.vault.read(target) if step.entry(target) is not None else None
+        now = core.vault.read(target) if core.entry(target) is not None else None
         if now is not None and target != path:
             raise _taken(target, "Choose another name.")
-        if now is not None and (other := _another_since(step, path, since)) is not None:
+        if now is not None and (other := _another_since(core, path, since)) is not None:
             raise _taken(target, f"It has the name since {other.id}. Restore the old one under another name.")
-        if now is not None and (gone := _gone_since(step, path, since, now.sha256)) is not None:
+        if now is not None and (gone := _gone_since(core, path, since, now.sha256)) is not None:
             raise _taken(target, f"It was made after {gone.id}. Restore the old one under another name.")
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
-        written = step.vault.carry_out([wish], change)[0]
-        look_again(step, {target})
+        written = core.vault.carry_out([wish], change)[0]
+        look_again(core, {target})
     said = [f"not certain: {then.doubt}"] if then.doubt else []
     if written.changed:
         before = read_note(now.data).text if now is not None else ""
-        said += judge(step.settings, name_of(target), before, read_note(then.data).text, anew=False)
+        said += judge(core.settings, name_of(target), before, read_note(then.data).text, anew=False)
     return Restored(
         name_of(target), then.sha256, written.previous_sha256, written.version, since, written.changed, tuple(said)
     )
 
 
-def _wanted(step: InStep, path: str, at: str | None) -> tuple[NoteThen, str]:
+def _wanted(core: Core, path: str, at: str | None) -> tuple[NoteThen, str]:
     """The text to bring back, and the version or date it is of."""
     if at is not None:
-        if (known := from_git.note_at(step, path, at)) is not None:
+        if (known := from_git.note_at(core, path, at)) is not None:
             return known, at
-        moment = moment_of(step, at)
+        moment = moment_of(core, at)
         if (sha := _told_of(moment, path)) is not None:  # perhaps of an earlier note of this name
-            data = text_of(step, sha, path)
+            data = text_of(core, sha, path)
             return NoteThen(path, sha, data, "" if data is not None else GONE), at
-        return note_then(step, path, moment), at
-    if step.entry(path) is not None:
+        return note_then(core, path, moment), at
+    if core.entry(path) is not None:
         hint = "Say which: a version of its history, or a date."
         raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
-    last = last_change(step, path)
+    last = last_change(core, path)
     before, after = next((before, after) for at, before, after in last.effects if at == path)
     sha, since = (before, f"before {last.id}") if after is None else (after, last.id)
-    data = text_of(step, sha, path) if sha else None
+    data = text_of(core, sha, path) if sha else None
     doubt = GONE if data is None else "" if after is None else _GONE_OUTSIDE
     return NoteThen(path, sha, data, doubt), since
 
@@ -104,22 +104,22 @@ def _told_of(moment: Moment, path: str) -> str | None:
     return None
 
 
-def _gone_since(step: InStep, path: str, at: str, now: str) -> Version | None:
+def _gone_since(core: Core, path: str, at: str, now: str) -> Version | None:
     """The change after a moment that took away what lay at a path, if what lies there now was made by another program."""
-    last = next(step.vault.history.log.backwards(path), None)
-    if last is None or from_git.means_commit(step, at) or last.number <= moment_of(step, at).number:
+    last = next(core.vault.history.log.backwards(path), None)
+    if last is None or from_git.means_commit(core, at) or last.number <= moment_of(core, at).number:
         return None
     left = next(((before, after) for there, before, after in last.effects if there == path), None)
     return last if left is not None and left[1] is None and left[0] != now else None
 
 
-def _another_since(step: InStep, path: str, at: str) -> Version | None:
+def _another_since(core: Core, path: str, at: str) -> Version | None:
     """The change with which another memory got this name, if the one there is not the one there was at a moment."""
-    if from_git.means_commit(step, at):
+    if from_git.means_commit(core, at):
         return None  # git tells of names, and follows them by itself
-    moment, last = moment_of(step, at), None
+    moment, last = moment_of(core, at), None
     of_this_name = _told_of(moment, path) is not None
-    for version in step.vault.history.log.backwards(path):
+    for version in core.vault.history.log.backwards(path):
         last = version
         if moment.is_beside(version):
             return None

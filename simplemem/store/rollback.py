@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError
 from simplemem.memory import LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import compare_key, name_of
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.past import Which, changes, is_by, look_again
 from simplemem.store.then import GONE, text_of
 from simplemem.vault.difference import difference
@@ -63,18 +63,18 @@ class _Plan:
 
 
 def undo_all(
-    step: InStep, by: str, since: str, change: Change, *, preview: bool, expected: str | None, diff: bool
+    core: Core, by: str, since: str, change: Change, *, preview: bool, expected: str | None, diff: bool
 ) -> UndoneMany:
     """Take back all that `by` changed since a date or version. A preview changes nothing; its `plan` may be `expected`."""
     if not by.strip() or not since.strip():
         raise Invalid("who, and since when?", hint="history shows who changed what.")
     if preview:
-        plan = _plan(step, by, since)
-        return _said(step, by, since, plan, "", diff=diff)
-    step.must_be_writable()
-    with step.vault.lock():
-        plan = _plan(step, by, since)
-        shown = _said(step, by, since, plan, "", diff=diff)
+        plan = _plan(core, by, since)
+        return _said(core, by, since, plan, "", diff=diff)
+    core.must_be_writable()
+    with core.vault.lock():
+        plan = _plan(core, by, since)
+        shown = _said(core, by, since, plan, "", diff=diff)
         if expected is not None and shown.plan != expected:
             hint = "Look at the preview again."
             raise Conflict("the vault has changed since this was looked at", current_sha256=None, hint=hint)
@@ -82,13 +82,13 @@ def undo_all(
         if not wishes:
             return shown
         reason = change.reason or f"everything by {by} since {since}"
-        written = step.vault.carry_out(wishes, replace(change, reason=reason))
-        look_again(step, {path for wish in wishes for path in (wish.path, wish.target)})
+        written = core.vault.carry_out(wishes, replace(change, reason=reason))
+        look_again(core, {path for wish in wishes for path in (wish.path, wish.target)})
     return replace(shown, version=written[0].version)
 
 
-def _plan(step: InStep, by: str, since: str) -> _Plan:
-    lines = list(changes(step, None, Which(since=since)))[::-1]
+def _plan(core: Core, by: str, since: str) -> _Plan:
+    lines = list(changes(core, None, Which(since=since)))[::-1]
     theirs = [version for version in lines if is_by(version, by)]
     if not theirs:
         names = dict.fromkeys(version.who for version in reversed(lines) if version.who)
@@ -98,10 +98,10 @@ def _plan(step: InStep, by: str, since: str) -> _Plan:
         if version.new_path is not None:
             plan.moves[version.new_path] = plan.moves.pop(version.path, version.path)
     chains = _chains(lines, {path for version in theirs for path, _, _ in version.effects})
-    spelled = {compare_key(entry.path): entry.path for entry in step.vault.scan()}
+    spelled = {compare_key(entry.path): entry.path for entry in core.vault.scan()}
     for path, chain in sorted(chains.items()):
-        _look_at(step, by, path, chain, spelled, plan)
-    _leave_what_is_not_allowed(step, plan)
+        _look_at(core, by, path, chain, spelled, plan)
+    _leave_what_is_not_allowed(core, plan)
     _leave_whole_operations(plan)
     return plan
 
@@ -119,9 +119,9 @@ def _chains(lines: Iterable[Version], paths: set[str]) -> dict[str, list[_Link]]
     return chains
 
 
-def _look_at(step: InStep, by: str, path: str, chain: list[_Link], spelled: dict[str, str], plan: _Plan) -> None:
+def _look_at(core: Core, by: str, path: str, chain: list[_Link], spelled: dict[str, str], plan: _Plan) -> None:
     """What is to be done at one path, or why it is left."""
-    now = _hash_now(step, path)
+    now = _hash_now(core, path)
     if chain[-1].after != now:
         chain.append(_Link(None, chain[-1].after, now))
     remaining = _what_remains(chain, by)
@@ -131,7 +131,7 @@ def _look_at(step: InStep, by: str, path: str, chain: list[_Link], spelled: dict
     tail = remaining[first:]
     groups = frozenset(link.version.group for link in tail if link.version is not None and link.is_by(by))
     then = tail[0].before
-    text = text_of(step, then) if then is not None else None
+    text = text_of(core, then) if then is not None else None
     if why := _why_left(by, tail, path, now, text, spelled, plan):
         _leave(plan, path, why, groups)
         return
@@ -190,11 +190,11 @@ def _leave(plan: _Plan, path: str, why: str, groups: frozenset[str]) -> None:
         plan.left_groups.setdefault(group, path)
 
 
-def _leave_what_is_not_allowed(step: InStep, plan: _Plan) -> None:
+def _leave_what_is_not_allowed(core: Core, plan: _Plan) -> None:
     """What the rules of access keep from being changed or deleted here, as any single write would be refused."""
-    rules = step.vault.rules
+    rules = core.vault.rules
     paired = _paired(plan)
-    closed = step.vault.history.closed({group for work in plan.work.values() for group in work.groups})
+    closed = core.vault.history.closed({group for work in plan.work.values() for group in work.groups})
     for path, work in list(plan.work.items()):
         why = ""
         if work.groups & closed:
@@ -246,7 +246,7 @@ def _paired(plan: _Plan) -> dict[str, str]:
     }
 
 
-def _said(step: InStep, by: str, since: str, plan: _Plan, version: str, *, diff: bool) -> UndoneMany:
+def _said(core: Core, by: str, since: str, plan: _Plan, version: str, *, diff: bool) -> UndoneMany:
     paired = _paired(plan)
     notes = []
     for path, work in sorted(plan.work.items()):
@@ -254,7 +254,7 @@ def _said(step: InStep, by: str, since: str, plan: _Plan, version: str, *, diff:
             continue
         old = paired.get(path)
         origin = plan.work[old] if old is not None else work
-        shown = _difference(step, path, work.now, origin) if diff else None
+        shown = _difference(core, path, work.now, origin) if diff else None
         becomes = (
             "moved back" if old else "deleted" if work.then is None else "changed back" if work.now else "brought back"
         )
@@ -266,16 +266,16 @@ def _said(step: InStep, by: str, since: str, plan: _Plan, version: str, *, diff:
     return UndoneMany(by, since, version, tuple(notes), left, digest)
 
 
-def _difference(step: InStep, path: str, now: str | None, origin: _Work) -> str:
-    here = text_of(step, now, path) or b"" if now is not None else b""
+def _difference(core: Core, path: str, now: str | None, origin: _Work) -> str:
+    here = text_of(core, now, path) or b"" if now is not None else b""
     then = b"" if origin.then is None else here if origin.then == now else origin.text or b""
     return difference(here, then, ("now", f"before {origin.first}"), _LONGEST_DIFF)
 
 
-def _hash_now(step: InStep, path: str) -> str | None:
-    if step.entry(path) is None:
+def _hash_now(core: Core, path: str) -> str | None:
+    if core.entry(path) is None:
         return None
     try:
-        return step.vault.read(path).sha256
+        return core.vault.read(path).sha256
     except SimplememError:
         return ""

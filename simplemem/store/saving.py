@@ -11,37 +11,37 @@ from simplemem.memory import Saved
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.tags import tag_map, tag_names
+from simplemem.store.core import Core
 from simplemem.store.editing import stamp_modified
-from simplemem.store.in_step import InStep
 from simplemem.vault.vault import File, Rewrite, Written
 
 
 def saved(
-    step: InStep, written: Written, data: bytes, *, rewrites: Sequence[Rewrite] = (), warnings: Sequence[str] = ()
+    core: Core, written: Written, data: bytes, *, rewrites: Sequence[Rewrite] = (), warnings: Sequence[str] = ()
 ) -> Saved:
     """One note that was written, and the notes whose links it made us qualify."""
     note = read_note(data, written.sha256)
     told = list(warnings)
     entry = written.entry
     if written.changed and entry is not None:
-        if entry.size > step.settings.max_note_bytes:
+        if entry.size > core.settings.max_note_bytes:
             told.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
-        told += step.indexed(written.path, lambda: step.rows.put_written(written.path, note, entry))
-    index_rewrites(step, rewrites)
+        told += core.indexed(written.path, lambda: core.rows.put_written(written.path, note, entry))
+    index_rewrites(core, rewrites)
     name = name_of(written.path)
     if written.changed:
-        step.tell({name, *(name_of(each.path) for each in rewrites)})
-        step.fill_soon()
+        core.tell({name, *(name_of(each.path) for each in rewrites)})
+        core.fill_soon()
     told += [f"links in {each.path} were qualified: {name} has the same name" for each in rewrites]
     return _outcome(note, written, told)
 
 
-def index_rewrites(step: InStep, rewrites: Iterable[Rewrite]) -> None:
+def index_rewrites(core: Core, rewrites: Iterable[Rewrite]) -> None:
     """Notes whose links were written again in the same step."""
     for each in rewrites:
-        entry = step.entry(each.path)
+        entry = core.entry(each.path)
         if entry is not None:
-            step.indexed(each.path, partial(step.rows.put_written, each.path, read_note(each.data), entry))
+            core.indexed(each.path, partial(core.rows.put_written, each.path, read_note(each.data), entry))
 
 
 def saved_as_is(file: File) -> Saved:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from simplemem.store.workbench import Mark, Noticed, Read, Stat, Workbench
+from simplemem.store.bench import Bench, Mark, Noticed, Read, Stat
 
 
 class Seen:
     """What a room above the store has read. `having` is the property whose notes it wants told apart. Not thread-safe."""
 
-    def __init__(self, bench: Workbench, having: str) -> None:
+    def __init__(self, bench: Bench, having: str) -> None:
         self._bench = bench
         self._having = having
         self._mark: Mark | None = None

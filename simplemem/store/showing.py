@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from simplemem.index.filters import Narrow
-from simplemem.index.index import Index
+from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import Place
 from simplemem.memory import Hit
 from simplemem.search.own import own_place
 from simplemem.store.authors import Authors, local
 
 
-def passages(index: Index, note: int, narrow: Narrow) -> Sequence[Place]:
+def passages(index: Sidecar, note: int, narrow: Narrow) -> Sequence[Place]:
     """The passages of a note, as far as they may be shown."""
     own = narrow.theirs.notes.get(note)
     return index.passages(note) if own is None else own.passages
@@ -25,7 +25,7 @@ def shown_of(note: int, place: Place | None, narrow: Narrow, text: str, words: S
     return place if own is None else own_place(place, own.passages, text, words)
 
 
-def nearest_place(index: Index, note: int, vector: bytes | None, narrow: Narrow) -> Place | None:
+def nearest_place(index: Sidecar, note: int, vector: bytes | None, narrow: Narrow) -> Place | None:
     """The place of a note that is nearest to a question's vector, of those that a filter leaves."""
     if vector is None:
         return None

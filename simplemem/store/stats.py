@@ -6,32 +6,32 @@ from typing import Any
 
 import apsw
 
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.recall import Recall
 
 
-def stats(step: InStep, recall: Recall) -> dict[str, Any]:
+def stats(core: Core, recall: Recall) -> dict[str, Any]:
     """What `simplemem stats` shows, for people and programs."""
-    counted = step.healing(step.index.counts)
-    embedding = step.healing(step.embedding.facts)
+    counted = core.healing(core.index.counts)
+    embedding = core.healing(core.embedding.facts)
     reranker, wrong = recall.reranker()
-    files = step.index.path.parent.glob(f"{step.index.path.name}*")
-    unread = step.conventions.unread_filters().items()
+    files = core.index.path.parent.glob(f"{core.index.path.name}*")
+    unread = core.conventions.unread_filters().items()
     warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
     return {
-        "vault": str(step.root),
+        "vault": str(core.root),
         **counted,
-        "skipped": [{"path": path, "why": why} for path, why in step.not_indexed()],
-        "state": step.healing(step.state).as_dict(),
+        "skipped": [{"path": path, "why": why} for path, why in core.not_indexed()],
+        "state": core.healing(core.state).as_dict(),
         "pending_vectors": embedding["waiting"],
         "embedder": embedding["in_use"],
         "embedding": embedding,
         "reranker": reranker,
-        "index_path": str(step.index.path),
+        "index_path": str(core.index.path),
         "index_bytes": sum(file.stat().st_size for file in files),
         "sqlite": apsw.sqlite_lib_version(),
-        "sqlite_vec": step.index.database.vectors_in_sql,
-        "read_only": step.read_only,
-        "git": step.committing.state(),
+        "sqlite_vec": core.index.database.vectors_in_sql,
+        "read_only": core.read_only,
+        "git": core.committing.state(),
         "warnings": [*warnings, *filter(None, [wrong])],
     }

@@ -42,15 +42,15 @@ from simplemem.note.words import well_formed
 from simplemem.search.query import moment_in
 from simplemem.store import comparing, conflicts, from_git, moving, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
+from simplemem.store.bench import Bench
 from simplemem.store.changes import Changes
 from simplemem.store.conflicts import Keep
+from simplemem.store.core import Core
 from simplemem.store.editing import Edit
-from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 from simplemem.store.packs import Packs
 from simplemem.store.reading import is_kept, read_memory
 from simplemem.store.recall import Recall
-from simplemem.store.workbench import Workbench
 from simplemem.vault.vault import Change
 
 if TYPE_CHECKING:
@@ -79,17 +79,17 @@ class EnhancedStore:
     """
 
     def __init__(self, root: Path, settings: Settings | None = None, *, read_only: bool = False) -> None:
-        self.step = InStep(root, settings, read_only=read_only)
-        self.root = self.step.root
-        self.settings = self.step.settings
-        self.read_only = self.step.read_only
-        self.vault = self.step.vault
-        self._recall = Recall(self.step)
-        self._backlinks = Backlinks(self.step, self._recall)
-        self._packs = Packs(self.step, self._recall)
+        self.core = Core(root, settings, read_only=read_only)
+        self.root = self.core.root
+        self.settings = self.core.settings
+        self.read_only = self.core.read_only
+        self.vault = self.core.vault
+        self._recall = Recall(self.core)
+        self._backlinks = Backlinks(self.core, self._recall)
+        self._packs = Packs(self.core, self._recall)
         self._past: Past | None = None
-        self._changes = Changes(self.step)
-        self.workbench = Workbench(self.step)
+        self._changes = Changes(self.core)
+        self.bench = Bench(self.core)
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +104,7 @@ class EnhancedStore:
         if self._past is not None:
             self._past.close()
         self._recall.close()
-        self.step.close()
+        self.core.close()
 
     # -- in step with the disk
 
@@ -120,48 +120,48 @@ class EnhancedStore:
         """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
         and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
         embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
-        return self.step.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
+        return self.core.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
 
     @property
     def embeds_remotely(self) -> bool:
         """Whether the embedder that is set is not on this machine, so that texts of notes are sent to it."""
-        return self.step.embedding.is_remote
+        return self.core.embedding.is_remote
 
     def estimate(self, *, rebuild: bool = False) -> Estimate:
         """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
-        return self.step.healing(lambda: self.step.embedding.estimate(anew=rebuild))
+        return self.core.healing(lambda: self.core.embedding.estimate(anew=rebuild))
 
     def start(self, *, embed: bool = True) -> None:
         """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
-        self.step.start(embed=embed)
+        self.core.start(embed=embed)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Whether the first scan of the background is done, waiting for it."""
-        return self.step.wait_until_settled(timeout)
+        return self.core.wait_until_settled(timeout)
 
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self.step.on_change(listener)
+        self.core.on_change(listener)
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
-        return self.step.healing(self.step.state)
+        return self.core.healing(self.core.state)
 
     # -- names and tags
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
-        return name_of(path_meant(self.step, name))
+        return name_of(path_meant(self.core, name))
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion."""
         return [
-            name_of(path) for path in self.step.healing(lambda: self.step.index.near_names(well_formed(prefix), limit))
+            name_of(path) for path in self.core.healing(lambda: self.core.index.near_names(well_formed(prefix), limit))
         ]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
-        return self.step.healing(self.step.index.tag_counts)
+        return self.core.healing(self.core.index.tag_counts)
 
     # -- reading
 
@@ -170,11 +170,11 @@ class EnhancedStore:
     ) -> Memory:
         """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
         or as the memory was `at` a version, date or commit."""
-        if version is not None and not is_kept(self.step, version) and from_git.means_commit(self.step, version):
+        if version is not None and not is_kept(self.core, version) and from_git.means_commit(self.core, version):
             at = version
         if at is not None:
-            return restoring.read_at(self.step, name, section, at)
-        return read_memory(self.step, name, section, version)
+            return restoring.read_at(self.core, name, section, at)
+        return read_memory(self.core, name, section, version)
 
     def search(
         self,
@@ -204,12 +204,12 @@ class EnhancedStore:
 
         if moment := moment_in(query) or as_of:
             embed = mode != "text"
-            return self.step.healing(
+            return self.core.healing(
                 lambda: self._earlier().ask(
                     moment, lambda then: then.found(search_of(then.recall)), embed=embed, progress=progress
                 )
             )
-        return self.step.healing(lambda: search_of(self._recall))
+        return self.core.healing(lambda: search_of(self._recall))
 
     def context(
         self,
@@ -221,26 +221,26 @@ class EnhancedStore:
         """The best passages for a question within a budget of tokens."""
         if moment := moment_in(query):
             asked = filter or Filter()
-            return self.step.healing(
+            return self.core.healing(
                 lambda: self._earlier().ask(
                     moment, lambda then: then.packed(then.packs.build(query, budget_tokens, asked))
                 )
             )
-        return self.step.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
+        return self.core.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
 
     def _earlier(self) -> Past:
         if self._past is None:
             from simplemem.store.as_of import Past
 
-            self._past = Past(self.step)
+            self._past = Past(self.core)
         return self._past
 
     def backlinks(
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
     ) -> tuple[Backlink, ...]:
         """Memories that lead to this one, by a link or by meaning."""
-        path = path_meant(self.step, name)
-        return self.step.healing(lambda: self._backlinks.find(path, query, limit, kinds))
+        path = path_meant(self.core, name)
+        return self.core.healing(lambda: self._backlinks.find(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
         """Memories near in meaning."""
@@ -302,13 +302,13 @@ class EnhancedStore:
 
     def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
         """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-        return moving.move(self.step, name, new_name, Change(tool, who, reason))
+        return moving.move(self.core, name, new_name, Change(tool, who, reason))
 
     def delete(
         self, name: str, *, if_sha256: str | None = None, who: str = "", tool: str = "delete", reason: str = ""
     ) -> Deleted:
         """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-        return moving.delete(self.step, name, if_sha256, Change(tool, who, reason))
+        return moving.delete(self.core, name, if_sha256, Change(tool, who, reason))
 
     # -- the past
 
@@ -324,12 +324,12 @@ class EnhancedStore:
         until: str = "",
     ) -> tuple[HistoryEntry, ...]:
         """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
-        return past.history(self.step, name, limit, past.Which(by, tool, since, until), diff=diff)
+        return past.history(self.core, name, limit, past.Which(by, tool, since, until), diff=diff)
 
     def diff(self, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
         """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
         its last change if that is not said."""
-        return comparing.diff(self.step, what, other, since)
+        return comparing.diff(self.core, what, other, since)
 
     def restore(
         self,
@@ -343,11 +343,11 @@ class EnhancedStore:
     ) -> Restored:
         """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
         `new_name` it is brought back beside what has its name now."""
-        return restoring.restore(self.step, name, at, new_name, Change(tool, who, reason))
+        return restoring.restore(self.core, name, at, new_name, Change(tool, who, reason))
 
     def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""
-        return past.undo(self.step, version_or_name, Change(tool, who, reason))
+        return past.undo(self.core, version_or_name, Change(tool, who, reason))
 
     def undo_all(
         self,
@@ -364,26 +364,26 @@ class EnhancedStore:
         """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
         `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
         change = Change(tool, who, reason)
-        return rollback.undo_all(self.step, by, since, change, preview=preview, expected=expected, diff=diff)
+        return rollback.undo_all(self.core, by, since, change, preview=preview, expected=expected, diff=diff)
 
     # -- conflict copies
 
     def conflict_copies(self) -> tuple[ConflictCopy, ...]:
         """The files that synchronisers and git left beside notes that were changed in two places."""
-        return self.step.healing(lambda: conflicts.conflict_copies(self.step.index))
+        return self.core.healing(lambda: conflicts.conflict_copies(self.core.index))
 
     def conflict_merges(self, name: str | None = None) -> tuple[ConflictMerge, ...]:
         """What a merge would make of a conflict copy, or of all those of a note, by its name; without one, of all there
         are. Writes nothing."""
-        found = self.conflict_copies() if name is None else conflicts.copies_meant(self.step, name)
-        return conflicts.previews(self.step, found)
+        found = self.conflict_copies() if name is None else conflicts.copies_meant(self.core, name)
+        return conflicts.previews(self.core, found)
 
     def merge_conflict(
         self, merge: ConflictMerge, *, keep: Keep = "merge", who: str = "", tool: str = "conflicts", reason: str = ""
     ) -> ConflictMerged:
         """Write what `conflict_merges` has shown, and put the copy into the trash, as one change. `keep` may be "note" or
         "copy" to have only the one, or "marked" to have both where they differ."""
-        return conflicts.carry_out(self.step, merge, keep, Change(tool, who, reason))
+        return conflicts.carry_out(self.core, merge, keep, Change(tool, who, reason))
 
     # -- looking at itself
 
@@ -391,31 +391,31 @@ class EnhancedStore:
         """Numbers about the vault and its index."""
         from simplemem.store.stats import stats
 
-        return stats(self.step, self._recall)
+        return stats(self.core, self._recall)
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
-        return self.step.healing(self.step.index.inspection)
+        return self.core.healing(self.core.index.inspection)
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
         """What is wrong with the vault, its index or what they stand on, by all checks or those in `only`. Changes
         no note."""
         from simplemem.store.doctor.examine import examine
 
-        return tuple(noticed.finding for noticed in examine(self.step, only, progress))
+        return tuple(noticed.finding for noticed in examine(self.core, only, progress))
 
     def surroundings(self) -> dict[str, Any]:
         """What the vault stands on: kinds of disk, the service that syncs it, whose SQLite, what may be watched."""
         from simplemem.store.doctor.surroundings import facts
 
-        return facts(self.step)
+        return facts(self.core)
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """What `doctor` finds and what of it can be mended, drafted as one change. Writes nothing; `mend` does."""
         from simplemem.store.doctor.examine import examine
         from simplemem.store.doctor.plan import plan
 
-        return plan(self.step, examine(self.step, only, progress))
+        return plan(self.core, examine(self.core, only, progress))
 
     def mend(
         self,
@@ -429,7 +429,7 @@ class EnhancedStore:
         """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
         from simplemem.store.doctor.mending import mend, reason_of
 
-        return mend(self.step, mending, Change(tool, who, reason or reason_of(mending)), progress)
+        return mend(self.core, mending, Change(tool, who, reason or reason_of(mending)), progress)
 
     # -- lists (last, because its name hides the type from what follows)
 
@@ -442,4 +442,4 @@ class EnhancedStore:
         cursor: str | None = None,
     ) -> Page:
         """Memories that pass a filter, newest first unless told otherwise."""
-        return self.step.healing(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))
+        return self.core.healing(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.search.dates import read_when
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry
 
@@ -78,10 +78,10 @@ class _Known:
     before: str | None = None
 
 
-def moment_of(step: InStep, wanted: str, *, start: bool = False) -> Moment:
+def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     """The moment a version or a date means: right after that version, or as `before v12` right before it; at the end of a
     day. With `start` it is the beginning of what is meant: before the version, in the morning of the day."""
-    log = step.vault.history.log
+    log = core.vault.history.log
     before = _BEFORE.match(wanted)
     named = wanted[before.end() :] if before else wanted
     digits = named.strip().removeprefix("v")
@@ -108,10 +108,10 @@ def moment_of(step: InStep, wanted: str, *, start: bool = False) -> Moment:
     return Moment(log.last_before(when), when)
 
 
-def note_then(step: InStep, path: str, moment: Moment) -> NoteThen:
+def note_then(core: Core, path: str, moment: Moment) -> NoteThen:
     """One note at a moment, followed back through its moves."""
     left = found = None
-    for version in step.vault.history.log.backwards(path):
+    for version in core.vault.history.log.backwards(path):
         if version.op == "recovered":
             continue
         if version.number <= moment.number:
@@ -121,33 +121,33 @@ def note_then(step: InStep, path: str, moment: Moment) -> NoteThen:
     then = found.path if found is not None else path
     after = next((after for at, _, after in left.effects if at == then), None) if left is not None else None
     known = _Known(then, left, after, found, found.before if found is not None else None)
-    return _with_text(step, _then(step, known, moment, step.entry(then)))
+    return _with_text(core, _then(core, known, moment, core.entry(then)))
 
 
-def vault_then(step: InStep, moment: Moment) -> VaultThen:
+def vault_then(core: Core, moment: Moment) -> VaultThen:
     """Every note that was another, or was not there, or is not there any more; with its bytes then."""
-    known, since = _around(step, moment)
-    entries = {entry.path: entry for entry in step.vault.scan()}
+    known, since = _around(core, moment)
+    entries = {entry.path: entry for entry in core.vault.scan()}
     differing, doubts = [], list[NoteThen]()
     for path, around in sorted(known.items()):
-        then = _then(step, around, moment, entries.get(path))
-        if then.sha256 != _hash_now(step, entries.get(path)):
-            then = _with_text(step, then)
+        then = _then(core, around, moment, entries.get(path))
+        if then.sha256 != _hash_now(core, entries.get(path)):
+            then = _with_text(core, then)
             differing.append(then)
         if then.doubt:
             doubts.append(then)
     for path in sorted(entries.keys() - known.keys()):
         if path.lower().endswith(".md") and _touched(entries[path], moment):
-            doubts.append(NoteThen(path, _hash_now(step, entries[path]), None, _NOT_OURS))
+            doubts.append(NoteThen(path, _hash_now(core, entries[path]), None, _NOT_OURS))
     return VaultThen(moment, tuple(differing), tuple(doubts), since)
 
 
-def _around(step: InStep, moment: Moment) -> tuple[dict[str, _Known], str]:
+def _around(core: Core, moment: Moment) -> tuple[dict[str, _Known], str]:
     """What the log knows of every path it names, and when it begins."""
     left: dict[str, tuple[Version, str | None]] = {}
     found: dict[str, tuple[Version, str | None]] = {}
     since = ""
-    for version in step.vault.history.log.backwards():
+    for version in core.vault.history.log.backwards():
         since = version.when
         for path, before, after in version.effects:
             if version.number > moment.number:
@@ -158,10 +158,10 @@ def _around(step: InStep, moment: Moment) -> tuple[dict[str, _Known], str]:
     return {path: _Known(path, *left.get(path, nothing), *found.get(path, nothing)) for path in {*left, *found}}, since
 
 
-def _then(step: InStep, known: _Known, moment: Moment, entry: Entry | None) -> NoteThen:
+def _then(core: Core, known: _Known, moment: Moment, entry: Entry | None) -> NoteThen:
     """What stood at a path, by the changes of ours on either side of the moment. Not its text yet."""
     path, left, found = known.path, known.left, known.found
-    afterwards = known.before if found is not None else _hash_now(step, entry)
+    afterwards = known.before if found is not None else _hash_now(core, entry)
     if moment.before and moment.is_beside(found):
         return NoteThen(path, afterwards, None)
     if left is None and found is not None:
@@ -179,20 +179,20 @@ def _then(step: InStep, known: _Known, moment: Moment, entry: Entry | None) -> N
     return NoteThen(path, known.after, None, doubt)
 
 
-def _with_text(step: InStep, then: NoteThen) -> NoteThen:
+def _with_text(core: Core, then: NoteThen) -> NoteThen:
     """A note of then with its bytes, or with the doubt that they are not kept."""
     if then.sha256 is None:
         return then
-    data = text_of(step, then.sha256, then.path)
+    data = text_of(core, then.sha256, then.path)
     doubt = then.doubt if data is not None else f"{then.doubt}; {GONE}".removeprefix("; ")
     return NoteThen(then.path, then.sha256, data, doubt)
 
 
-def text_of(step: InStep, sha256: str, *paths: str) -> bytes | None:
+def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
     """The text with this hash: kept in the history, or standing at one of these paths. None when it is not kept."""
-    data = step.vault.history.content(sha256)
+    data = core.vault.history.content(sha256)
     for path in paths if data is None else ():
-        if step.entry(path) is not None and (file := step.vault.read(path)).sha256 == sha256:
+        if core.entry(path) is not None and (file := core.vault.read(path)).sha256 == sha256:
             return file.data
     return data
 
@@ -205,15 +205,15 @@ def _touched(entry: Entry, moment: Moment) -> bool:
         return True
 
 
-def _hash_now(step: InStep, entry: Entry | None) -> str | None:
+def _hash_now(core: Core, entry: Entry | None) -> str | None:
     """The hash of what is there; "" for what cannot be read."""
     if entry is None:
         return None
-    known = step.index.known(entry.path)
+    known = core.index.known(entry.path)
     if known is not None and not known.may_have_changed(entry.size, entry.mtime_ns, entry.ctime_ns):
         return known.sha256
     try:
-        return step.vault.read(entry.path).sha256
+        return core.vault.read(entry.path).sha256
     except SimplememError:
         return ""
 

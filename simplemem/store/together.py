@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from simplemem.note.names import check_name, name_of
+from simplemem.store.core import Core
 from simplemem.store.editing import stamp_modified
-from simplemem.store.in_step import InStep
 from simplemem.store.secrecy import judge, judge_name
 from simplemem.vault.atomic import sha256
 from simplemem.vault.vault import Change, Wish, Written
@@ -36,9 +36,9 @@ class Carried(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def write_together(step: InStep, drafts: Sequence[Draft], change: Change, now: str) -> Carried:
+def write_together(core: Core, drafts: Sequence[Draft], change: Change, now: str) -> Carried:
     """Carry out drafts as one step. Conflict, and nothing written, when a note is not what its draft was made of."""
-    step.must_be_writable()
+    core.must_be_writable()
     wishes: list[Wish] = []
     told: list[str] = []
     for draft in drafts:
@@ -46,17 +46,17 @@ def write_together(step: InStep, drafts: Sequence[Draft], change: Change, now: s
         if draft.text is None:
             wishes.append(Wish("delete", draft.path, before=_hash(draft.before or ""), gone=True))
             continue
-        told += judge(step.settings, name, draft.before or "", draft.text)
+        told += judge(core.settings, name, draft.before or "", draft.text)
         if draft.before is None:
-            told += judge_name(step.settings, name)
+            told += judge_name(core.settings, name)
             wishes.append(Wish("create", draft.path, data=draft.text.encode()))
         else:
             text = stamp_modified(draft.text, now) if draft.text != draft.before else draft.text
             wishes.append(Wish("update", draft.path, before=_hash(draft.before), data=text.encode()))
     if not wishes:
         return Carried((), {}, ())
-    with step.vault.lock():
-        written = step.vault.carry_out(wishes, change)
+    with core.vault.lock():
+        written = core.vault.carry_out(wishes, change)
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None}
         there = {
             each.path: (texts[each.path], each.entry)
@@ -64,9 +64,9 @@ def write_together(step: InStep, drafts: Sequence[Draft], change: Change, now: s
             if each.path in texts and each.entry is not None
         }
         gone = [wish.path for wish in wishes if wish.gone]
-        told += step.indexed(wishes[0].path, lambda: step.rows.put_together(there, gone), *there, *gone)
-        step.tell({name_of(wish.path) for wish in wishes})
-        step.fill_soon()
+        told += core.indexed(wishes[0].path, lambda: core.rows.put_together(there, gone), *there, *gone)
+        core.tell({name_of(wish.path) for wish in wishes})
+        core.fill_soon()
     return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(told))
 
 

@@ -20,8 +20,8 @@ from simplemem.note.names import clean_reference, name_of
 from simplemem.search.explain import single_filters, standings, why
 from simplemem.search.own import OwnLegs
 from simplemem.search.rank import PARTS, Legs, Ranked, rank
+from simplemem.store.core import Core
 from simplemem.store.explaining import Explaining
-from simplemem.store.in_step import InStep
 from simplemem.store.names import path_meant
 
 _FAR = 200_000  # rows of a leg, for a note that lies behind all that a search looks at
@@ -29,7 +29,7 @@ _PARTS = tuple(PARTS)
 
 
 def why_note(
-    step: InStep,
+    core: Core,
     explained: Explaining,
     name: str,
     hits: Sequence[Hit],
@@ -38,49 +38,49 @@ def why_note(
     """What became of the note called `name` in a search. Raises NotFound, with near names, when there is none.
     `unfiltered` ranks again as the search did, without its filters."""
     try:
-        path = path_meant(step, name)
+        path = path_meant(core, name)
     except NotFound:
-        if (told := _no_note(step, name)) is not None:
+        if (told := _no_note(core, name)) is not None:
             return told
         raise
-    row = step.index.row(path)
+    row = core.index.row(path)
     if row is None:
-        return _not_indexed(step, path)
+        return _not_indexed(core, path)
     if row.hidden is not None:
         return _told(path, "hidden", f"It is left out of every search: {row.hidden}.", _way_out(row.hidden))
-    return _Place(step, explained, row, unfiltered).told(hits)
+    return _Place(core, explained, row, unfiltered).told(hits)
 
 
 def _told(path: str, verdict: str, because: str, hint: str = "", **more: Any) -> dict[str, Any]:
     return {"name": name_of(path), "verdict": verdict, "because": because, "hint": hint, **more}
 
 
-def _no_note(step: InStep, name: str) -> dict[str, Any] | None:
+def _no_note(core: Core, name: str) -> dict[str, Any] | None:
     """What is told of a file that is there and is no note; None when nothing is there."""
     meant = clean_reference(name)
     for path in dict.fromkeys((name.strip(), meant)):
         if any(part.startswith(".") for part in path.split("/")):
-            if step.vault.rules.hidden:
+            if core.vault.rules.hidden:
                 continue  # the trash, for one, has what was hidden
-            if step.vault.is_taken(path) or step.vault.is_taken(f"{path}.md"):
+            if core.vault.is_taken(path) or core.vault.is_taken(f"{path}.md"):
                 because = "Folders and files that begin with a dot are not part of the vault."
                 return _told(path, "not_a_note", because, "Move it to a folder without a dot.")
-        elif step.entry(path) is not None:
+        elif core.entry(path) is not None:
             return _told(
                 path, "not_a_note", "Only Markdown notes (.md) are searched.", "Write what it holds in a note."
             )
     return None
 
 
-def _not_indexed(step: InStep, path: str) -> dict[str, Any]:
+def _not_indexed(core: Core, path: str) -> dict[str, Any]:
     """A note that is on the disk and not in the index."""
-    reasons = dict(step.not_indexed())
+    reasons = dict(core.not_indexed())
     for place in (path, *_folders(path)):
         if place in reasons:
             hint = "A larger index.max_note_mb lets it in." if "are not indexed" in reasons[place] else ""
             return _told(path, "not_indexed", f"It is not in the index: {reasons[place].rstrip('.')}.", hint)
     because = "It is not indexed yet."
-    return _told(path, "not_indexed", f"{because} {step.state().reason}".strip(), "Ask again in a moment.")
+    return _told(path, "not_indexed", f"{because} {core.state().reason}".strip(), "Ask again in a moment.")
 
 
 def _folders(path: str) -> list[str]:
@@ -99,11 +99,9 @@ def _way_out(reason: str) -> str:
 class _Place:
     """Where a note that may be found stands in a search."""
 
-    def __init__(
-        self, step: InStep, explained: Explaining, row: Row, unfiltered: Callable[[], Sequence[Ranked]]
-    ) -> None:
-        self._step = step
-        self._index = step.index
+    def __init__(self, core: Core, explained: Explaining, row: Row, unfiltered: Callable[[], Sequence[Ranked]]) -> None:
+        self._core = core
+        self._index = core.index
         self._explained = explained
         self._asked = explained.asked
         self._row = row
@@ -148,7 +146,7 @@ class _Place:
         because = (
             f"It is number {place} of {numbers['of']}, and {len(hits)} {'was' if len(hits) == 1 else 'were'} shown."
         )
-        if place <= limit and self._step.settings.rerank.provider != "none":
+        if place <= limit and self._core.settings.rerank.provider != "none":
             because = (
                 f"By words and meaning it is number {place} of {numbers['of']}; the reranker put others before it."
             )
@@ -176,7 +174,7 @@ class _Place:
         """Why its meaning could not be compared with that of the question; nothing when it could."""
         if self._asked.vector is None or self._index.vectors_of(self._row.id):
             return ""
-        if self._row.private is not None and self._step.embedding.is_remote:
+        if self._row.private is not None and self._core.embedding.is_remote:
             return "it is private, and not given to an embedder on another machine"
         if refused := dict(self._index.refused()).get(self._row.path):
             return f"the embedder would not take its text ({refused.rstrip('.')})"
@@ -216,7 +214,7 @@ class _Place:
             newest = sorted(every.values(), key=lambda row: row.path)
             newest.sort(key=lambda row: row.modified, reverse=True)
             return [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
-        weight = self._step.settings.search.lexical_weight
+        weight = self._core.settings.search.lexical_weight
         theirs = asked.narrow.theirs
         legs = OwnLegs(self._index, theirs) if theirs.notes and not unfiltered else self._index
         return rank(_Far(legs), asked.query, asked.vector, narrow, asked.used, weight)

@@ -68,7 +68,7 @@ def files_listed(vault: Path) -> set[str]:
 
 
 def identity(store: EnhancedStore) -> int:
-    return store.step.index.path.stat().st_ino
+    return store.core.index.path.stat().st_ino
 
 
 def in_a_thread(ask: Callable[[], Any]) -> Any:

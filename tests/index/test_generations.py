@@ -14,7 +14,7 @@ from simplemem.index import fill
 from simplemem.index.counts import dump
 from simplemem.index.database import Database, open_database
 from simplemem.index.generations import NEXT, NOW, generation_of, generations, in_use
-from simplemem.index.index import Index
+from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.index.vectors import QueryVector
 from simplemem.vault.vault import Vault
@@ -63,7 +63,7 @@ class Kept:
 
     def __init__(self, root: Path, database: Path) -> None:
         self.vault = Vault(root, durable=False)
-        self.index = Index(database, nullcontext)
+        self.index = Sidecar(database, nullcontext)
         self.database: Database = self.index.database
         self.rows = Sync(self.vault, self.database, lambda path: None, 1_000_000)
 

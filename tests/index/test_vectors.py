@@ -102,7 +102,7 @@ def test_sql_and_memory_find_the_same(database: Database, ids: list[int] | None,
 
 
 def test_memory_follows_every_change_of_the_table(store: EnhancedStore) -> None:
-    index = store.step.index
+    index = store.core.index
     embedder = embedder_named("wordllama")
     assert embedder is not None
     index.keep_vectors_in_memory()
@@ -154,7 +154,7 @@ def test_vectors_of_a_note_that_changed_meanwhile_are_not_stored(database: Datab
 def test_another_embedder_never_meets_the_vectors_of_the_old_one(store: EnhancedStore, write: Write) -> None:
     write("a.md", "The harbour crane.")
     store.sync()
-    database = store.step.index.database
+    database = store.core.index.database
     assert database.value("SELECT count(*) FROM vectors") > 0
 
     class Narrower:

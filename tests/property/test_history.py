@@ -168,7 +168,7 @@ class Past(RuleBasedStateMachine):
         for number, state in self.states.items():
             if not number:
                 continue
-            then = vault_then(self.store.step, moment_of(self.store.step, f"v{number}"))
+            then = vault_then(self.store.core, moment_of(self.store.core, f"v{number}"))
             told = {path: data for path, data in now.items() if path in named}
             for note in then.differing:
                 told.pop(note.path, None)

@@ -219,26 +219,26 @@ def test_a_vault_that_may_only_be_read_can_be_asked_about_then(tea: EnhancedStor
 
 def test_a_damaged_copy_is_made_anew_and_the_index_of_the_vault_is_left_alone(tea: EnhancedStore) -> None:
     assert names(then(tea, "oolong", "v2", mode="text")) == ["tea"]
-    before = tea.step.index.path.stat().st_ino
+    before = tea.core.index.path.stat().st_ino
     (copy,) = copies()
     with (copy / "index.db").open("r+b") as file:
         file.write(b"\0" * file.seek(0, os.SEEK_END))
         file.seek(0)
         file.write(b"not a database at all " * 2_000)
     assert names(then(tea, "oolong", "v2", mode="text")) == ["tea"]
-    assert tea.step.index.path.stat().st_ino == before
+    assert tea.core.index.path.stat().st_ino == before
     assert names(tea.search("oolong", mode="text")) == ["late"]
 
 
 def test_without_a_place_for_a_copy_it_is_said_and_the_index_is_left_alone(
     tea: EnhancedStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    before = tea.step.index.path.stat().st_ino
+    before = tea.core.index.path.stat().st_ino
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(Unavailable, match="temporary folder") as caught:
         then(tea, "oolong", "v2")
     assert "TMPDIR" in caught.value.hint
-    assert tea.step.index.path.stat().st_ino == before
+    assert tea.core.index.path.stat().st_ino == before
     assert names(tea.search("oolong", mode="text")) == ["late"]
 
 

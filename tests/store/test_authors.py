@@ -237,7 +237,7 @@ def test_a_server_and_a_command_find_the_same_of_one_author(harbour: EnhancedSto
     """The one holds vectors in memory, the other compares them in SQL."""
     one = [(h.name, h.score, h.snippet) for h in harbour.search("green crane author:human").hits]
     with EnhancedStore(vault, Settings()) as again:
-        again.step.index.keep_vectors_in_memory()
+        again.core.index.keep_vectors_in_memory()
         two = [(h.name, h.score, h.snippet) for h in again.search("green crane author:human").hits]
     assert one == two and len(one) == 2
 

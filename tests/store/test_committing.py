@@ -120,7 +120,7 @@ def test_two_vaults_in_one_repository_take_turns(git: Any, vault: Path) -> None:
         for n in range(5):
             one.create(f"n{n}", "text")
             two.create(f"n{n}", "text")
-    assert one.step.committing.said == two.step.committing.said == []
+    assert one.core.committing.said == two.core.committing.said == []
     assert len(subjects(git)) == 10 and git("status", "--porcelain") == ""
 
 
@@ -196,7 +196,7 @@ def test_what_is_staged_stays_staged_as_it_was(git: Any, vault: Path, write: Wri
     with opened(vault) as store:
         store.update("a", append="ours")
         store.update("d", append="ours")
-        assert store.step.committing.waiting() <= 2
+        assert store.core.committing.waiting() <= 2
     assert git("diff", "--cached", "--raw", "--no-abbrev") == staged
     assert subjects(git)[1:] == ["simplemem: update a", "simplemem: update d"]
     assert git("diff", "--name-only").split() == ["b.md"]
@@ -227,7 +227,7 @@ def test_a_staged_note_waits_until_the_person_has_committed_it(git: Any, vault: 
         store.update("a", append="ours")
         store.update("b", append="ours")
     assert subjects(git)[1:] == ["simplemem: update b"], "what is not staged need not wait"
-    assert any("'a.md' is staged" in sentence for sentence in store.step.committing.said)
+    assert any("'a.md' is staged" in sentence for sentence in store.core.committing.said)
     assert git("diff", "--cached", "--name-only").split() == ["a.md"]
     git("commit", "--quiet", "-m", "Mine")
     with opened(vault) as store:
@@ -256,10 +256,10 @@ def test_edits_in_the_very_lines_of_ours_are_left_to_the_person(git: Any, vault:
     with opened(vault) as store:
         store.update("a", edits=[{"old": "one, by a person", "new": "one, by both"}])
         store.update("b", append="ours")
-        said = store.step.committing.said
+        said = store.core.committing.said
     assert subjects(git)[1:] == ["simplemem: update b"] and git("diff", "--name-only").split() == ["a.md"]
     assert any("'a.md'" in sentence and "left to you" in sentence for sentence in said)
-    assert store.step.committing.waiting() == 0
+    assert store.core.committing.waiting() == 0
 
 
 def test_what_a_person_took_back_while_it_waited_is_not_committed(git: Any, vault: Path, write: Write) -> None:
@@ -274,7 +274,7 @@ def test_what_a_person_took_back_while_it_waited_is_not_committed(git: Any, vaul
         store.delete("c")
         store.create("new", "never mind")
         store.update("d", append="kept")
-        assert subjects(git) == ["Begin"] and store.step.committing.waiting() == 6
+        assert subjects(git) == ["Begin"] and store.core.committing.waiting() == 6
     git("checkout", "--quiet", "--", "a.md", "b.md", "c.md")
     (vault / "new.md").unlink()
     git("checkout", "--quiet", "main")
@@ -282,8 +282,8 @@ def test_what_a_person_took_back_while_it_waited_is_not_committed(git: Any, vaul
         store.update("b", append="written again")
     assert subjects(git)[1:] == ["simplemem: update d", "simplemem: update b"]
     assert "written again" in in_head(git, "b.md") and "thrown" not in in_head(git, "b.md")
-    assert git("status", "--porcelain") == "" and store.step.committing.waiting() == 0
-    assert store.step.committing.said == []
+    assert git("status", "--porcelain") == "" and store.core.committing.waiting() == 0
+    assert store.core.committing.said == []
 
 
 def test_what_waits_and_is_still_there_is_committed_also_where_it_came_back_by_an_undo(
@@ -319,7 +319,7 @@ def test_a_repository_that_cannot_be_written_is_told_at_once(git: Any, vault: Pa
         "import sys\nfrom pathlib import Path\nsys.path[:0] = sys.argv[2:]\n"
         "from test_committing import opened\n"
         "with opened(Path(sys.argv[1])) as store:\n    store.update('a', append='two')\n"
-        "print(store.step.committing.said, store.step.committing.waiting())\n"
+        "print(store.core.committing.said, store.core.committing.waiting())\n"
     )
     command = [sys.executable, "-c", script, str(vault), str(Path(__file__).parent), str(Path(__file__).parent.parent)]
     run = subprocess.run(
@@ -346,7 +346,7 @@ def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Pat
     with opened(vault) as store:
         store.update("a", append="ours")
         store.update("b", append="ours")
-    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store.step.committing.said)
+    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store.core.committing.said)
     assert subjects(git)[1:] == ["simplemem: update b"]
     assert git("ls-files", "-v") == flags and in_head(git, "a.md") == "one\n"
 
@@ -370,7 +370,7 @@ def test_a_note_that_moved_on_and_on_is_committed_at_each_place(git: Any, vault:
     (vault / ".git" / "MERGE_HEAD").unlink()
     with opened(vault) as store:
         store.create("e", "text")
-        assert store.step.committing.said == []
+        assert store.core.committing.said == []
     assert len(subjects(git)) == 5 and git("ls-files").split() == ["d.md", "e.md"]
 
 
@@ -384,7 +384,7 @@ def test_half_of_a_move_that_a_person_committed_gets_its_other_half(git: Any, va
         git("commit", "--quiet", "--all", "-m", "All there is")
         assert git("ls-files").split() == ["b.md"]
     assert git("ls-files").split() == ["b.md", "d.md"] and git("status", "--porcelain") == ""
-    assert store.step.committing.said == []
+    assert store.core.committing.said == []
 
 
 def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -> None:
@@ -474,7 +474,7 @@ def test_repositories_of_every_kind_are_committed_to(
     with opened(place / "notes") as store:
         store.update("a", append="two")
         store.create("c", "text")
-        assert store.step.committing.said == []
+        assert store.core.committing.said == []
     assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
     assert here("status", "--porcelain") == ""
     assert "two" in in_head(here, "notes/a.md") and in_head(here, "elsewhere/b.md") == "b\n"
@@ -499,7 +499,7 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     with opened(vault) as store:
         assert store.update("a", append="two").changed, "the write itself waits for nothing"
     assert git("rev-parse", "HEAD").strip() == head
-    assert len(store.step.committing.said) == 1 and store.step.committing.waiting() == 1
+    assert len(store.core.committing.said) == 1 and store.core.committing.waiting() == 1
     if state == "detached":
         git("checkout", "--quiet", "main")
     elif state == "message":
@@ -508,7 +508,7 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
         (folder / files[state]).unlink()
     with opened(vault) as store:
         store.update("a", append="three")
-    assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store.step.committing.said == []
+    assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store.core.committing.said == []
 
 
 def test_a_commit_that_came_to_nothing_holds_nobody_up(git: Any, vault: Path, write: Write) -> None:
@@ -529,7 +529,7 @@ def test_a_running_server_tries_again_by_itself(
     (vault / ".git" / "index.lock").write_text("")
     with opened(vault) as store:
         store.update("a", append="two")
-        assert eventually(lambda: store.step.committing.said != [])
+        assert eventually(lambda: store.core.committing.said != [])
         (vault / ".git" / "index.lock").unlink()
         assert eventually(lambda: len(subjects(git)) == 2)
 
@@ -543,7 +543,7 @@ def test_a_repository_of_somebody_else_is_not_written(git: Any, vault: Path, wri
         os.chown(name, 12345, 12345)
     with opened(vault) as store:
         store.update("a", append="two")
-    assert any("dubious ownership" in sentence for sentence in store.step.committing.said)
+    assert any("dubious ownership" in sentence for sentence in store.core.committing.said)
     for name in (vault, vault / ".git"):
         os.chown(name, 0, 0)
     assert subjects(git) == ["Begin"]
@@ -560,7 +560,7 @@ def test_nothing_is_written_through_a_link(git: Any, vault: Path, write: Write, 
     (vault / ".git" / "index.simplemem").symlink_to(target)
     with opened(vault) as store:
         store.update("a", append="two")
-    assert any("link" in sentence for sentence in store.step.committing.said)
+    assert any("link" in sentence for sentence in store.core.committing.said)
     assert target.read_text() == "precious\n" and subjects(git) == ["Begin"]
 
 
@@ -575,7 +575,7 @@ def test_no_hook_filter_or_program_of_the_repository_is_run(
         store.update("a", append="four")
         store.create("b", "text")
         store.move("b", "c")
-        said = store.step.committing.said
+        said = store.core.committing.said
     assert not canary.exists() and said == []
     assert len((vault / ".git" / "logs" / "HEAD").read_text().splitlines()) == 4
     git("status", check=False)
@@ -659,7 +659,7 @@ def test_what_a_dead_process_left_is_committed_by_the_next(git: Any, vault: Path
         store.create(f"after {at}", "text")
     assert f"from {at}" in in_head(git, "a.md") and git("status", "--porcelain") == "M  mine.md\n"
     assert subjects(git) == ["Begin", "simplemem: update a", f"simplemem: create after {at}"]
-    assert store.step.committing.said == [] and left_in(vault / ".git") == set()
+    assert store.core.committing.said == [] and left_in(vault / ".git") == set()
 
 
 @pytest.mark.parametrize("at", ["lock taken", "branch moved"])
@@ -718,7 +718,7 @@ def test_a_lock_that_is_not_ours_stays(git: Any, vault: Path, write: Write) -> N
     with opened(vault) as store:
         store.create("b", "text")
     assert lock.exists() and subjects(git) == ["Begin"]
-    assert [said for said in store.step.committing.said if "Another git" in said]
+    assert [said for said in store.core.committing.said if "Another git" in said]
 
 
 def test_a_write_that_failed_leaves_nothing_to_commit(git: Any, vault: Path, write: Write) -> None:
@@ -728,12 +728,12 @@ def test_a_write_that_failed_leaves_nothing_to_commit(git: Any, vault: Path, wri
         with pytest.raises(Unavailable, match="no room"), pytest.MonkeyPatch.context() as patch:
             patch.setattr("simplemem.vault.log.Log.append", _no_room)
             store.vault.replace("a.md", b"two\n", sha256(b"one\n"), Change("test"))
-        assert store.step.committing.waiting() == 1, "it was about to be made"
+        assert store.core.committing.waiting() == 1, "it was about to be made"
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
         store.update("a", append="by one who commits nothing")  # and gets the number that was not used
     with opened(vault) as store:
         store.create("b", "text")
-    assert subjects(git) == ["Begin", "simplemem: create b"] and store.step.committing.waiting() == 0
+    assert subjects(git) == ["Begin", "simplemem: create b"] and store.core.committing.waiting() == 0
 
 
 def _no_room(*_: object) -> None:
@@ -767,7 +767,7 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
     with opened(vault) as store:
         store.create("last", "text")
         # An end waits some seconds only, and leaves the rest.
-        assert eventually(lambda: store.step.committing.waiting() == 0)
+        assert eventually(lambda: store.core.committing.waiting() == 0)
     said = subjects(git)
     assert (
         sum(subject.startswith("simplemem: create by p") for subject in said)
@@ -775,4 +775,4 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
         == len({subject for subject in said if subject.startswith("simplemem: create by p")})
     )
     assert git("status", "--porcelain", "--", "by p0", "by p7", "last.md") == ""
-    assert "error" not in git("fsck", "--strict") and store.step.committing.waiting() == 0
+    assert "error" not in git("fsck", "--strict") and store.core.committing.waiting() == 0

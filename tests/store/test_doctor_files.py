@@ -136,7 +136,7 @@ def test_a_check_that_does_not_exist_is_told(plain_store: EnhancedStore) -> None
 def test_one_check_asks_for_no_other(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "[[Nobody]]\n")
     plain_store.sync()
-    with plain_store.step.index.database.writing() as db:
+    with plain_store.core.index.database.writing() as db:
         db.execute("UPDATE notes SET title = 'Other'").fetchall()
     assert [finding.check for finding in plain_store.doctor(only=["links"])] == ["links"]
     assert [finding.check for finding in plain_store.doctor(only=["links", "index"])] == ["index", "links"]

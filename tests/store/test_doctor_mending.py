@@ -113,12 +113,12 @@ def test_links_follow_a_name_that_was_changed(plain_store: EnhancedStore, write:
         pytest.skip("this disk takes both names for one")
     write("a.md", "[[one/Tea]]\n")
     plain_store.sync()
-    leads_to = {link.source: link.path for link in plain_store.step.index.all_links()}
+    leads_to = {link.source: link.path for link in plain_store.core.index.all_links()}
     store = plain_store
     store.mend(store.plan_mending(only=["names"]))
     moved = {version.path: version.new_path for version in store.vault.history.versions(limit=9) if version.new_path}
     assert moved == {"one/tea.md": "one/tea 2.md"}
-    now = {link.source: link.path for link in store.step.index.all_links()}
+    now = {link.source: link.path for link in store.core.index.all_links()}
     assert now == {moved.get(source, source): moved.get(path or "", path) for source, path in leads_to.items()}
 
 
@@ -196,7 +196,7 @@ def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(plain_store: Enh
 def test_an_index_that_is_wrong_is_made_anew_and_no_note_touched(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
     plain_store.sync()
-    with plain_store.step.index.database.writing() as db:
+    with plain_store.core.index.database.writing() as db:
         db.execute("UPDATE notes SET title = 'Other'").fetchall()
     before = files(plain_store.root)
     done = plain_store.mend(plain_store.plan_mending())
@@ -208,7 +208,7 @@ def test_an_index_that_is_wrong_is_made_anew_and_no_note_touched(plain_store: En
 def test_a_damaged_index_is_made_anew(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
     plain_store.sync()
-    with plain_store.step.index.database.writing() as db:
+    with plain_store.core.index.database.writing() as db:
         db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
     mending = plain_store.plan_mending()
     assert "damaged" in mending.findings[0].message
@@ -268,7 +268,7 @@ def test_everything_at_once_is_one_change(
     now = time.time()
     monkeypatch.setattr("simplemem.store.doctor.files.time.time", lambda: now + 2 * 86_400)
     plain_store.sync()
-    meant = {(link.source, link.line, link.subpath): link.path for link in plain_store.step.index.all_links()}
+    meant = {(link.source, link.line, link.subpath): link.path for link in plain_store.core.index.all_links()}
     after = mend(plain_store, "names", "headers", "links", "conflicts", "strays")
     assert sorted(after) == ["Tea.md", "a.md", "b/c.md", "people/Ada.md", "tea 2.md"]
     assert after["tea 2.md"].startswith(b"---\nx: 1\nup: '[[people/Ada]]'\n---\n[[people/Ada]] ")

@@ -224,8 +224,8 @@ def test_damage_that_only_hides_notes_is_found_when_a_server_starts(vault: Path,
         write(f"n{k}.md", f"plum [[n{(k + 1) % 5}]]")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store.step.index.database.checkpoint(force=True)
-        path = store.step.index.path
+        store.core.index.database.checkpoint(force=True)
+        path = store.core.index.path
     connection = apsw.Connection(str(path))
     names = ("links_by_key", "links_by_path")
     roots = [connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).get for name in names]
@@ -245,11 +245,11 @@ def test_an_index_that_was_looked_over_today_is_not_looked_over_again(vault: Pat
     write("a.md", "plum")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store.step.check_index()
-        seen = store.step.index.database.meta("checked")
-        store.step.index.database.set_meta("checked", str(float(seen or 0) - 60))
-        store.step.check_index()
-        assert float(store.step.index.database.meta("checked") or 0) == float(seen or 0) - 60
-        store.step.index.database.set_meta("checked", str(float(seen or 0) + 7 * 24 * 3600))  # a clock that was wrong
-        store.step.check_index()
-        assert abs(float(store.step.index.database.meta("checked") or 0) - float(seen or 0)) < 3600
+        store.core.check_index()
+        seen = store.core.index.database.meta("checked")
+        store.core.index.database.set_meta("checked", str(float(seen or 0) - 60))
+        store.core.check_index()
+        assert float(store.core.index.database.meta("checked") or 0) == float(seen or 0) - 60
+        store.core.index.database.set_meta("checked", str(float(seen or 0) + 7 * 24 * 3600))  # a clock that was wrong
+        store.core.check_index()
+        assert abs(float(store.core.index.database.meta("checked") or 0) - float(seen or 0)) < 3600

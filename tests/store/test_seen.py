@@ -15,7 +15,7 @@ def test_what_changed_is_noticed_until_it_was_taken_in(plain_store: EnhancedStor
     write("a.md", "plum")
     write("b.md", "---\nkind: fruit\n---\npear")
     plain_store.sync()
-    seen = Seen(plain_store.workbench, "kind")
+    seen = Seen(plain_store.bench, "kind")
     for _ in range(2):  # a failure between noticing and taking in loses nothing
         noticed = seen.noticed()
         assert noticed is not None and noticed.whole
@@ -33,8 +33,8 @@ def test_a_file_that_is_another_or_gone_differs_from_what_was_read(
 ) -> None:
     for name in ("same.md", "changed.md", "gone.md", "let-go.md"):
         write(name, "plum")
-    seen = Seen(plain_store.workbench, "kind")
-    for read in plain_store.workbench.read(["same.md", "changed.md", "gone.md", "let-go.md"]):
+    seen = Seen(plain_store.bench, "kind")
+    for read in plain_store.bench.read(["same.md", "changed.md", "gone.md", "let-go.md"]):
         seen.keep(read)
     seen.forget("let-go.md")
     write("changed.md", "plum and quince")

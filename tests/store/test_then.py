@@ -28,7 +28,7 @@ def dated(vault: Path, *whens: str) -> None:
 
 
 def at(store: EnhancedStore, path: str, moment: str) -> NoteThen:
-    return note_then(store.step, path, moment_of(store.step, moment))
+    return note_then(store.core, path, moment_of(store.core, moment))
 
 
 def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
@@ -37,7 +37,7 @@ def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
 
 
 def differing(store: EnhancedStore, moment: str) -> dict[str, bytes | None]:
-    return {then.path: then.data for then in vault_then(store.step, moment_of(store.step, moment)).differing}
+    return {then.path: then.data for then in vault_then(store.core, moment_of(store.core, moment)).differing}
 
 
 def test_a_note_is_given_as_it_was_on_a_day(vault: Path, plain_store: EnhancedStore) -> None:
@@ -57,16 +57,16 @@ def test_a_version_is_a_moment_too_and_an_operation_is_never_halved(vault: Path,
     plain_store.create("b", "old")
     moved = plain_store.move("b", "c")
     assert moved.rewritten == ("a",)
-    before = moment_of(plain_store.step, moved.version, start=True)
+    before = moment_of(plain_store.core, moved.version, start=True)
     assert before.number == 2
     assert text_at(plain_store, "a.md", "v2") == "See [[b]]."
     assert text_at(plain_store, "a.md", moved.version) == "See [[c]]."
     assert at(plain_store, "c.md", "v1").sha256 is None
     assert at(plain_store, "c.md", "v2").path == "b.md", "it is followed back through its moves"
     with pytest.raises(NotFound):
-        moment_of(plain_store.step, "v99")
+        moment_of(plain_store.core, "v99")
     with pytest.raises(Invalid, match="not a date"):
-        moment_of(plain_store.step, "the day before the day")
+        moment_of(plain_store.core, "the day before the day")
 
 
 def test_what_the_first_change_found_stood_there_before(vault: Path, plain_store: EnhancedStore, write: Write) -> None:
@@ -93,7 +93,7 @@ def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsu
     plain_store.update("n", append="and ours")
     assert "between v000001 and v000003" in at(plain_store, "n.md", "2026-02-01").doubt
     assert at(plain_store, "n.md", "v1").doubt == "", "right after a version all is known"
-    whole = vault_then(plain_store.step, moment_of(plain_store.step, "2026-02-01"))
+    whole = vault_then(plain_store.core, moment_of(plain_store.core, "2026-02-01"))
     assert [then.path for then in whole.doubts] == ["n.md"] == [then.path for then in whole.differing]
 
 
@@ -103,7 +103,7 @@ def test_a_note_that_simplemem_never_changed_is_as_it_is_now_and_in_doubt_when_i
     os.utime(write("old.md", "old"), (1_767_225_600, 1_767_225_600))
     os.utime(write("new.md", "new"), (1_772_000_000, 1_772_000_000))
     plain_store.sync()
-    whole = vault_then(plain_store.step, moment_of(plain_store.step, "2026-02-01"))
+    whole = vault_then(plain_store.core, moment_of(plain_store.core, "2026-02-01"))
     assert whole.differing == () and whole.known_since == ""
     assert [then.path for then in whole.doubts] == ["new.md"]
     assert at(plain_store, "new.md", "2026-02-01").doubt and not at(plain_store, "old.md", "2026-02-01").doubt
@@ -140,7 +140,7 @@ def test_a_text_that_is_no_longer_kept_is_said_to_be_lost(vault: Path, plain_sto
         displaced.unlink()
     then = at(plain_store, "n.md", "v1")
     assert (then.sha256, then.data) == (sha, None) and "no longer kept" in then.doubt
-    assert vault_then(plain_store.step, moment_of(plain_store.step, "v1")).doubts == (then,)
+    assert vault_then(plain_store.core, moment_of(plain_store.core, "v1")).doubts == (then,)
 
 
 def test_a_text_that_was_found_stood_nowhere(vault: Path, plain_store: EnhancedStore) -> None:
@@ -170,4 +170,4 @@ def test_one_wrong_clock_does_not_put_the_days_out_of_order(
     for number in range(len(whens)):
         plain_store.create("n", str(number), overwrite=True)
     dated(vault, *whens)
-    assert moment_of(plain_store.step, day).number == cut
+    assert moment_of(plain_store.core, day).number == cut

@@ -83,7 +83,7 @@ def _texts(
     """What stands in notes below their headers, and the notes whose texts are not told: private ones, and in doubt one
     that cannot be read just now."""
     texts, withheld = {}, set()
-    is_private = store.workbench.judge_of_privacy()
+    is_private = store.bench.judge_of_privacy()
     for done, path in enumerate(paths, 1):
         try:
             file = store.vault.read(path)

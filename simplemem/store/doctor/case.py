@@ -15,7 +15,7 @@ from simplemem.memory import Finding
 from simplemem.note.conflict_copy import is_copy_reason
 from simplemem.note.note import read_note
 from simplemem.note.repeated import without_repeated
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry, File
 
@@ -76,11 +76,11 @@ Check = Callable[["Case"], Iterator[Noticed]]
 class Case:
     """One vault under examination."""
 
-    def __init__(self, step: InStep, progress: Progress | None, only: frozenset[str]) -> None:
-        self.step = step
-        self.vault = step.vault
-        self.index = step.index
-        self.settings = step.settings
+    def __init__(self, core: Core, progress: Progress | None, only: frozenset[str]) -> None:
+        self.core = core
+        self.vault = core.vault
+        self.index = core.index
+        self.settings = core.settings
         self.progress = progress
         self.only = only  # the checks that were asked for
 
@@ -92,7 +92,7 @@ class Case:
     @cached_property
     def links(self) -> list[StoredLink]:
         """Every link of every note, with what it means."""
-        return self.step.healing(self.index.all_links)
+        return self.core.healing(self.index.all_links)
 
     @cached_property
     def links_to(self) -> Counter[str]:
@@ -102,7 +102,7 @@ class Case:
     @cached_property
     def known(self) -> dict[str, Known]:
         """What the index knows of every note without reading it."""
-        return self.step.healing(self.index.all_known)
+        return self.core.healing(self.index.all_known)
 
     @cached_property
     def copies(self) -> frozenset[str]:
@@ -117,7 +117,7 @@ class Case:
     @cached_property
     def problems(self) -> dict[str, str]:
         """The notes that must not be rewritten, and why."""
-        found = self.step.healing(self.index.counts)["problems"]
+        found = self.core.healing(self.index.counts)["problems"]
         return {row["path"]: row["problem"] for row in found}
 
     @cached_property

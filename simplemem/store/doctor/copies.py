@@ -10,7 +10,7 @@ from simplemem.store.doctor.case import Case, Discard, Noticed
 
 
 def check_conflicts(case: Case) -> Iterator[Noticed]:
-    for copy in case.step.healing(lambda: conflict_copies(case.index)):
+    for copy in case.core.healing(lambda: conflict_copies(case.index)):
         whose = " ".join(filter(None, (f"a conflict copy of {copy.of} by {copy.maker}", copy.by and f"({copy.by})")))
         if _are_one_text(case, copy.path, copy.original):
             why = f"the same text as {copy.of}"

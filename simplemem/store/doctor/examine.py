@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from simplemem.errors import Invalid
 from simplemem.index.sync import Progress
+from simplemem.store.core import Core
 from simplemem.store.doctor.case import Case, Check, Noticed
 from simplemem.store.doctor.copies import check_conflicts
 from simplemem.store.doctor.files import check_attachments, check_strays
@@ -18,7 +19,6 @@ from simplemem.store.doctor.notes import check_notes
 from simplemem.store.doctor.rebuilt import check_index, check_vectors
 from simplemem.store.doctor.secrets import check_secrets
 from simplemem.store.doctor.surroundings import check_place, check_system
-from simplemem.store.in_step import InStep
 
 CHECKS: Mapping[str, Check] = MappingProxyType({
     "index": check_index,
@@ -47,10 +47,10 @@ def asked_for(only: Iterable[str]) -> frozenset[str]:
     return names
 
 
-def examine(step: InStep, only: Collection[str], progress: Progress | None) -> tuple[Noticed, ...]:
+def examine(core: Core, only: Collection[str], progress: Progress | None) -> tuple[Noticed, ...]:
     """What the checks notice, in the order of the checks. Of a damaged index nothing but that is asked."""
     asked = asked_for(only)
-    case = Case(step, progress, asked)
+    case = Case(core, progress, asked)
     found: list[Noticed] = []
     for name, check in CHECKS.items():
         if asked and name not in asked:

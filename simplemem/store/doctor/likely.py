@@ -43,7 +43,7 @@ class LikelyTargets:
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        files = frozenset(case.step.healing(case.index.files)) - case.copies
+        files = frozenset(case.core.healing(case.index.files)) - case.copies
         self._named = named_in_memory(files)
         self._near = NearNames(files)
         self._whereabouts = Whereabouts(case.changes, files, self._holding)
@@ -93,7 +93,7 @@ class LikelyTargets:
         """The files that bear this very name, elsewhere, and the notes that have it as an alias or a title."""
         key = name_key(target)
         found = dict.fromkeys([*(self._named(key) or self._named(key + ".md"))], "name")
-        by_key = self._case.step.healing(lambda: self._case.index.paths_named(compare_key(base_name(target))))
+        by_key = self._case.core.healing(lambda: self._case.index.paths_named(compare_key(base_name(target))))
         for how, paths in (("alias", by_key[3]), ("title", by_key[2])):
             for path in paths:
                 if path not in self._case.copies:

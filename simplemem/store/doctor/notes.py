@@ -23,7 +23,7 @@ def check_notes(case: Case) -> Iterator[Noticed]:
             hint = "Split it, or raise the setting index.max_note_mb."
             yield Noticed(Finding("notes", "warning", path, message, hint))
     told = {path for path, entry in case.entries.items() if entry.size > most}
-    for path, why in case.step.not_indexed():
+    for path, why in case.core.not_indexed():
         if path not in told:
             yield Noticed(Finding("notes", "warning", path, f"not indexed: {why}"))
     for path, problem in case.problems.items():

@@ -11,9 +11,9 @@ from simplemem.memory import Finding, Mend
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.repeated import without_repeated
+from simplemem.store.core import Core
 from simplemem.store.doctor.case import Discard, DropRepeated, MakeIndexAnew, Noticed, Point, Remedy, Rename
 from simplemem.store.doctor.diffs import whole_difference
-from simplemem.store.in_step import InStep
 from simplemem.vault.links import resolve
 from simplemem.vault.rewrite import Aim, Moved, lead_links, rewrite_links
 from simplemem.vault.vault import Wish
@@ -60,22 +60,22 @@ class _Draft:
 class _Drafts:
     """All files that change, each read once."""
 
-    def __init__(self, step: InStep) -> None:
-        self._step = step
+    def __init__(self, core: Core) -> None:
+        self._core = core
         self._drafts: dict[str, _Draft] = {}
-        self._files = set(step.healing(step.index.files))
+        self._files = set(core.healing(core.index.files))
         self._named = named_in_memory(self._files)
         self.unmended: list[str] = []
 
     def of(self, path: str) -> _Draft:
         if path not in self._drafts:
-            file = self._step.vault.read(path)
+            file = self._core.vault.read(path)
             self._drafts[path] = _Draft(path, file.sha256, file.data)
         return self._drafts[path]
 
     def _to_change(self, path: str) -> _Draft:
         """The draft of a file that is going to be changed. ReadOnly where the rules forbid it: such a file is left alone."""
-        self._step.vault.rules.check(path, asked=True)
+        self._core.vault.rules.check(path, asked=True)
         return self.of(path)
 
     def changed(self) -> list[_Draft]:
@@ -105,7 +105,7 @@ class _Drafts:
         note = draft.note
         note.must_be_editable(source)
         aims = {point.target: Aim(point.path, point.was) for point in points}
-        draft.text = lead_links(note, source, aims, self._named, self._step.conventions.link_format)
+        draft.text = lead_links(note, source, aims, self._named, self._core.conventions.link_format)
         nowhere = {link.target for link in draft.note.links if resolve(link.target, source, self._named).path is None}
         draft.what += [f"[[{t}]] leads to {name_of(aim.path)}" for t, aim in aims.items() if t not in nowhere]
         if stubborn := nowhere & aims.keys():
@@ -116,19 +116,19 @@ class _Drafts:
 
     def _rename(self, remedy: Rename) -> None:
         self._to_change(remedy.path)
-        self._step.vault.rules.check(remedy.new_path, asked=True)
+        self._core.vault.rules.check(remedy.new_path, asked=True)
         moved = Moved(remedy.path, remedy.new_path)
         after = self._files - {remedy.path} | {remedy.new_path}
         after_named = named_in_memory(after)
         touched = set(
-            self._step.healing(lambda: self._step.index.sources_that_could_mean([remedy.path, remedy.new_path]))
+            self._core.healing(lambda: self._core.index.sources_that_could_mean([remedy.path, remedy.new_path]))
         )
         if remedy.path.casefold().endswith(".md"):
             touched.add(remedy.path)
         following: list[tuple[_Draft, str]] = []
         for draft in map(self.of, sorted(touched)):
             note, source = draft.note, draft.new_path or draft.path
-            text = rewrite_links(note, source, moved, self._named, after_named, self._step.conventions.link_format)
+            text = rewrite_links(note, source, moved, self._named, after_named, self._core.conventions.link_format)
             if text == note.text:
                 continue
             note.must_be_editable(source)
@@ -143,7 +143,7 @@ class _Drafts:
         self._files, self._named = after, after_named
 
     def _discard(self, remedy: Discard) -> None:
-        self._step.vault.rules.check_gone(remedy.path)
+        self._core.vault.rules.check_gone(remedy.path)
         draft = self._to_change(remedy.path)
         draft.gone, draft.text, draft.new_path = True, None, ""
         draft.what = [f"goes to the trash: {remedy.why}"]
@@ -153,9 +153,9 @@ _ORDER = (DropRepeated, Point, Rename, Discard)
 """A header is mended before the links in it, and links lead where they should before a name changes."""
 
 
-def plan(step: InStep, noticed: Sequence[Noticed]) -> Mending:
+def plan(core: Core, noticed: Sequence[Noticed]) -> Mending:
     """One change of all that can be mended in what was noticed."""
-    drafts = _Drafts(step)
+    drafts = _Drafts(core)
     groups: dict[tuple[int, str], list[Noticed]] = {}
     for each in noticed:
         if isinstance(each.remedy, _ORDER):

@@ -31,14 +31,14 @@ def check_index(case: Case) -> Iterator[Noticed]:
         return
     _ = case.entries  # what lies there before anything is read
     with _beside(case) as (rebuilt, fresh):
-        embedder, _ = case.step.embedding.wanted()
+        embedder, _ = case.core.embedding.wanted()
         if embedder is not None and not _can_be_made_again(case, embedder):
             embedder = None
         found = _compared(case, rebuilt, fresh, embedder)
         if found and (changed := _changed_meanwhile(case, fresh)):
             # Under the lock nobody writes through simplemem, and both are brought up to that moment.
             with nullcontext() if case.vault.read_only else case.vault.lock():
-                case.step.look_at(changed)
+                case.core.look_at(changed)
                 found = _compared(case, rebuilt, fresh, embedder)
     for here, there in found:
         row = here or there or ("", "")
@@ -56,7 +56,7 @@ def _beside(case: Case) -> Iterator[tuple[Database, Sync]]:
     """An empty index next to ours, and what fills it; gone afterwards, however the work ends."""
     rebuilt = case.index.build_beside()
     try:
-        yield rebuilt, case.step.sync_of(rebuilt)
+        yield rebuilt, case.core.sync_of(rebuilt)
     finally:
         rebuilt.close()
         for suffix in ("", "-wal", "-shm"):
@@ -109,7 +109,7 @@ def _short(row: Row | None) -> str:
 def check_vectors(case: Case) -> Iterator[Noticed]:
     """What keeps notes from being found by meaning."""
     try:
-        facts = case.step.healing(case.step.embedding.facts)
+        facts = case.core.healing(case.core.embedding.facts)
     except SimplememError as error:
         yield Noticed(Finding("vectors", "warning", "", error.message, error.hint))
         return

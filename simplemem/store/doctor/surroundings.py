@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from simplemem.memory import Finding
+from simplemem.store.core import Core
 from simplemem.store.doctor.case import Case, Noticed
-from simplemem.store.in_step import InStep
 from simplemem.vault.disk import file_system, is_shared
 from simplemem.vault.paths import SIDECAR
 from simplemem.vault.place import leaves_out_sidecar, synced_by
@@ -26,11 +26,11 @@ _CLOCK_MAY_DIFFER = timedelta(minutes=5)
 _ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
 
 
-def facts(step: InStep) -> dict[str, Any]:
+def facts(core: Core) -> dict[str, Any]:
     """All of it as it is, whether or not anything is wrong with it."""
     import apsw
 
-    root, index = step.vault.root, Path(step.index.path)
+    root, index = core.vault.root, Path(core.index.path)
     return {
         "sqlite": apsw.sqlite_lib_version(),
         "sqlite_of": f"apsw {apsw.apsw_version()}",

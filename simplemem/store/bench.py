@@ -15,13 +15,13 @@ from simplemem.index.notes import Noted, Stat, stat_of
 from simplemem.note.note import read_note
 from simplemem.note.private import private_by_rule, private_reason
 from simplemem.note.words import well_formed
-from simplemem.store.in_step import InStep
+from simplemem.store.core import Core
 from simplemem.store.saving import now
 from simplemem.store.together import Carried, Draft, write_together
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.vault import Change
 
-__all__ = ["Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "Workbench", "now", "stat_of"]
+__all__ = ["Bench", "Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "now", "stat_of"]
 
 _MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one
 
@@ -55,36 +55,36 @@ class Read(NamedTuple):
     problem: str
 
 
-class Workbench:
+class Bench:
     """One store, for the rooms above it."""
 
-    def __init__(self, step: InStep) -> None:
-        self._step = step
+    def __init__(self, core: Core) -> None:
+        self._core = core
         self._begun = False
 
     @property
     def read_only(self) -> bool:
-        return self._step.read_only or self._step.vault.read_only
+        return self._core.read_only or self._core.vault.read_only
 
     def alone(self) -> AbstractContextManager[None]:
         """Hold the vault: what is read in here is what is written on. A thread may take it again and again."""
-        return self._step.vault.lock()
+        return self._core.vault.lock()
 
     def catch_up(self) -> None:
         """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
         if not self.read_only:
-            self._step.catch_up_lately()
+            self._core.catch_up_lately()
         elif not self._begun:
-            self._step.sync(None, embed=False, rebuild=False, believe=False, begin=False)
+            self._core.sync(None, embed=False, rebuild=False, believe=False, begin=False)
             self._begun = True
 
     def noticed_since(self, mark: Mark | None, having: str) -> Noticed:
         """What changed in the index since a mark, everything without one. Any process's changes, and a person's as soon
         as they are indexed."""
-        return self._step.healing(lambda: self._noticed_since(mark, having))
+        return self._core.healing(lambda: self._noticed_since(mark, having))
 
     def _noticed_since(self, mark: Mark | None, having: str) -> Noticed:
-        index = self._step.index
+        index = self._core.index
         with index.snapshot():
             generation = index.generation
             whole = mark is None or mark.generation != generation
@@ -93,16 +93,16 @@ class Workbench:
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
-        return frozenset(self._step.healing(self._step.index.all_paths))
+        return frozenset(self._core.healing(self._core.index.all_paths))
 
     def files_below(self, folder: str) -> list[str]:
         """The note files in a folder as the disk has them, those too large to be indexed as well."""
-        entries = self._step.vault.entries_below(folder)
+        entries = self._core.vault.entries_below(folder)
         return [entry.path for entry in entries if entry.path.lower().endswith(".md")]
 
     def read(self, paths: Iterable[str]) -> Iterator[Read]:
         """Notes as they stand on the disk, one after the other. Those that are not there are left out."""
-        with self._step.vault.reading() as reading:
+        with self._core.vault.reading() as reading:
             for path in paths:
                 try:
                     file = reading(path)
@@ -119,7 +119,7 @@ class Workbench:
         """What the disk says about some files now; those that are gone are absent."""
         found = {}
         for path in paths:
-            entry = self._step.entry(path)
+            entry = self._core.entry(path)
             if entry is not None:
                 found[path] = stat_of(entry)
         return found
@@ -128,10 +128,10 @@ class Workbench:
         """The paths of the files that links lead to, each a target and the note it stands in."""
         if not links:
             return []
-        return self._step.healing(lambda: self._meant(links))
+        return self._core.healing(lambda: self._meant(links))
 
     def _meant(self, links: Sequence[tuple[str, str]]) -> list[str | None]:
-        index = self._step.index
+        index = self._core.index
         named = named_in_memory(index.files()) if len(links) > _MANY else index.named()
         with index.snapshot():
             return [resolve(target, source, named).path for target, source in links]
@@ -140,12 +140,12 @@ class Workbench:
         """All files of that name, compared as links compare. Half a character is in no file's name."""
         if well_formed(name) != name:
             return ()
-        return self._step.healing(lambda: self._step.index.named()(name_key(name)))
+        return self._core.healing(lambda: self._core.index.named()(name_key(name)))
 
     def judge_of_privacy(self) -> Callable[[str, bytes, str], bool]:
         """What says of a note's path, its bytes and their hash whether it is private. The index knows it of most; what it
         has read otherwise, or not at all, is read again, since its text is about to go out."""
-        known, rules = self._step.healing(self._step.index.privacy), self._step.settings.embed.private
+        known, rules = self._core.healing(self._core.index.privacy), self._core.settings.embed.private
 
         def is_private(path: str, data: bytes, sha256: str) -> bool:
             there = known.get(path)
@@ -157,17 +157,17 @@ class Workbench:
 
     def is_taken(self, path: str) -> bool:
         """Whether anything lies at a path."""
-        return self._step.vault.is_taken(path)
+        return self._core.vault.is_taken(path)
 
     def may_go(self, path: str) -> bool:
         """Whether the rules let a note be deleted."""
-        rules = self._step.vault.rules
+        rules = self._core.vault.rules
         return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
 
     def write(self, drafts: Sequence[Draft], *, who: str, tool: str, reason: str) -> Carried:
         """Carry out drafts as one step: one entry of the history, one undo. Conflict when a note is another by now."""
-        return write_together(self._step, drafts, Change(tool, who, reason), now())
+        return write_together(self._core, drafts, Change(tool, who, reason), now())
 
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what is at these paths now."""
-        self._step.look_at(set(paths))
+        self._core.look_at(set(paths))

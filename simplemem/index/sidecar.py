@@ -31,7 +31,7 @@ from simplemem.index.vectors import Nearness, QueryVector
 from simplemem.vault.links import Named
 
 
-class Index:
+class Sidecar:
     """One vault's sidecar. Thread-safe: every thread has its own connection."""
 
     def __init__(self, path: Path, lock: Callable[[], AbstractContextManager[None]]) -> None:

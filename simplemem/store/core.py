@@ -21,8 +21,8 @@ from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
 from simplemem.index.failures import Damaged
-from simplemem.index.index import Index
 from simplemem.index.notes import stat_of
+from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress, Sync, SyncReport
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
@@ -43,7 +43,7 @@ _COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for
 _LOG = logging.getLogger(__name__)
 
 
-class InStep:
+class Core:
     """One vault with its index. Safe to use from several threads, beside other processes on the same vault."""
 
     def __init__(self, root: Path, settings: Settings | None, *, read_only: bool) -> None:
@@ -70,7 +70,7 @@ class InStep:
         )
         self.committing = Committing(self.vault, self.settings.git)
         self.vault.tell(self.committing.writing, self.committing.written)
-        self.index = Index(index_path(self.root, self.settings, self.vault), self._index_lock)
+        self.index = Sidecar(index_path(self.root, self.settings, self.vault), self._index_lock)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self._healing = Healing(self.index, self._begin_anew)
