@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.conversation import Conversation, failure_in, serve
 from bench.peers import installed
 from simplemem.config import Settings
-from simplemem.graph.graph import KnowledgeGraph, graph_of
-from simplemem.graph.values import Entity, Graph, Observation, Relation
+from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
+from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import EnhancedStore
 from simplemem.store.bench import Draft
 

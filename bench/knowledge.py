@@ -24,9 +24,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from simplemem.config import Settings
-from simplemem.knowledge.entries import TYPES
-from simplemem.knowledge.keeping import knowledge_of
-from simplemem.knowledge.looking import look
+from simplemem.kinds.learned.entries import TYPES
+from simplemem.kinds.learned.keeping import knowledge_of
+from simplemem.kinds.learned.looking import look
 from simplemem.store import EnhancedStore
 
 SUBJECTS = "billing worker gateway cache queue index mailer exporter scheduler parser".split()

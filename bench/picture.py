@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "graph
 
 from browser import Page, chromium, opened_browser
 
-from simplemem.graph.picture.drawing import LINK, NOTE, Drawing, Edge, Node
-from simplemem.graph.picture.page import html
+from simplemem.kinds.picture.drawing import LINK, NOTE, Drawing, Edge, Node
+from simplemem.kinds.picture.page import html
 
 WORDS = "wind gas valve sensor flight burst parachute radio frame log beet harbour checklist shed".split()
 KINDS = "person decision flight meeting report component place idea source task".split()

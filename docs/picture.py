@@ -17,9 +17,9 @@ from browser import chromium, opened_browser
 from generate import copy_example
 
 from simplemem.config import load_settings
-from simplemem.graph.graph import graph_of
-from simplemem.graph.picture.from_store import drawing_of_store
-from simplemem.graph.picture.page import html
+from simplemem.kinds.graph.graph import graph_of
+from simplemem.kinds.picture.from_store import drawing_of_store
+from simplemem.kinds.picture.page import html
 from simplemem.store import EnhancedStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -39,8 +39,8 @@ class Notes(StrEnum):
 
 
 def _formats() -> list[str]:
-    from simplemem.graph.formats import FORMATS
-    from simplemem.graph.picture.forms import PICTURES
+    from simplemem.kinds.graph.formats import FORMATS
+    from simplemem.kinds.picture.forms import PICTURES
 
     return [*FORMATS, *PICTURES]
 
@@ -130,7 +130,7 @@ def import_graph(
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
     from simplemem.faces.render import counted
-    from simplemem.graph.importing import import_file
+    from simplemem.kinds.graph.importing import import_file
 
     with opened(vault) as store, progress_bar() as progress:
         done = import_file(store, file.expanduser(), who=WHO, progress=progress)

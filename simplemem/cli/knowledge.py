@@ -91,7 +91,7 @@ def init(
     """Make a vault for what is learned, or look at the one that is there. No note is changed."""
     from simplemem.cli import output
     from simplemem.cli.opening import opened
-    from simplemem.knowledge.keeping import knowledge_of
+    from simplemem.kinds.learned.keeping import knowledge_of
 
     if folder is not None and vault is not None:
         raise typer.BadParameter("either FOLDER or --vault, not both")
@@ -115,8 +115,8 @@ def init(
 def stats(vault: VaultOption = None, as_json: JsonOption = False) -> None:
     """Show how much there is of what, how sure it is, and what is read most."""
     from simplemem.cli import output
-    from simplemem.knowledge.keeping import knowledge_of
-    from simplemem.knowledge.statistics import stats as counted
+    from simplemem.kinds.learned.keeping import knowledge_of
+    from simplemem.kinds.learned.statistics import stats as counted
 
     with _opened(vault) as store:
         knowledge = knowledge_of(store)
@@ -155,7 +155,7 @@ def list_entries(
     """List entries, the newest first."""
     from simplemem.cli import output
     from simplemem.cli.knowledge_output import as_value, entry_row
-    from simplemem.knowledge.keeping import knowledge_of
+    from simplemem.kinds.learned.keeping import knowledge_of
 
     wanted = kind or type_
     with _opened(vault) as store:
@@ -197,7 +197,7 @@ def search(
     """Find entries by meaning and words. Each one that is found counts as read."""
     from simplemem.cli import output
     from simplemem.cli.knowledge_output import as_value, print_hit
-    from simplemem.knowledge.keeping import knowledge_of
+    from simplemem.kinds.learned.keeping import knowledge_of
 
     asked = " ".join(query)
     with _opened(vault, embed=True) as store:
@@ -228,7 +228,7 @@ def show(ref: Ref, vault: VaultOption = None, as_json: JsonOption = False) -> No
     """Show one entry: what it says, its context, what it is related to, and by whom it may have been superseded."""
     from simplemem.cli import output
     from simplemem.cli.knowledge_output import as_value, print_entry
-    from simplemem.knowledge.keeping import knowledge_of
+    from simplemem.kinds.learned.keeping import knowledge_of
 
     with _opened(vault) as store:
         knowledge = knowledge_of(store)
@@ -262,8 +262,8 @@ def export(
 ) -> None:
     """Export all entries: as one Markdown text by type, or with the graph's entities as a picture or data."""
     from simplemem.cli import output
-    from simplemem.knowledge.exporting import export_text
-    from simplemem.knowledge.keeping import knowledge_of
+    from simplemem.kinds.learned.exporting import export_text
+    from simplemem.kinds.learned.keeping import knowledge_of
 
     with _opened(vault) as store:
         text = export_text(store, form.value)
@@ -301,7 +301,7 @@ def analyze(
     together. No model is asked; everything is counted or compared, and nothing is written."""
     from simplemem.cli import output
     from simplemem.cli.knowledge_output import analysis, print_analysis
-    from simplemem.knowledge.looking import look
+    from simplemem.kinds.learned.looking import look
 
     with _opened(vault, embed=True) as store:
         found = analysis(look(store, notes), threshold)
@@ -322,8 +322,8 @@ def validate(vault: VaultOption = None, as_json: JsonOption = False) -> None:
     with 1 when there is something to mend."""
     from simplemem.cli import output
     from simplemem.cli.knowledge_output import LEVEL_STYLES
-    from simplemem.knowledge.keeping import knowledge_of
-    from simplemem.knowledge.validating import validate as problems_of
+    from simplemem.kinds.learned.keeping import knowledge_of
+    from simplemem.kinds.learned.validating import validate as problems_of
 
     with _opened(vault) as store:
         knowledge = knowledge_of(store)
@@ -358,7 +358,7 @@ def reset(
     all other notes stay."""
     from simplemem.cli import output
     from simplemem.cli.opening import WHO, finishing
-    from simplemem.knowledge.keeping import knowledge_of
+    from simplemem.kinds.learned.keeping import knowledge_of
 
     with _opened(vault) as store:
         knowledge = knowledge_of(store)

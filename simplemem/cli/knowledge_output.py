@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from simplemem.cli import output
-from simplemem.knowledge.access import NEVER, Read
-from simplemem.knowledge.entries import Entry
+from simplemem.kinds.learned.access import NEVER, Read
+from simplemem.kinds.learned.entries import Entry
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from simplemem.knowledge.clusters import Cluster, Suggestion
-    from simplemem.knowledge.contradictions import Contradiction
-    from simplemem.knowledge.insights import Finding, Patterns
-    from simplemem.knowledge.keeping import Hit
-    from simplemem.knowledge.looking import Look
+    from simplemem.kinds.learned.clusters import Cluster, Suggestion
+    from simplemem.kinds.learned.contradictions import Contradiction
+    from simplemem.kinds.learned.insights import Finding, Patterns
+    from simplemem.kinds.learned.keeping import Hit
+    from simplemem.kinds.learned.looking import Look
 
 LEVEL_STYLES: Final = {"error": "bold red", "warning": "yellow", "note": "dim"}
 _STYLES: Final = {"error": "red", "solution": "green", "decision": "magenta", "pattern": "blue", "insight": "yellow"}

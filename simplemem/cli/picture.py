@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from simplemem.graph.picture.around import Branch
-    from simplemem.graph.picture.drawing import Drawing
-    from simplemem.graph.picture.from_store import Notes
-    from simplemem.graph.values import Graph
     from simplemem.index.sync import Progress
+    from simplemem.kinds.graph.values import Graph
+    from simplemem.kinds.picture.around import Branch
+    from simplemem.kinds.picture.drawing import Drawing
+    from simplemem.kinds.picture.from_store import Notes
     from simplemem.memory import Filter
     from simplemem.store import EnhancedStore
 
@@ -46,9 +46,9 @@ def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool
     """Write the graph of a vault, in one of the forms, to a file or to standard output."""
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
-    from simplemem.graph.formats import FORMATS
-    from simplemem.graph.graph import graph_of
-    from simplemem.graph.picture.forms import PICTURES, WITH_TEXTS
+    from simplemem.kinds.graph.formats import FORMATS
+    from simplemem.kinds.graph.graph import graph_of
+    from simplemem.kinds.picture.forms import PICTURES, WITH_TEXTS
 
     forms = ", ".join([*FORMATS, *PICTURES])
     if asked.form not in FORMATS and asked.form not in PICTURES:
@@ -102,7 +102,7 @@ def _must_be_whole(asked: Asked) -> None:
 
 
 def _drawn(store: EnhancedStore, graph: Graph, asked: Asked, progress: Progress) -> Drawing:
-    from simplemem.graph.picture.from_store import drawing_of_store
+    from simplemem.kinds.picture.from_store import drawing_of_store
 
     beside: Notes = asked.notes or ("linked" if graph.entities else "all")
     return drawing_of_store(
@@ -168,9 +168,9 @@ def graph(
     """
     from simplemem.cli import output
     from simplemem.cli.opening import opened
-    from simplemem.graph.graph import graph_of
-    from simplemem.graph.picture.around import around
-    from simplemem.graph.picture.from_store import drawing_of_store
+    from simplemem.kinds.graph.graph import graph_of
+    from simplemem.kinds.picture.around import around
+    from simplemem.kinds.picture.from_store import drawing_of_store
 
     with opened(vault) as store:
         drawing = drawing_of_store(store, graph_of(store).read(), notes="all", texts=False)
@@ -251,7 +251,7 @@ def _said(attributes: Any) -> Sequence[tuple[str, str]]:
 
 def _surroundings(drawing: Drawing, start: int, depth: int) -> dict[str, Any]:
     """The part of a drawing around a node, for programs."""
-    from simplemem.graph.picture.around import distances
+    from simplemem.kinds.picture.around import distances
 
     found = distances(drawing, start, depth)
     node = drawing.nodes[start]

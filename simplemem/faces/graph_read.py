@@ -14,10 +14,10 @@ from simplemem.faces.graph_write import nobody
 from simplemem.faces.graph_write import texts_listed as _listed
 from simplemem.faces.schema import COUNT, FLAG, TEXT, record, several
 from simplemem.faces.tool import Call, Reply, Tool
-from simplemem.graph.graph import graph_of
-from simplemem.graph.jsonl import relation_shown
-from simplemem.graph.values import Graph
-from simplemem.graph.walk import Reached, around, neighbours_of, way
+from simplemem.kinds.graph.graph import graph_of
+from simplemem.kinds.graph.jsonl import relation_shown
+from simplemem.kinds.graph.values import Graph
+from simplemem.kinds.graph.walk import Reached, around, neighbours_of, way
 from simplemem.note.words import well_formed
 
 _TOKENS = 4000

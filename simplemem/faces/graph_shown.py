@@ -9,8 +9,8 @@ from typing import Any, Final
 from simplemem.errors import Invalid
 from simplemem.faces import render
 from simplemem.faces.schema import COUNT, MAYBE_TEXT, TEXT, TEXTS, record, several
-from simplemem.graph.jsonl import entity_shown, relation_shown
-from simplemem.graph.values import Entity, Graph, Relation
+from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
+from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.note.words import count_tokens, well_formed
 
 ENTITY: Final = record(name=TEXT, entityType=TEXT, observations=TEXTS)

@@ -19,9 +19,9 @@ from simplemem.faces.graph_shown import ENTITY, RELATION, clean
 from simplemem.faces.schema import COUNT, TEXT, TEXTS, record, several
 from simplemem.faces.server_memory import Asker
 from simplemem.faces.tool import Call, Reply, Tool
-from simplemem.graph.graph import KnowledgeGraph, graph_of
-from simplemem.graph.jsonl import entity_shown, relation_shown
-from simplemem.graph.values import Entity, Observation, Relation
+from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
+from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
+from simplemem.kinds.graph.values import Entity, Observation, Relation
 
 _TEXT = {"type": "string"}
 _LIST = {"type": "array", "items": _TEXT}

@@ -30,7 +30,7 @@ from simplemem.faces.schema import COUNT, FLAG, MAP, NUMBER, TEXT, TEXTS, Schema
 from simplemem.faces.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
-    from simplemem.knowledge.looking import Look
+    from simplemem.kinds.learned.looking import Look
 
 _MOST_SHOWN_OF_A_FILE = 20_000  # characters
 _RULES = "rules (slot, polarity, near duplicates)"
@@ -46,7 +46,7 @@ class OfNotes(Arguments):
 
 
 def looked_at(call: Call, notes: str) -> Look:
-    from simplemem.knowledge.looking import look
+    from simplemem.kinds.learned.looking import look
 
     return look(call.store, notes)
 
@@ -55,8 +55,8 @@ def looked_at(call: Call, notes: str) -> Look:
 
 
 def get_stats(call: Call, _asked: NoArguments) -> Reply:
-    from simplemem.graph.graph import graph_of
-    from simplemem.knowledge.statistics import stats
+    from simplemem.kinds.graph.graph import graph_of
+    from simplemem.kinds.learned.statistics import stats
 
     knowledge = knowledge_in(call)
     graph = graph_of(call.store).read()
@@ -271,7 +271,7 @@ def export_graph(call: Call, asked: ExportArguments) -> Reply:
 
 def _exported(call: Call, form: str) -> Reply:
     """An export as a file, and where it is data of a size a model can take, in the answer too."""
-    from simplemem.knowledge.exporting import export_text, file_name, write_export
+    from simplemem.kinds.learned.exporting import export_text, file_name, write_export
 
     text = export_text(call.store, form)
     path = write_export(call.store, file_name(form), text)

@@ -9,9 +9,9 @@ from simplemem.faces import render
 from simplemem.faces.knowing import brief, named
 
 if TYPE_CHECKING:
-    from simplemem.knowledge.clusters import Cluster, Suggestion
-    from simplemem.knowledge.contradictions import Contradiction, Verdict
-    from simplemem.knowledge.insights import Finding
+    from simplemem.kinds.learned.clusters import Cluster, Suggestion
+    from simplemem.kinds.learned.contradictions import Contradiction, Verdict
+    from simplemem.kinds.learned.insights import Finding
 
 MOST_SHOWN = 30
 
@@ -41,7 +41,7 @@ def contradiction(found: Contradiction, verdict: Verdict | None) -> dict[str, An
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    from simplemem.knowledge.keeping import less_sure
+    from simplemem.kinds.learned.keeping import less_sure
 
     loser = verdict.loser
     less = (

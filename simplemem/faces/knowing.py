@@ -12,9 +12,9 @@ from simplemem.faces.schema import COUNT, FLAG, MAYBE_TEXT, NUMBER, TEXT, TEXTS,
 from simplemem.faces.tool import Call, Reply
 
 if TYPE_CHECKING:
-    from simplemem.knowledge.access import Read
-    from simplemem.knowledge.entries import Entry
-    from simplemem.knowledge.keeping import Knowledge
+    from simplemem.kinds.learned.access import Read
+    from simplemem.kinds.learned.entries import Entry
+    from simplemem.kinds.learned.keeping import Knowledge
 
 A = TypeVar("A", bound=Arguments)
 
@@ -46,7 +46,7 @@ BRIEF: Schema = record((), id=TEXT, name=TEXT, type=TEXT, says=TEXT)
 
 def knowledge_in(call: Call) -> Knowledge:
     """The knowledge of the vault that a call is about."""
-    from simplemem.knowledge.keeping import knowledge_of
+    from simplemem.kinds.learned.keeping import knowledge_of
 
     return knowledge_of(call.store)
 

@@ -56,7 +56,7 @@ class SearchArguments(Arguments):
 def search_knowledge(call: Call, asked: SearchArguments) -> Reply:
     if len(asked.query) > LONGEST_QUERY:
         raise TooLong(f"The query has {len(asked.query)} characters; {LONGEST_QUERY} are allowed.")
-    from simplemem.knowledge.access import NEVER
+    from simplemem.kinds.learned.access import NEVER
 
     knowledge = knowledge_in(call)
     found = knowledge.search(asked.query, kind=asked.type or "", least_confidence=asked.minConfidence)

@@ -17,7 +17,7 @@ from simplemem.faces.memento_search import semantic_search
 from simplemem.faces.pretty import pretty
 from simplemem.faces.server_memory import by, graph_in, relation_in
 from simplemem.faces.tool import Call, Reply
-from simplemem.graph.values import Graph, Observation, Relation
+from simplemem.kinds.graph.values import Graph, Observation, Relation
 from simplemem.note.names import name_of
 
 # --- the nine, with what Memento adds to them
@@ -109,21 +109,21 @@ def update_relation(call: Call, asked: Given) -> Reply:
 
 
 def get_entity_history(call: Call, asked: Given) -> Reply:
-    from simplemem.graph.past import entity_history
+    from simplemem.kinds.graph.past import entity_history
 
     versions = entity_history(call.store, asked.given["entityName"])
     return Reply(pretty([told.version_told(k, versions[0], each) for k, each in enumerate(versions, 1)]))
 
 
 def get_relation_history(call: Call, asked: Given) -> Reply:
-    from simplemem.graph.past import relation_history
+    from simplemem.kinds.graph.past import relation_history
 
     versions = relation_history(call.store, relation_in(asked.given))
     return Reply(pretty([told.relation_version_told(k, versions[0], each) for k, each in enumerate(versions, 1)]))
 
 
 def get_graph_at_time(call: Call, asked: Given) -> Reply:
-    from simplemem.graph.past import graph_at
+    from simplemem.kinds.graph.past import graph_at
 
     began, when = datetime.now(UTC), _moment(asked.given["timestamp"])
     return Reply(pretty(told.graph_told(graph_at(call.store, when), {}, began)))
@@ -140,7 +140,7 @@ def _moment(milliseconds: Any) -> datetime:
 
 
 def get_decayed_graph(call: Call, asked: Given) -> Reply:
-    from simplemem.graph.decay import FACTOR, FLOOR, HALF_LIFE, decayed
+    from simplemem.kinds.graph.decay import FACTOR, FLOOR, HALF_LIFE, decayed
 
     began = datetime.now(UTC)
     now = _moment(asked.given["reference_time"]) if "reference_time" in asked.given else began

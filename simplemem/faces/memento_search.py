@@ -16,7 +16,7 @@ from simplemem.faces.contract import Given
 from simplemem.faces.pretty import pretty
 from simplemem.faces.server_memory import graph_in
 from simplemem.faces.tool import Call, Reply
-from simplemem.graph.values import Entity, Graph
+from simplemem.kinds.graph.values import Entity, Graph
 from simplemem.store.likeness import likeness
 
 _LIMIT: Final = 10

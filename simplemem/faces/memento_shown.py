@@ -13,12 +13,12 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from simplemem.graph.jsonl import entity_shown, relation_shown
-from simplemem.graph.values import Entity, Graph, Relation
+from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
+from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.store import EnhancedStore
 
 if TYPE_CHECKING:
-    from simplemem.graph.past import EntityVersion, RelationVersion
+    from simplemem.kinds.graph.past import EntityVersion, RelationVersion
 
 AT: Final = "at"
 """When a relation or an observation was last said to be so."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from simplemem.graph.jsonl import escaped
+from simplemem.kinds.graph.jsonl import escaped
 
 
 def pretty(value: Any) -> str:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from simplemem.faces.contract import ContractTool, Given, Schema, closed, several, text, thing
 from simplemem.faces.pretty import pretty
 from simplemem.faces.tool import Call, Reply, Tool
-from simplemem.graph.jsonl import entity_shown, relation_shown
-from simplemem.graph.values import Entity, Graph, Observation, Relation
+from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
+from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 
 if TYPE_CHECKING:
-    from simplemem.graph.graph import KnowledgeGraph
+    from simplemem.kinds.graph.graph import KnowledgeGraph
 
 LONGEST_QUERY = 2048
 """Of `main`, in units of UTF-16."""
@@ -58,7 +58,7 @@ _ADDED = closed(
 
 def graph_in(call: Call) -> KnowledgeGraph:
     """The graph of the vault that a call is about."""
-    from simplemem.graph.graph import graph_of
+    from simplemem.kinds.graph.graph import graph_of
 
     return graph_of(call.store)
 

@@ -17,7 +17,7 @@ from simplemem.faces.arguments import Arguments, at_most, from_json
 from simplemem.faces.knowing import FAILURE, knowledge_in, pretty, timed
 from simplemem.faces.schema import MAP, NUMBER, TEXT, TEXTS, Schema, record, several
 from simplemem.faces.tool import Call, Reply, Tool
-from simplemem.knowledge.seventeen import (
+from simplemem.kinds.learned.seventeen import (
     ENTITY_TYPES,
     LONGEST_NAME,
     LONGEST_OBSERVATION,
@@ -28,8 +28,8 @@ from simplemem.knowledge.seventeen import (
 )
 
 if TYPE_CHECKING:
-    from simplemem.graph.graph import KnowledgeGraph
-    from simplemem.graph.values import Entity, Graph, Relation
+    from simplemem.kinds.graph.graph import KnowledgeGraph
+    from simplemem.kinds.graph.values import Entity, Graph, Relation
 
 _USUAL_HITS = 10
 
@@ -135,7 +135,7 @@ class WholeArguments(Arguments):
 
 
 def _graph(call: Call) -> KnowledgeGraph:
-    from simplemem.graph.graph import graph_of
+    from simplemem.kinds.graph.graph import graph_of
 
     return graph_of(call.store)
 
@@ -145,7 +145,7 @@ def _said(data: dict[str, Any]) -> Reply:
 
 
 def create_entities(call: Call, asked: EntitiesArguments) -> Reply:
-    from simplemem.graph.values import Entity, Observation
+    from simplemem.kinds.graph.values import Entity, Observation
 
     wanted = [
         Entity(each.name, each.entityType, tuple(Observation(said) for said in dict.fromkeys(each.observations)))
@@ -158,7 +158,7 @@ def create_entities(call: Call, asked: EntitiesArguments) -> Reply:
 
 
 def create_relations(call: Call, asked: RelationsArguments) -> Reply:
-    from simplemem.graph.values import Relation
+    from simplemem.kinds.graph.values import Relation
 
     wanted = [Relation(each.source, each.relationType, each.target) for each in asked.relations]
     graph = _graph(call)
@@ -173,7 +173,7 @@ def create_relations(call: Call, asked: RelationsArguments) -> Reply:
 
 
 def add_observations(call: Call, asked: AdditionsArguments) -> Reply:
-    from simplemem.graph.values import Observation
+    from simplemem.kinds.graph.values import Observation
 
     additions = [
         (each.entityName, [Observation(said) for said in dict.fromkeys(each.contents)]) for each in asked.observations
@@ -188,7 +188,7 @@ def add_observations(call: Call, asked: AdditionsArguments) -> Reply:
 
 
 def search_nodes(call: Call, asked: NodesArguments) -> Reply:
-    from simplemem.graph.values import Graph
+    from simplemem.kinds.graph.values import Graph
     from simplemem.memory import Filter
     from simplemem.note.names import path_of
 

@@ -98,7 +98,7 @@ def perform_contract(tool: ContractTool, door: Door, sent: Mapping[str, Any] | N
 
 def said(error: SimplememError) -> str:
     """A failure in words. Of an entity that is not there they are those that clients know, and no more."""
-    from simplemem.graph.values import NoSuchEntity
+    from simplemem.kinds.graph.values import NoSuchEntity
 
     return error.message if isinstance(error, NoSuchEntity) or not error.hint else f"{error.message} {error.hint}"
 

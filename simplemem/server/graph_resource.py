@@ -72,7 +72,7 @@ class GraphResource:
             raise MCPError(INVALID_PARAMS, f"MCP error -32602: Resource {params.uri} not found")
 
         def whole() -> str:
-            from simplemem.graph.graph import graph_of
+            from simplemem.kinds.graph.graph import graph_of
 
             return graph_text(graph_of(self._door.store()))
 
@@ -127,6 +127,6 @@ class GraphResource:
                 await self.tell()
 
     def _changed_by_others(self) -> int:
-        from simplemem.graph.graph import graph_of
+        from simplemem.kinds.graph.graph import graph_of
 
         return graph_of(self._door.store()).changed_by_others()

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from simplemem.cli.app import app
 from simplemem.cli.knowledge import vault_of
 from simplemem.config import Settings
-from simplemem.knowledge.keeping import knowledge_of
+from simplemem.kinds.learned.keeping import knowledge_of
 from simplemem.store import EnhancedStore
 from tests.cli.conftest import Ran
 

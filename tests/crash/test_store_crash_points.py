@@ -14,9 +14,9 @@ import pytest
 from crash_cases import Files, notes
 
 from simplemem.config import load_settings
-from simplemem.graph.graph import graph_of
-from simplemem.graph.values import Entity, Observation
 from simplemem.index.database import Database
+from simplemem.kinds.graph.graph import graph_of
+from simplemem.kinds.graph.values import Entity, Observation
 from simplemem.store import EnhancedStore
 from simplemem.store.doctor.examine import CHECKS
 

@@ -11,7 +11,7 @@ import pytest
 from embedding_service import EmbeddingService
 
 from simplemem.faces.toolsets import PROFILES, choose
-from simplemem.knowledge.seventeen import ENTITY_TYPES
+from simplemem.kinds.learned.seventeen import ENTITY_TYPES
 
 Ask = Callable[..., Any]
 

@@ -1,0 +1,454 @@
+"""The graph of a vault, as callers and people meet it: real notes, a real index, several stores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import load_settings
+from simplemem.errors import Invalid, NotFound, Unreadable
+from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
+from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
+from simplemem.store import EnhancedStore, open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EnhancedStore]:
+    with open_store(tmp_path / "vault") as opened:
+        yield opened
+
+
+@pytest.fixture
+def graph(store: EnhancedStore) -> KnowledgeGraph:
+    return graph_of(store)
+
+
+def an(name: str, kind: str = "thing", *said: str) -> Entity:
+    return Entity(name, kind, tuple(map(Observation, said)))
+
+
+def texts(graph: Graph) -> dict[str, list[str]]:
+    return {each.name: each.texts for each in graph.entities}
+
+
+def edges(graph: Graph) -> list[tuple[str, str, str]]:
+    return [each.key for each in graph.relations]
+
+
+def note(store: EnhancedStore, path: str) -> str:
+    return (store.root / path).read_text("utf-8")
+
+
+def write(store: EnhancedStore, path: str, text: str) -> None:
+    (store.root / path).parent.mkdir(parents=True, exist_ok=True)
+    (store.root / path).write_text(text, "utf-8")
+
+
+def test_an_entity_is_a_note_that_reads_well(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Aurora API", "component", "Serves the public REST interface"), an("Identity Service")])
+    graph.create_relations([Relation("Aurora API", "depends on", "Identity Service")])
+    text = note(store, "graph/Aurora API.md")
+    assert "\ntype: entity\nentity_type: component\norder: 1\n" in text
+    assert text.endswith(
+        "---\n\n## Observations\n- Serves the public REST interface\n\n## Relations\n- depends on [[Identity Service]]\n"
+    )
+    assert store.search("REST interface").hits[0].name == "graph/Aurora API"
+    assert [link.name for link in store.backlinks("graph/Identity Service", kinds=("link",))] == ["graph/Aurora API"]
+
+
+def test_what_is_there_is_not_made_again(graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("A", "t", "old")])
+    assert graph.create_entities([an("A", "u", "new"), an("B"), an("B", "twin")]) == [an("B")]
+    assert texts(graph.read()) == {"A": ["old"], "B": []}
+    graph.create_relations([Relation("A", "knows", "B")])
+    assert graph.create_relations([Relation("A", "knows", "B"), Relation("A", "Knows", "B")]) == [
+        Relation("A", "Knows", "B")
+    ]
+
+
+def test_a_hand_written_note_and_bullet_are_in_the_graph_at_once(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Ada", "person", "likes tea")])
+    text = note(store, "graph/Ada.md")
+    write(store, "graph/Ada.md", text.replace("- likes tea\n", "- likes tea\n- plays chess\n"))
+    assert texts(graph.open(["Ada"])) == {"Ada": ["likes tea", "plays chess"]}
+    write(store, "graph/Bob.md", "- knows [[Ada]]\n- is new\n")
+    assert texts(graph.search("is new")) == {"Bob": ["is new"]}
+    assert edges(graph.open(["Ada"])) == [("Bob", "knows", "Ada")]
+    (store.root / "graph/Bob.md").unlink()
+    assert texts(graph.search("is new")) == {}
+
+
+def test_a_comment_of_a_person_is_kept_and_never_told(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    hidden = "%%\n- to ask: tea or coffee\n- knows [[Nobody]]\n%%\n"
+    write(store, "graph/Ada.md", f"## Observations\n{hidden}- likes tea\n\n<!--\n- old: likes coffee\n-->\n")
+    graph.add_observations([("Ada", [Observation("likes coffee"), Observation("to ask: tea or coffee")])])
+    graph.create_relations([Relation("Ada", "knows", "Bob")])
+    graph.delete_observations([("Ada", ["likes tea", "to ask: tea or coffee"])])
+    assert texts(graph.read()) == {"Ada": ["likes coffee"]}
+    assert edges(graph.read()) == [("Ada", "knows", "Bob")]
+    assert note(store, "graph/Ada.md").startswith(
+        f"## Observations\n{hidden}- likes coffee\n\n<!--\n- old: likes coffee\n-->\n"
+    )
+
+
+def test_what_was_written_before_the_server_came_is_there(tmp_path: Path) -> None:
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph" / "Ada.md").write_text("## Observations\n- likes tea\n")
+    with open_store(tmp_path) as store:
+        assert texts(graph_of(store).search("TEA")) == {"Ada": ["likes tea"]}
+
+
+def test_a_client_and_a_person_change_one_note(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Ada", "person", "likes tea")])
+    write(store, "graph/Ada.md", "<!-- mine -->\n" + note(store, "graph/Ada.md").split("---\n\n")[1] + "- by hand\n")
+    graph.add_observations([("Ada", [Observation("by the client"), Observation("by hand")])])
+    assert note(store, "graph/Ada.md") == "<!-- mine -->\n## Observations\n- likes tea\n- by hand\n- by the client\n"
+
+
+def test_two_servers_see_each_other_at_once(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    with open_store(store.root) as other:
+        theirs = graph_of(other)
+        theirs.read()
+        graph.create_entities([an("A", "t", "one")])
+        assert texts(theirs.search("one")) == {"A": ["one"]}
+        theirs.add_observations([("A", [Observation("two")])])
+        theirs.create_entities([an("B")])
+        theirs.create_relations([Relation("B", "knows", "A")])
+        assert texts(graph.open(["A"])) == {"A": ["one", "two"]}
+        assert edges(graph.open(["A"])) == [("B", "knows", "A")]
+        theirs.delete_entities(["A"])
+        assert texts(graph.read()) == {"B": []}
+        assert edges(graph.read()) == []
+
+
+def test_writers_at_once_lose_nothing(store: EnhancedStore) -> None:
+    graph_of(store).create_entities([an("log")])
+
+    def work(number: int) -> None:
+        with open_store(store.root) as own:
+            for turn in range(10):
+                graph_of(own).add_observations([("log", [Observation(f"{number}-{turn}")])])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = graph_of(store).open(["log"]).entities[0].texts
+    assert sorted(said) == sorted(f"{number}-{turn}" for number in range(4) for turn in range(10))
+
+
+def test_a_change_of_several_notes_is_one_step_that_undo_takes_back(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    graph.create_entities([an("A"), an("B"), an("C")])
+    graph.create_relations([Relation("A", "knows", "B"), Relation("C", "knows", "B")])
+    before = graph.read()
+    graph.delete_entities(["B"], who="client 1", reason="cleaning")
+    assert list(texts(graph.read())) == ["A", "C"] and edges(graph.read()) == []
+    last = store.history(limit=1)[0]
+    assert (last.who, last.tool, last.reason) == ("client 1", "delete_entities", "cleaning")
+    store.undo(last.version)
+    assert [each.key for each in graph.read().relations] == [each.key for each in before.relations]
+    assert texts(graph.read()) == texts(before)
+
+
+def test_all_or_nothing(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("A", "t", "1")])
+    before = note(store, "graph/A.md")
+    with pytest.raises(NoSuchEntity, match=r"^Entity with name ghost not found$"):
+        graph.add_observations([("A", [Observation("2")]), ("ghost", [Observation("3")])])
+    with pytest.raises(NoSuchEntity):
+        graph.create_relations([Relation("A", "knows", "A"), Relation("A", "knows", "ghost")], missing="refuse")
+    assert note(store, "graph/A.md") == before
+    assert graph.create_relations([Relation("A", "knows", "ghost")], missing="skip") == []
+    assert graph.add_observations([("ghost", [Observation("3")])], missing="skip") == []
+
+
+def test_a_relation_may_lead_to_a_name_that_is_not_there(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("A")])
+    graph.create_relations([Relation("A", "knows", "ghost"), Relation("phantom", "haunts", "A")])
+    assert edges(graph.open(["A"])) == [("A", "knows", "ghost"), ("phantom", "haunts", "A")]
+    assert list(texts(graph.read())) == ["A"] and graph.open(["ghost"]) == Graph()
+    graph.create_entities([an("ghost", "spirit", "boo")])
+    assert texts(graph.search("boo")) == {"ghost": ["boo"]}
+    assert graph.open(["ghost"]).entities[0].type == "spirit"
+    graph.delete_relations([Relation("phantom", "haunts", "A")])
+    assert not (store.root / "graph/phantom.md").exists()  # what only held a relation goes with it
+    graph.delete_entities(["ghost"])
+    assert edges(graph.read()) == []
+
+
+def test_names_that_differ_in_case_alone_are_apart(graph: KnowledgeGraph) -> None:
+    names = ["alice", "Alice", "ALICE"]
+    graph.create_entities([an(name, "person", name) for name in names[:2]])
+    graph.create_relations([Relation("alice", "is not", "Alice"), Relation("Alice", "is not", "ALICE")])
+    assert edges(graph.read()) == [("alice", "is not", "Alice"), ("Alice", "is not", "ALICE")]
+    graph.create_entities([an("ALICE")])
+    assert list(texts(graph.read())) == names
+
+
+def test_notes_that_an_entity_links_to_are_part_of_the_graph(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(store, "projects/Move.md", "---\ntype: project\ndescription: Moving house\n---\n- led_by [[Ada]]\n- plain\n")
+    write(store, "people/Unrelated.md", "nothing")
+    graph.create_entities([an("Ada", "person")])
+    assert list(texts(graph.read())) == ["Ada"]
+    graph.create_relations([Relation("Ada", "works on", "Move")])
+    assert "- works on [[Move]]" in note(store, "graph/Ada.md")
+    assert texts(graph.read()) == {"Ada": [], "Move": ["Moving house"]}
+    assert edges(graph.open(["Move"])) == [("Ada", "works on", "Move"), ("Move", "led_by", "Ada")]
+    with pytest.raises(Invalid, match="is a note"):
+        graph.delete_entities(["Move"])
+    graph.delete_relations([Relation("Ada", "works on", "Move")])
+    assert list(texts(graph.read())) == ["Ada"]
+
+
+def test_notes_of_another_markdown_memory_are_part_of_it_where_they_lie(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    write(
+        store,
+        "coffee/Pour over.md",
+        "---\ntitle: Pour over\ntype: note\npermalink: coffee/pour-over\n---\n# Pour over\n\n"
+        "## Observations\n- [method] Clear and bright #brewing\n\n## Relations\n- pairs_with [[Light roast]]\n",
+    )
+    write(store, "coffee/Light roast.md", "A roast.\n")
+    assert texts(graph.read()) == {"Pour over": ["[method] Clear and bright #brewing"], "Light roast": []}
+    assert edges(graph.read()) == [("Pour over", "pairs_with", "Light roast")]
+
+
+def test_a_note_that_is_renamed_takes_its_relations_along(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("A"), an("B")])
+    graph.create_relations([Relation("A", "knows", "B")])
+    store.move("graph/B", "graph/Bea")
+    assert edges(graph.read()) == [("A", "knows", "Bea")]
+
+
+def test_a_new_file_of_the_same_name_elsewhere_changes_no_relation(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("A"), an("B", "t", "the one")])
+    graph.create_relations([Relation("A", "knows", "B")])
+    write(store, "elsewhere/B.md", "another")
+    store.sync(embed=False)
+    assert edges(graph.open(["B"])) == [("A", "knows", "B")]
+    graph.create_relations([Relation("B", "knows", "B")])
+    assert texts(graph.open(["B"])) == {"B": ["the one"]}
+    assert edges(graph.open(["B"])) == [("A", "knows", "B"), ("B", "knows", "B")]
+
+
+def test_an_entity_whose_name_another_note_has_steals_no_link(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    store.create("people/Ada", "the note")
+    store.create("diary", "met [[Ada]]")
+    graph.create_entities([an("Ada", "person", "the entity")])
+    assert store.backlinks("people/Ada", kinds=("link",))[0].name == "diary"
+    assert texts(graph.open(["Ada"])) == {"Ada": ["the entity"]}
+
+
+def test_an_attachment_of_the_same_name_is_not_meant(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(store, "img/photo.png", "")
+    graph.create_entities([an("photo.png"), an("A")])
+    graph.create_relations([Relation("A", "shows", "photo.png")])
+    assert edges(graph.open(["photo.png"])) == [("A", "shows", "photo.png")]
+
+
+def test_a_conflict_copy_is_no_second_entity_but_a_similar_name_is(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Plan", "t", "same"), an("Plan 2", "t", "same"), an("Other")])
+    assert list(texts(graph.read())) == ["Plan", "Plan 2", "Other"]
+    copy = "graph/Other.sync-conflict-20261122-101010-ABCDEFG.md"
+    write(store, copy, note(store, "graph/Other.md"))
+    store.sync(embed=False)
+    assert list(texts(graph.read())) == ["Plan", "Plan 2", "Other"]
+
+
+def test_attributes_stand_where_obsidian_hides_them(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("A"), an("B")])
+    graph.create_relations([Relation("A", "knows", "B", {"strength": 0.9, "metadata": {"why": "met once"}})])
+    line = note(store, "graph/A.md").splitlines()[-1]
+    assert line == '- knows [[B]] %% strength=0.9 metadata={"why":"met\\u0020once"} %%'
+    assert graph.relation("A", "knows", "B") == Relation(
+        "A", "knows", "B", {"strength": 0.9, "metadata": {"why": "met once"}}
+    )
+    graph.update_relation(Relation("A", "knows", "B", {"confidence": 0.5}))
+    assert note(store, "graph/A.md").splitlines()[-1] == "- knows [[B]] %% confidence=0.5 %%"
+    assert graph.create_relations([Relation("A", "knows", "B", {"strength": 1})], update=True)
+    assert note(store, "graph/A.md").splitlines()[-1] == "- knows [[B]] %% strength=1 %%"
+    with pytest.raises(NotFound, match=r"Relation not found: A -> C \(knows\)"):
+        graph.update_relation(Relation("A", "knows", "C"))
+
+
+def test_deleting_counts_and_tells_what_was_not_there(graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("A", "t", "1", "2", "1"), an("B")])
+    graph.create_relations([Relation("A", "r", "B"), Relation("A", "s", "B")])
+    assert graph.delete_observations([("A", ["1", "none"]), ("ghost", ["1"])]) == (2, ["ghost"])
+    assert graph.delete_relations([Relation("A", "r", "B"), Relation("A", "R", "B")]) == 1
+    assert graph.delete_entities(["A", "ghost"]) == ["ghost"]
+    assert texts(graph.read()) == {"B": []}
+
+
+def test_a_page_whose_header_is_broken_is_read_and_never_rewritten(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(store, "graph/Bad.md", "---\na: [\n---\n## Observations\n- kept\n")
+    store.sync(embed=False)
+    assert texts(graph.read()) == {"Bad": ["kept"]}
+    with pytest.raises(Unreadable):
+        graph.add_observations([("Bad", [Observation("new")])])
+
+
+def test_order_is_that_of_making_and_survives_a_restart(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    names = ["z", "a", "m", "Z"]
+    for name in names:
+        graph.create_entities([an(name)])
+    graph.delete_entities(["a"])
+    graph.create_entities([an("a")])
+    with open_store(store.root) as again:
+        assert list(texts(graph_of(again).read())) == ["z", "m", "Z", "a"]
+
+
+def test_search_is_literal_in_one_field_and_knows_no_limit(graph: KnowledgeGraph) -> None:
+    graph.create_entities(
+        [an("a.b", "ΟΔΟΣ", "100% sure"), an("axb", "t", "two\nlines"), *(an(f"n{i}") for i in range(60))]
+    )
+    assert list(texts(graph.search("A.B"))) == ["a.b"]
+    assert list(texts(graph.search("οδος"))) == ["a.b"]
+    assert list(texts(graph.search("0% S"))) == ["a.b"]
+    assert list(texts(graph.search("two\nlines"))) == ["axb"]
+    assert texts(graph.search("a.bΟ")) == {} and texts(graph.search("b\nt")) == {}
+    assert len(graph.search("n").entities) == 61
+    assert len(graph.search("").entities) == 62
+
+
+def test_a_whole_graph_is_taken_in_once(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("e/1", "t", "mine")])
+    entities = tuple(an(f"e/{i}" if i % 2 else f"E {i}", "t", f"says {i}", "more") for i in range(600))
+    relations = tuple(
+        Relation(entities[i].name, "next", entities[(i + 1) % 600].name, {"strength": 0.5}) for i in range(600)
+    )
+    whole = Graph(entities, (*relations, Relation("ghost", "haunts", "E 0")))
+    said: list[tuple[int, int]] = []
+    assert graph.take_in(whole, lambda done, total: said.append((done, total))) == (599, 601)
+    assert said[-1][0] == said[-1][1]
+    read = graph.read()
+    assert [each.name for each in read.entities] == ["e/1", *(each.name for each in entities if each.name != "e/1")]
+    assert texts(read) == {each.name: each.texts for each in entities} | {"e/1": ["mine"]}
+    assert {each.key for each in read.relations} == {each.key for each in whole.relations}
+    assert graph.relation("E 0", "next", "e/1") == relations[0]
+    assert graph.take_in(whole) == (0, 0)
+
+
+def test_an_entity_too_large_for_the_index_is_still_in_the_graph(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("big", "t", *(f"{i} " + "x" * 900_000 for i in range(7)))])
+    with open_store(store.root) as again:
+        assert len(graph_of(again).open(["big"]).entities[0].observations) == 7
+
+
+def test_a_page_for_a_name_stays_where_a_person_wrote_on_it(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Ada")])
+    graph.create_relations([Relation("Ada", "knows", "Bob"), Relation("Bob", "knows", "Ada")])
+    write(store, "graph/Bob.md", note(store, "graph/Bob.md") + "\nA long story.\n")
+    graph.delete_relations([Relation("Ada", "knows", "Bob"), Relation("Bob", "knows", "Ada")])
+    assert note(store, "graph/Bob.md").endswith("\nA long story.\n")
+    graph.create_relations([Relation("Bob", "knows", "Ada")])
+    graph.delete_entities(["Bob"])
+    assert edges(graph.read()) == []
+    assert note(store, "graph/Bob.md").endswith("\nA long story.\n")
+
+
+def test_a_note_that_its_person_calls_a_stub_is_a_note(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    text = "---\nstub: true\n---\nMy own ideas.\n"
+    write(store, "Ideas.md", text)
+    graph.create_entities([an("Ada")])
+    graph.create_relations([Relation("Ada", "has", "Ideas")])
+    assert graph.create_entities([an("Ideas", "thing", "no")]) == []
+    assert list(texts(graph.read())) == ["Ada", "Ideas"]
+    graph.delete_relations([Relation("Ada", "has", "Ideas")])
+    assert note(store, "Ideas.md") == text
+
+
+def test_what_a_person_says_beside_a_relation_outlives_it(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(
+        store, "Monday.md", "- talk to [[Bob]] and [[Cy|dear Cy]] about cake\n  - on Tuesday\n- call [[Bob]]\n- eat\n"
+    )
+    graph.create_entities([an("Ada"), an("Bob"), an("Cy")])
+    graph.create_relations([Relation("Ada", "plans", "Monday")])
+    graph.update_relation(Relation("Monday", "talk to", "Bob", {"strength": 0.5}))
+    said = "- talk to [[Bob]] and [[Cy|dear Cy]] about cake\n  - on Tuesday %% strength=0.5 %%\n"
+    assert note(store, "Monday.md").endswith(said + "- call [[Bob]]\n- eat\n")
+    graph.delete_entities(["Bob", "Cy"])
+    assert note(store, "Monday.md").endswith("- talk to Bob and dear Cy about cake\n  - on Tuesday\n- eat\n")
+    assert edges(graph.read()) == [("Ada", "plans", "Monday")]
+
+
+def test_of_two_equal_relations_the_one_that_is_told_is_changed(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an("Bob")])
+    write(store, "graph/Ada.md", "## Relations\n- knows [[Bob]]\n- knows [[Bob]]\n")
+    graph.update_relation(Relation("Ada", "knows", "Bob", {"strength": 0.5}))
+    found = graph.relation("Ada", "knows", "Bob")
+    assert found is not None
+    assert found.attributes == {"strength": 0.5}
+
+
+def test_a_folder_that_went_and_came_back_is_all_there(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    names = [f"E{number}" for number in range(60)]
+    graph.create_entities([an(name) for name in names])
+    (store.root / "graph").rename(store.root.parent / "away")
+    assert graph.open(names[:20]).entities == ()
+    (store.root.parent / "away").rename(store.root / "graph")
+    assert list(texts(graph.read())) == names
+    assert graph.create_entities([an(name) for name in names]) == []
+    assert len(list((store.root / "graph").iterdir())) == len(names)
+
+
+def test_a_relation_leads_to_a_note_whose_name_no_link_can_say(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    for name in ("C# notes", "a [b]"):
+        write(store, f"graph/{name}.md", "- x\n")
+        graph.create_relations([Relation("C# notes", "is like", name)])
+    assert edges(graph.read()) == [("C# notes", "is like", "C# notes"), ("C# notes", "is like", "a [b]")]
+
+
+def test_a_note_of_the_same_name_keeps_no_entity_alive(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(store, "People/Bob.md", "# Bob\n")
+    graph.create_entities([an("Ada"), an("Bob")])
+    write(store, "graph/Ada.md", note(store, "graph/Ada.md") + "- met [[People/Bob]]\n")
+    assert [each.is_note for each in graph.open(["Bob"]).entities] == [False, True]
+    graph.delete_entities(["Bob"])
+    assert note(store, "People/Bob.md") == "# Bob\n"
+    assert [(each.name, each.is_note) for each in graph.read().entities] == [("Ada", False), ("Bob", True)]
+
+
+def test_where_nothing_may_be_deleted_relations_still_go(tmp_path: Path) -> None:
+    settings = load_settings(vault=tmp_path).model_copy(update={"no_delete": True})
+    with open_store(tmp_path, settings=settings) as store:
+        graph = graph_of(store)
+        graph.create_entities([an("Ada")])
+        graph.create_relations([Relation("Ada", "knows", "Bob")])
+        assert graph.delete_relations([Relation("Ada", "knows", "Bob")]) == 1
+        assert edges(graph.read()) == []
+        assert (tmp_path / "graph" / "Bob.md").exists()
+
+
+def test_an_entity_that_a_person_makes_another_kind_of_note_is_none(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    graph.create_entities([an("Ada"), an("Bob")])
+    write(store, "graph/Ada.md", note(store, "graph/Ada.md").replace("type: entity", "type: person", 1))
+    assert list(texts(graph.read())) == ["Bob"]
+
+
+def test_what_vanished_a_moment_ago_is_made_anew(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    graph.create_entities([an(f"E{number}") for number in range(60)])
+    for file in (store.root / "graph").iterdir():
+        file.unlink()  # so many at once that the index does not believe it
+    assert graph.create_entities([an("E1", "thing", "new")]) != []
+    assert graph.create_relations([Relation("E2", "knows", "E1")]) != []
+    assert edges(graph.open(["E1"])) == [("E2", "knows", "E1")]
+    assert texts(graph.open(["E1"])) == {"E1": ["new"]}
+
+
+def test_a_note_that_the_index_does_not_have_is_not_made_a_second_time(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    graph.create_entities([an("Ada")])
+    write(store, "graph/Bob.md", "- written by hand\n" + "x" * store.settings.max_note_bytes)
+    assert graph.create_entities([an("Bob")]) == []
+    assert texts(graph.read()) == {"Ada": [], "Bob": ["written by hand"]}

@@ -1,0 +1,156 @@
+"""The file of a graph memory server, taken over into a vault: whole, once, and added to what is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import ReadOnly, SimplememError, Unavailable
+from simplemem.kinds.graph.graph import graph_of
+from simplemem.kinds.graph.importing import import_file, import_once
+from simplemem.kinds.graph.jsonl import read, written
+from simplemem.kinds.graph.values import Entity, Observation, Relation
+from simplemem.store import EnhancedStore
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A hundred and twenty entities with odd names among them, and more relations, some to nobody."""
+    chance = random.Random(7)
+    names = [f"Thing {k}" for k in range(110)] + [
+        "",
+        "a/b",
+        "../x",
+        "CON",
+        "a\nb",
+        "\ud800",
+        "x\x00",
+        "thing 1",
+        "é",
+        "é",
+    ]
+    lines: list[dict[str, Any]] = [
+        {"type": "entity", "name": name, "entityType": f"kind {k % 5}", "observations": [f"says {k}", name]}
+        for k, name in enumerate(names)
+    ]
+    ends = [*names, "ghost", "phantom"]
+    keys = {(chance.choice(ends), chance.choice(ends), f"is {chance.randrange(4)}") for _ in range(180)}
+    lines += [{"type": "relation", "from": a, "to": b, "relationType": kind} for a, b, kind in sorted(keys)]
+    file = tmp_path / "memory.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    return file
+
+
+def everything(store: EnhancedStore) -> tuple[list[str], list[str]]:
+    """Each entity and each relation as it is exported, in no order."""
+    lines = written(graph_of(store).read()).split("\n")
+    return sorted(x for x in lines if '"type":"entity"' in x), sorted(x for x in lines if '"type":"relation"' in x)
+
+
+def test_each_item_of_a_file_is_in_the_graph_and_comes_back_out_of_it(store: EnhancedStore, file: Path) -> None:
+    before = file.read_bytes()
+    heard: list[tuple[str, int, int]] = []
+    done = import_file(store, file, who="test", progress=lambda *said: heard.append(said))
+    whole = read(before).graph
+    assert (done.entities, done.relations, done.broken) == (len(whole.entities), len(whole.relations), ())
+    assert graph_of(store).read().entities != ()
+    exported = read(written(graph_of(store).read()).encode())
+    assert [(each.name, each.type, each.texts) for each in exported.graph.entities] == [
+        (each.name, each.type, each.texts) for each in whole.entities
+    ]
+    assert {each.key for each in exported.graph.relations} == {each.key for each in whole.relations}
+    assert heard[-1][1] == heard[-1][2] > 0
+    assert file.read_bytes() == before
+
+
+def test_what_is_there_is_added_to_and_an_import_done_again_changes_nothing(store: EnhancedStore, file: Path) -> None:
+    graph_of(store).create_entities([Entity("Thing 3", "mine", (Observation("of my own"), Observation("says 3")))])
+    done = import_file(store, file)
+    assert (done.entities_there, done.observations) == (1, 1)
+    three = graph_of(store).entity("Thing 3")
+    assert three is not None
+    assert (three.type, three.texts) == ("mine", ["of my own", "says 3", "Thing 3"])
+    first = everything(store)
+    again = import_file(store, file)
+    assert (again.entities, again.relations, again.observations) == (0, 0, 0)
+    assert everything(store) == first
+
+
+def test_once_is_once_even_for_what_was_deleted_since(store: EnhancedStore, file: Path) -> None:
+    assert import_once(store, file) is not None
+    graph_of(store).delete_entities(["Thing 1", "Thing 2"])
+    assert import_once(store, file) is None
+    assert graph_of(store).entity("Thing 1") is None
+    other = file.with_name("other.jsonl")
+    other.write_bytes(file.read_bytes())
+    assert import_once(store, other) is not None
+    assert graph_of(store).entity("Thing 1") is not None
+
+
+def test_a_line_that_a_crash_left_in_the_record_is_passed_over(store: EnhancedStore, file: Path) -> None:
+    assert import_once(store, file) is not None
+    record = store.root / ".simplemem" / "imports.jsonl"
+    record.write_bytes(b'{"file": "torn' + record.read_bytes())
+    assert import_once(store, file) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="making a link needs a right there")
+def test_a_link_in_the_place_of_the_record_is_not_written_through(
+    store: EnhancedStore, file: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("keep")
+    graph_of(store).create_entities([Entity("A", "t")])
+    (store.root / ".simplemem" / "imports.jsonl").symlink_to(outside)
+    with pytest.raises(SimplememError):
+        import_once(store, file)
+    assert (outside.read_text(), graph_of(store).entity("Thing 1")) == ("keep", None)
+
+
+_BOTH = """
+import sys
+from pathlib import Path
+from simplemem import open_store
+from simplemem.kinds.graph.importing import import_once
+with open_store(sys.argv[1]) as store:
+    print(import_once(store, Path(sys.argv[2])) is not None)
+"""
+
+
+def test_of_two_that_start_at_once_one_imports_and_the_other_waits(vault: Path, file: Path) -> None:
+    command = [sys.executable, "-c", _BOTH, str(vault), str(file)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(each.communicate(timeout=120)[0].strip() for each in both) == ["False", "True"]
+    with EnhancedStore(vault, Settings()) as store:
+        assert len(everything(store)[0]) == len(read(file.read_bytes()).graph.entities)
+
+
+def test_nothing_is_imported_where_nothing_may_be_written(vault: Path, file: Path) -> None:
+    with EnhancedStore(vault, Settings(), read_only=True) as store, pytest.raises(ReadOnly):
+        import_file(store, file)
+    assert not list(vault.rglob("*.md"))
+
+
+def test_a_file_that_cannot_be_read_is_told(store: EnhancedStore, tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"gone\.jsonl cannot be read"):
+        import_file(store, tmp_path / "gone.jsonl")
+    assert import_once(store, _written(tmp_path / "gone.jsonl")) is not None
+
+
+def _written(file: Path) -> Path:
+    file.write_text('{"type":"relation","from":"a","to":"b","relationType":"r"}\n')
+    return file
+
+
+def test_a_relation_of_nobody_to_nobody_is_kept_as_one(store: EnhancedStore, tmp_path: Path) -> None:
+    import_file(store, _written(tmp_path / "m.jsonl"))
+    graph = graph_of(store).read()
+    assert (graph.entities, graph.relations) == ((), (Relation("a", "r", "b"),))

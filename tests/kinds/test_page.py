@@ -1,0 +1,236 @@
+"""A note is read as a page of the graph, and changed line by line."""
+
+from __future__ import annotations
+
+import pytest
+
+from simplemem.kinds.graph import page as pages
+from simplemem.kinds.graph.lists import Bond
+from simplemem.kinds.graph.page import Page, read_page
+from simplemem.kinds.graph.values import Observation
+
+BY_HAND = """---
+type: entity
+entity_type: component
+aliases: [aurora-api]
+---
+
+# Aurora API
+
+Prose about it, with a [[Link]] that is no relation.
+
+## Observations
+- Serves the public REST interface
+- Rate limit is 50 requests per second %%confidence=0.8 at=2026-11-19%%
+- Rejects unsigned webhooks
+  since the incident in October
+
+## Relations
+- uses [[PostgreSQL|the database]] %%strength=0.9%%
+- implements [[Sign webhooks#Why]]
+- [[Identity Service]]
+- not a relation
+
+## Notes
+- [decision] Keep it small #api (agreed)
+- depends on [[Redis]]
+- just a point
+"""
+
+
+def read(text: str, path: str = "graph/Aurora API.md") -> Page:
+    return read_page(path, text, "")
+
+
+def said(page: Page) -> list[str]:
+    return [each.text for each in page.observations]
+
+
+def related(page: Page) -> list[tuple[str, str]]:
+    return [(bond.type, bond.link or bond.name) for bond in page.bonds]
+
+
+def test_what_a_person_wrote_is_understood() -> None:
+    page = read(BY_HAND)
+    assert (page.name, page.type, page.is_entity, page.order) == ("Aurora API", "component", True, None)
+    assert said(page) == [
+        "Serves the public REST interface",
+        "Rate limit is 50 requests per second",
+        "Rejects unsigned webhooks\nsince the incident in October",
+        "[decision] Keep it small #api (agreed)",
+    ]
+    assert page.observations[1].attributes == {"confidence": 0.8, "at": "2026-11-19"}
+    assert related(page) == [
+        ("uses", "PostgreSQL"),
+        ("implements", "Sign webhooks"),
+        ("relates_to", "Identity Service"),
+        ("depends on", "Redis"),
+    ]
+
+
+def test_bullets_under_the_title_of_an_entity_count_without_a_heading() -> None:
+    page = read("# Ada\n- likes tea\n- works at [[Acme]]\n\n## Todo\n- [ ] call her\n", "graph/Ada.md")
+    assert (page.name, page.type, said(page), related(page)) == ("Ada", "entity", ["likes tea"], [("works at", "Acme")])
+
+
+def test_in_another_note_only_the_lists_of_other_memories_count() -> None:
+    text = "---\npermalink: x\n---\n# Tea\n- plain\n- [fact] Half oxidised #tea\n- [x] done\n- grown_in [[Fujian]]\n"
+    page = read(text, "notes/Tea.md")
+    assert not page.is_entity
+    assert said(page) == ["[fact] Half oxidised #tea"]
+    assert related(page) == [("grown_in", "Fujian")]
+
+
+def test_a_note_without_observations_is_told_by_its_description() -> None:
+    page = read("---\ntype: project\ndescription: Moving house\n---\ntext\n", "work/Move.md")
+    assert (page.name, page.type, said(page)) == ("Move", "project", ["Moving house"])
+
+
+def test_code_is_not_read() -> None:
+    page = read("## Observations\n- one\n\n```\n## Relations\n- a [[b]]\n- two\n```\n- three\n", "graph/x.md")
+    assert (said(page), related(page)) == (["one", "three"], [])
+
+
+def test_lines_of_windows_are_read_and_written_as_they_are() -> None:
+    text = "---\r\ntype: entity\r\n---\r\n\r\n## Observations\r\n- one\r\n"
+    page = read(text)
+    assert said(page) == ["one"]
+    assert pages.with_lines(text, page, "observations", ["- two"]) == text + "- two\r\n"
+    assert pages.with_lines(text, page, "relations", ["- a [[b]]"]).endswith(
+        "- one\r\n\r\n## Relations\r\n- a [[b]]\r\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "n\nx", "\ud800", '"q"', "true", "123", "~", "null", " x ", "a: b #c"])
+def test_a_name_and_a_type_come_back_whatever_they_are(name: str) -> None:
+    page = read(pages.new_page(name, "graph/file.md", name, 3, "2026-11-22T00:00:00"))
+    assert (page.name, page.type, page.order, page.is_entity, page.is_stub) == (name, name, 3, True, False)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a\nb", "a\n\nb", "- x", "[[A]]", "works_at [[A]]", "%%", 'x "y"', "## Relations"]
+)
+def test_observations_types_and_names_come_back_beside_each_other(text: str) -> None:
+    kept = [Observation(text, {"confidence": 0.5}), Observation("last")]
+    bonds = [pages.bond_line(text, "[[Target]]", {"strength": 1}), pages.bond_line(text, '"a name"', {})]
+    page = read(pages.new_page("x", "graph/x.md", "t", 1, "2026-11-22T00:00:00", observations=kept, bonds=bonds))
+    assert list(page.observations) == kept
+    assert list(page.bonds) == [Bond(text, "Target", "", {"strength": 1}), Bond(text, "", "a name", {})]
+
+
+def test_adding_touches_nothing_but_the_end_of_the_section() -> None:
+    page = read(BY_HAND)
+    changed = pages.with_lines(BY_HAND, page, "observations", ["- new"])
+    assert changed == BY_HAND.replace("in October\n", "in October\n- new\n")
+    changed = pages.with_lines(BY_HAND, page, "relations", ["- knows [[Ada]]"])
+    assert changed == BY_HAND.replace("- not a relation\n", "- not a relation\n- knows [[Ada]]\n")
+
+
+def test_observations_come_before_relations_when_the_section_is_made() -> None:
+    text = "Some prose.\n\n## Relations\n- knows [[Ada]]"
+    changed = pages.with_lines(text, read(text), "observations", ["- one"])
+    assert changed == "Some prose.\n\n## Observations\n- one\n\n## Relations\n- knows [[Ada]]"
+    changed = pages.with_lines(changed, read(changed), "relations", ["- knows [[Eve]]"])
+    assert changed.endswith("- knows [[Ada]]\n- knows [[Eve]]\n")
+
+
+def test_taking_out_removes_whole_items_and_no_more() -> None:
+    page = read(BY_HAND)
+    gone = [bullet for bullet in page.bullets if bullet.says in page.observations[2:3]]
+    expected = BY_HAND.replace("- Rejects unsigned webhooks\n  since the incident in October\n", "")
+    assert pages.without_bullets(BY_HAND, gone) == expected
+
+
+def test_a_stub_is_one_until_somebody_says_something() -> None:
+    text = pages.new_page("ghost", "graph/ghost.md", None, 4, "2026-11-22T00:00:00", bonds=["- knows [[Ada]]"])
+    assert read(text, "graph/ghost.md").is_stub
+    assert not read(pages.with_lines(text, read(text), "observations", ["- is there"])).is_stub
+    made = pages.made_entity(text, "person", 9)
+    assert "stub" not in made
+    assert (read(made).type, read(made).order) == ("person", 9)
+
+
+def test_a_header_that_cannot_be_read_is_said() -> None:
+    page = read("---\na: [\n---\n## Observations\n- kept\n")
+    assert page.problem
+    assert said(page) == ["kept"]
+
+
+def test_what_is_added_comes_between_no_item_and_its_own_words() -> None:
+    for own in ("lazy words\n", "\n  A second paragraph\n", "\n  ```\n  - code\n  ```\n"):
+        text = f"## Observations\n- one\n{own}\nOther words\n"
+        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        assert changed == f"## Observations\n- one\n{own}- two\n\nOther words\n"
+
+
+def test_what_is_added_is_not_swallowed_by_code_that_nobody_closed() -> None:
+    for before in ("", "## Observations\n- one\n\n"):
+        text = f"{before}```\n- code\n"
+        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        assert said(read(changed))[-1:] == ["two"]
+        assert changed.endswith("```\n- code\n")
+
+
+COMMENTS = (
+    "%%\n{}%%\n",
+    "%% to do:\n{}%% and so on\n",
+    "<!--\n{}-->\n",
+    "%% one line %%\n<!-- another -->\n",
+)
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_what_a_comment_holds_is_not_read_and_stays_as_it_is(comment: str, ending: str) -> None:
+    hidden = comment.format("- hidden\n- knows [[Nobody]]\n\n## Relations\n- [fact] hidden too\n```\n")
+    text = f"## Observations\n- one\n{hidden}- two\n\n{hidden}\n## Relations\n{hidden}- knows [[Ada]]\n{hidden}"
+    text = text.replace("\n", ending)
+    page = read(text)
+    assert (said(page), related(page)) == (["one", "two"], [("knows", "Ada")])
+    more = pages.with_lines(text, page, "observations", ["- three"])
+    more = pages.with_lines(more, read(more), "relations", ["- knows [[Eve]]"])
+    assert said(read(more)) == ["one", "two", "three"]
+    assert related(read(more)) == [("knows", "Ada"), ("knows", "Eve")]
+    assert more.count(hidden.replace("\n", ending)) == 4
+    assert more.replace(f"- three{ending}", "").replace(f"- knows [[Eve]]{ending}", "") == text
+    less = pages.without_bullets(text, page.bullets)
+    assert (said(read(less)), related(read(less))) == ([], [])
+    assert less.count(hidden.replace("\n", ending)) == 4
+
+
+def test_a_comment_within_an_item_is_no_part_of_what_it_says() -> None:
+    hidden = "  %%\n  - hidden\n\n  - knows [[Nobody]]\n  %%\n"
+    text = f"## Observations\n- one\n{hidden}- two\n  %% confidence=0.5 %%\n- three\n  <!-- open\n- four\n"
+    page = read(text)
+    assert said(page) == ["one", "two", "three\n<!-- open", "four"]
+    assert page.observations[1].attributes == {"confidence": 0.5}
+    assert pages.without_bullets(text, page.bullets[:1]) == text.replace("- one\n", "")
+
+
+def test_a_section_that_is_made_comes_into_no_comment() -> None:
+    text = "%%\n## Relations\n- a [[b]]\n%%\n\n## Relations\n<!--\n## Relations\n-->\n- knows [[Ada]]\n"
+    page = read(text)
+    assert related(page) == [("knows", "Ada")]
+    changed = pages.with_lines(text, page, "observations", ["- one"])
+    assert changed == text.replace("%%\n\n## Rel", "%%\n\n## Observations\n- one\n\n## Rel")
+
+
+@pytest.mark.parametrize("mark", ["%%", "<!--"])
+def test_behind_a_comment_that_nobody_closed_nothing_is_read_or_added(mark: str) -> None:
+    for before in ("", "## Observations\n- one\n\n"):
+        text = f"{before}{mark} later\n- hidden\n"
+        assert said(read(text)) == ["one"] * bool(before)
+        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        assert said(read(changed))[-1:] == ["two"]
+        assert changed.endswith(f"{mark} later\n- hidden\n")
+
+
+def test_marks_of_a_comment_in_code_and_within_a_line_hide_no_bullet() -> None:
+    text = "## Observations\n- 100 %% sure\n- two\n```\n%%\n<!--\n```\n- three\n\nwords %% and <!-- words\n- four\n"
+    assert said(read(text)) == ["100 %% sure", "two", "three", "four"]
+
+
+def test_a_page_that_only_holds_relations_is_not_bare_once_a_comment_stands_there() -> None:
+    text = pages.new_page("ghost", "graph/ghost.md", None, 4, "2026-11-22T00:00:00", bonds=["- knows [[Ada]]"])
+    assert pages.is_bare(text)
+    assert not pages.is_bare(text + "\n%%\n- who is it\n%%\n")

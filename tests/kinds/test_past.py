@@ -1,0 +1,131 @@
+"""What the graph was: from our own history, from git, and from what a person wrote in between."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from simplemem.kinds.graph.graph import graph_of
+from simplemem.kinds.graph.page import read_page
+from simplemem.kinds.graph.past import entity_history, graph_at, graph_of_pages, relation_history
+from simplemem.kinds.graph.values import Entity, Observation, Relation
+from simplemem.store import EnhancedStore
+
+
+def made(store: EnhancedStore, *names: str) -> None:
+    graph_of(store).create_entities([Entity(name, "t", (Observation("first"),)) for name in names], who="maker 1")
+
+
+def texts(store: EnhancedStore, name: str) -> list[list[str]]:
+    return [each.entity.texts for each in entity_history(store, name)]
+
+
+def test_versions_follow_each_other_without_a_gap(store: EnhancedStore) -> None:
+    made(store, "A", "B")
+    graph_of(store).add_observations([("A", [Observation("second")])], who="other 2")
+    graph_of(store).create_relations([Relation("A", "knows", "B")])
+    graph_of(store).delete_observations([("A", ["first"])])
+    versions = entity_history(store, "A")
+    assert [each.entity.texts for each in versions] == [["first"], ["first", "second"], ["second"]]
+    assert [each.span.by for each in versions] == ["maker 1", "other 2", ""]
+    assert [each.span.until for each in versions] == [*(each.span.since for each in versions[1:]), None]
+
+
+def test_an_entity_that_was_deleted_and_made_again_has_both_lives(store: EnhancedStore) -> None:
+    made(store, "A")
+    graph_of(store).delete_entities(["A"])
+    made(store, "A")
+    one, two = entity_history(store, "A")
+    assert one.span.until is not None
+    assert (two.span.until, one.span.until <= two.span.since) == (None, True)
+
+
+@pytest.mark.parametrize("name", ["a/b", "CON", "new\nline", "half \ud800", ""])
+def test_a_name_that_no_file_has_leads_to_its_history_when_it_is_gone_too(store: EnhancedStore, name: str) -> None:
+    made(store, name)
+    graph_of(store).delete_entities([name])
+    assert texts(store, name) == [["first"]]
+
+
+def test_what_a_person_wrote_between_two_changes_is_a_version(store: EnhancedStore) -> None:
+    made(store, "A")
+    page = store.root / "graph/A.md"
+    page.write_text(page.read_text() + "- by hand\n")
+    store.sync()
+    graph_of(store).add_observations([("A", [Observation("last")])], who="maker 1")
+    assert texts(store, "A") == [["first"], ["first", "by hand"], ["first", "by hand", "last"]]
+    assert [each.span.by for each in entity_history(store, "A")] == ["maker 1", "", "maker 1"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_what_only_git_remembers_is_told(store: EnhancedStore, write: Callable[[str, str], Path]) -> None:
+    def git(*words: str, when: str = "2026-01-01T10:00:00Z") -> None:
+        who = ["-c", "user.name=Ida", "-c", "user.email=ida@example.org", "-c", "commit.gpgsign=false"]
+        env = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when, "PATH": "/usr/bin:/bin:/usr/local/bin"}
+        subprocess.run(["git", *who, *words], cwd=store.root, check=True, capture_output=True, env=env)
+
+    git("init", "-q")
+    write("graph/A.md", "## Observations\n- of January\n")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    write("graph/A.md", "## Observations\n- of February\n")
+    git("add", "-A")
+    git("commit", "-qm", "two", when="2026-02-01T10:00:00Z")
+    store.sync()
+    assert texts(store, "A") == [["of January"], ["of February"]]
+    first, second = entity_history(store, "A")
+    assert (first.span.since, first.span.until) == (
+        datetime(2026, 1, 1, 10, tzinfo=UTC),
+        datetime(2026, 2, 1, 10, tzinfo=UTC),
+    )
+    assert (second.span.by, second.span.until) == ("Ida", None)
+
+
+def test_a_relation_has_a_version_for_each_of_its_attributes(store: EnhancedStore) -> None:
+    made(store, "A", "a/b")
+    graph = graph_of(store)
+    relation = Relation("A", "knows", "a/b", {"confidence": 0.5})
+    graph.create_relations([relation])
+    graph.add_observations([("A", [Observation("second")])])
+    graph.update_relation(Relation("A", "knows", "a/b", {"confidence": 0.9}))
+    graph.delete_relations([relation])
+    versions = relation_history(store, relation)
+    assert [dict(each.relation.attributes) for each in versions] == [{"confidence": 0.5}, {"confidence": 0.9}]
+    assert all(each.span.until is not None for each in versions)
+    assert relation_history(store, Relation("A", "likes", "a/b")) == []
+
+
+def test_the_graph_of_a_moment_is_that_of_its_notes(store: EnhancedStore, write: Callable[[str, str], Path]) -> None:
+    write("people/Ida.md", "A person.\n")
+    store.sync()
+    made(store, "A", "a/b")
+    graph_of(store).create_relations([Relation("A", "knows", "a/b"), Relation("A", "met", "Ida")])
+    graph_of(store).create_relations([Relation("A", "seeks", "nobody")])
+    before, moment = graph_of(store).read(), datetime.now(UTC) + timedelta(milliseconds=1)
+    time.sleep(0.02)
+    graph_of(store).delete_entities(["a/b"])
+    graph_of(store).create_entities([Entity("later", "t")])
+    then = graph_at(store, moment)
+    assert [(each.name, each.texts, each.is_note) for each in then.entities] == [
+        (each.name, each.texts, each.is_note) for each in before.entities
+    ]
+    assert sorted(each.key for each in then.relations) == sorted(each.key for each in before.relations)
+    assert graph_at(store, datetime(2000, 1, 1, tzinfo=UTC)).relations == ()
+
+
+def test_links_of_then_are_read_by_path_before_name() -> None:
+    pages = [
+        read_page("graph/A.md", "## Relations\n- knows [[notes/B]]\n- likes [[B]]\n- fears [[gone]]\n", ""),
+        read_page("graph/B.md", "- an entity\n", ""),
+        read_page("notes/B.md", "A note.\n", ""),
+        read_page("notes/C.md", "Nobody links here.\n", ""),
+    ]
+    graph = graph_of_pages(pages)
+    assert [each.path for each in graph.entities] == ["graph/A.md", "graph/B.md", "notes/B.md"]
+    assert [(each.type, each.target) for each in graph.relations] == [("knows", "B"), ("likes", "B"), ("fears", "gone")]
