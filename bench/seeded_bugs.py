@@ -72,27 +72,27 @@ FAULTS = (
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",
-        "simplemem.note.yaml_write",
+        "simplemem.note.yaml_values",
         [("""value.replace("'", "''")""", "value")],
     ),
     Fault(
         "scanner", "~~~ closes a fence of ```",
-        "simplemem.note.scan",
+        "simplemem.note.blocks",
         [("line[at] == self.fence[0]:", 'line[at] in "`~":'), ("rest.strip(self.fence[0])", 'rest.strip("`~")')],
     ),
     Fault(
         "scanner", "#tag at the start of a line is a heading",
-        "simplemem.note.scan",
+        "simplemem.note.blocks",
         [(r'_ATX = re.compile(r"(#{1,6})(?:[ \t]|$)")', '_ATX = re.compile(r"(#{1,6})")')],
     ),
     Fault(
         "scanner", "two hyphens are a rule",
-        "simplemem.note.scan",
+        "simplemem.note.blocks",
         [(r"(?:-[ \t]*){3,}", r"(?:-[ \t]*){2,}")],
     ),
     Fault(
         "scanner", "the path of [[ Note ]] begins before its blank",
-        "simplemem.note.link",
+        "simplemem.note.inline",
         [("path_start = begins + lead if stripped else begins", "path_start = begins")],
     ),
     Fault(
@@ -102,7 +102,7 @@ FAULTS = (
     ),
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
-        "simplemem.note.tag_request",
+        "simplemem.note.tags",
         [("return joined(spelled(value))", "return spelled(value)")],
     ),
     Fault(

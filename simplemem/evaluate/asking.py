@@ -16,7 +16,7 @@ from simplemem.evaluate.pairs import Pair
 from simplemem.evaluate.scratch import Agree, Read, scratch
 from simplemem.index.sync import Progress
 from simplemem.note.names import name_of
-from simplemem.note.private import private_reason
+from simplemem.note.privacy import private_reason
 from simplemem.note.words import count_tokens
 from simplemem.store import EnhancedStore
 from simplemem.store.reranking import reranker_of

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from simplemem.evaluate.pairs import Held
 from simplemem.evaluate.sentences import key_of, overlaps, plain, sentences, stems_of
-from simplemem.note.frontmatter import remove_item, remove_property
 from simplemem.note.note import Note, read_note
+from simplemem.note.properties import remove_item, remove_property
 
 
 def without(text: str, held: Iterable[Held], question: str, *, answers: bool) -> str:

@@ -18,7 +18,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.evaluate.mentions import Source
 from simplemem.index.sync import Progress
-from simplemem.note.conflict_copy import conflict_name
+from simplemem.note.copies import conflict_name
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
 from simplemem.store.embedder import cache_path

@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from simplemem.note.conflict_copy import ConflictName, are_akin, conflict_name
+from simplemem.note.copies import ConflictName, are_akin, conflict_name
 from simplemem.note.names import compare_key
 
 Read = Callable[[str], str | None]

@@ -19,7 +19,7 @@ from simplemem.index.generations import Generation
 from simplemem.index.sync import Progress
 from simplemem.index.waiting import Waiting
 from simplemem.note.note import read_note
-from simplemem.note.private import private_reason
+from simplemem.note.privacy import private_reason
 from simplemem.note.words import without_stop_words
 from simplemem.remote.failures import Refused
 from simplemem.vault.vault import Vault

@@ -15,7 +15,7 @@ import apsw
 
 from simplemem.index.copies import copy_key
 from simplemem.index.rows import Rows, Table
-from simplemem.note.conflict_copy import COPY_REASON
+from simplemem.note.copies import COPY_REASON
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 

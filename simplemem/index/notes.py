@@ -12,7 +12,7 @@ import apsw
 
 from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
 from simplemem.index.rows import Rows, Table
-from simplemem.note.conflict_copy import is_copy_reason
+from simplemem.note.copies import is_copy_reason
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note
 from simplemem.vault.scan import Entry

@@ -15,9 +15,9 @@ from simplemem.index.generations import NEXT, NOW
 from simplemem.index.notes import Known, Stat, Understood, stat_of, understood
 from simplemem.index.rows import Rows
 from simplemem.index.waiting import Waiting
-from simplemem.note.conflict_copy import is_copy_reason
+from simplemem.note.copies import is_copy_reason
 from simplemem.note.note import read_note
-from simplemem.note.private import private_by_rule, private_reason
+from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.vault.links import Named
 from simplemem.vault.vault import File, Vault
 

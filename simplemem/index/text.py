@@ -13,10 +13,9 @@ from simplemem.embed.hashes import hash_of
 from simplemem.index.facts import Facts, Unit, embedded_text
 from simplemem.index.generations import NOW, Generation, Shelf, generations
 from simplemem.index.rows import Rows
-from simplemem.note.code import may_hold_names, parts_of_names
+from simplemem.note.language import MARKS, stems_of
 from simplemem.note.names import base_name
-from simplemem.note.stems import MARKS, stems_of
-from simplemem.note.words import searchable
+from simplemem.note.words import may_hold_names, parts_of_names, searchable
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks

@@ -12,26 +12,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from simplemem.note.frontmatter import Scalar
-from simplemem.note.inline import InlineScanner, InlineTag, read_markdown_link
-from simplemem.note.link import Link, read_wikilink
-from simplemem.note.marks import SPACES
-from simplemem.note.parse import find_blocks
-from simplemem.note.scan import Leaf
-
-__all__ = [
-    "Block",
-    "Body",
-    "Heading",
-    "InlineTag",
-    "Link",
-    "Task",
-    "count_lines",
-    "find_section",
-    "read_body",
-    "read_property_links",
-    "read_value_link",
-]
+from simplemem.note.blocks import SPACES, Leaf, find_blocks
+from simplemem.note.header import Scalar
+from simplemem.note.inline import InlineScanner, InlineTag, Link, read_markdown_link, read_wikilink
 
 
 class Heading(NamedTuple):

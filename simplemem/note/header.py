@@ -2,19 +2,18 @@
 
 A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never
 raises and never stalls; a header that cannot be read says why and where in `problem`. Changing a property
-is the work of `frontmatter.py`, through which everybody else reads headers too.
+is the work of `properties.py`, through which everybody else reads headers too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from simplemem.note.plain_yaml import read_plain_yaml
-from simplemem.note.yaml_read import Node, RefusedError, read_json, read_yaml
+from simplemem.note.yaml_values import Node, RefusedError, read_json, read_plain_yaml, read_yaml, same
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +195,79 @@ def _collect_scalars(text: str, node: Node, path: tuple[str, ...], found: list[S
         start = node.content + inset
         stands_there = style not in ("|", ">") and text[start : node.end - inset] == node.value
         found.append(Scalar(path, node.value, node.content, node.end, start if stands_there else -1))
+
+
+_LINE: Final = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
+_NEXT_LINE: Final = re.compile(r"\r\n|\r|\n")
+# What cannot begin a property: white space, a comment, an item of the list above, a bracket that ends one.
+_NO_KEY: Final = frozenset(" \t\r\n#-]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A key that is there again, with the lines of the file on which it stands; `equal` when both say the same."""
+
+    key: str
+    first_line: int
+    line: int
+    equal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    key: str
+    value: Any
+    start: int
+    end: int  # behind its last line; comments and blank lines below belong to what follows
+
+
+def repeated_keys(text: str) -> tuple[Repeated, ...]:
+    """The keys that stand twice or more; none where the header is broken in another way."""
+    fences = find_fences(text)
+    entries = read_entries(text, fences) if fences is not None else None
+    if entries is None:
+        return ()
+    first: dict[str, Entry] = {}
+    found = []
+    for entry in entries:
+        there = first.setdefault(entry.key, entry)
+        if there is not entry:
+            equal = same(there.value, entry.value)
+            found.append(Repeated(entry.key, _line_of(text, there.start), _line_of(text, entry.start), equal))
+    return tuple(found)
+
+
+def read_entries(text: str, fences: Fences) -> list[Entry] | None:
+    """The properties one by one, None where they are not lines that can be read one by one."""
+    found = []
+    try:
+        for start, end, stop in _spans(text, fences):
+            root = read_yaml(text, start, end).root
+            if root is None or root.style != ":" or len(root.value) != 1:
+                return None
+            ((key, value),) = root.value.items()
+            found.append(Entry(key, value, start, stop))
+    except RefusedError:
+        return None
+    return found
+
+
+def _spans(text: str, fences: Fences) -> Iterator[tuple[int, int, int]]:
+    """Where each property begins, where the next does, and where its own last line ends."""
+    start, stop, at = -1, -1, fences.start
+    while at < fences.end:
+        line = _LINE.match(text, at, fences.end)
+        assert line is not None
+        if text[at] not in _NO_KEY:
+            if start >= 0:
+                yield start, at, stop
+            start = at
+        if line[0].strip() and text[at] != "#":
+            stop = line.end()
+        at = line.end()
+    if start >= 0:
+        yield start, fences.end, stop
+
+
+def _line_of(text: str, offset: int) -> int:
+    return 1 + sum(1 for _ in _NEXT_LINE.finditer(text, 0, offset))

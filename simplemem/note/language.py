@@ -6,11 +6,15 @@ are "": nothing is done for them. A wrong guess costs little, since what is made
 
 from __future__ import annotations
 
+import importlib
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable
+from functools import cache, lru_cache
+from typing import Any
 
-from simplemem.note.words import STOP_WORDS
+from simplemem.note.words import STOP_WORDS, spaced_words
 
 _SMALL_WORDS = {
     "de": """aber als am an auch auf aus bei beim bin bis bist da dann das dass dein deine dem den denn der des dich die
@@ -123,3 +127,34 @@ def holding_together(words: Iterable[str], languages: Collection[str]) -> frozen
 def is_small_word(word: str, language: str) -> bool:
     """Whether it only holds a sentence of that language together."""
     return _plain(word) in _STOP[language]
+
+
+MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
+_STEMMERS = {
+    "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese", "en": "Porter",
+}  # fmt: skip
+_ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
+
+
+def stems_of(text: str, language: str) -> str:
+    """The stems of a text's words in their order, without those of words that only hold it together."""
+    return " ".join(stem(word, language) for word in spaced_words(text) if not is_small_word(word, language))
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str, language: str) -> str:
+    """The marked stem of a word in small letters. The mark comes last, where no ending can be taken off it again."""
+    with _ONE_AT_A_TIME:
+        return str(_stemmer(language).stemWord(word)) + MARKS[language]
+
+
+def english_stem(word: str) -> str:
+    """The stem that SQLite's tokenizer gives a word."""
+    with _ONE_AT_A_TIME:
+        return str(_stemmer("en").stemWord(word))
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    name = _STEMMERS[language]
+    return getattr(importlib.import_module(f"snowballstemmer.{name.lower()}_stemmer"), f"{name}Stemmer")()

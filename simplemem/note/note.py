@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from simplemem.errors import Unreadable
-from simplemem.note.body import Body, Link, read_body, read_property_links
-from simplemem.note.frontmatter import Header, read_header
+from simplemem.note.body import Body, read_body, read_property_links
+from simplemem.note.header import Header, read_header
+from simplemem.note.inline import Link
 from simplemem.note.tags import Tag, read_tags
 
 _BINARY_PROBE = 8192

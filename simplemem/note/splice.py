@@ -1,7 +1,7 @@
 """Where the entries of a header stand, and the edits that change one of them. Pure.
 
 An edit is a span of the text and what takes its place; nothing outside the entry it is meant for is
-touched. What the edits add up to is checked by `frontmatter.py`, which reads the result again.
+touched. What the edits add up to is checked by `properties.py`, which reads the result again.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Unreadable
 from simplemem.note.header import Reading
-from simplemem.note.yaml_read import Node, skip_blanks
-from simplemem.note.yaml_write import same, write_key, write_scalar, write_text
+from simplemem.note.yaml_values import Node, same, skip_blanks, write_key, write_scalar, write_text
 
 STEP: Final = 2  # Obsidian indents lists by two spaces
 

@@ -14,8 +14,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from simplemem.index.filters import quoted
-from simplemem.note.language import holding_together
-from simplemem.note.stems import MARKS, english_stem, stem
+from simplemem.note.language import MARKS, english_stem, holding_together, stem
 from simplemem.note.words import is_unspaced
 from simplemem.search.query import Query
 

@@ -13,8 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from simplemem.index.filters import quoted
-from simplemem.note.code import parts_of_names, sequences_in
-from simplemem.note.words import content_words, neighbouring_words, well_formed, words_in_order, words_of
+from simplemem.note.words import (
+    content_words,
+    neighbouring_words,
+    parts_of_names,
+    sequences_in,
+    well_formed,
+    words_in_order,
+    words_of,
+)
 
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from simplemem.errors import SimplememError
 from simplemem.memory import ConflictCopy
-from simplemem.note.conflict_copy import are_akin
+from simplemem.note.copies import are_akin
 from simplemem.store.core import Core
 from simplemem.store.from_git import commits_of
 from simplemem.vault.atomic import sha256

@@ -13,7 +13,7 @@ from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
 from simplemem.index.notes import Noted, Stat, stat_of
 from simplemem.note.note import read_note
-from simplemem.note.private import private_by_rule, private_reason
+from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.note.words import well_formed
 from simplemem.store.core import Core
 from simplemem.store.saving import now

@@ -9,6 +9,7 @@ from typing import Any
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
 from simplemem.memory import Saved
+from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.tags import change_tags, parse_tag_request
@@ -29,7 +30,6 @@ from simplemem.store.races import Making
 from simplemem.store.saving import encoded, is_but_for_its_time, now, saved, saved_as_is
 from simplemem.store.secrecy import judge, judge_name
 from simplemem.vault.atomic import sha256
-from simplemem.vault.difference import WHAT_YOU_HAD, difference
 from simplemem.vault.rewrite import Moved
 from simplemem.vault.vault import Change, File
 
@@ -238,7 +238,7 @@ class Changes:
                         f"this very change of {name_of(file.path)} was made already, as {version.id}, and the note has "
                         "changed since",
                         current_sha256=file.sha256,
-                        diff=difference(made, file.data, WHAT_YOU_HAD),
+                        diff=unified_diff(made, file.data, WHAT_YOU_HAD),
                         hint="Read it: there may be nothing left to do.",
                     )
 

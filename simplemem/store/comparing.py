@@ -6,16 +6,15 @@ import re
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.memory import Difference
+from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.names import name_of, path_of
 from simplemem.store import from_git
 from simplemem.store.core import Core
 from simplemem.store.past import last_change, path_with_a_past, version_called
 from simplemem.store.reading import bytes_at
 from simplemem.store.then import GONE, moment_of, note_then
-from simplemem.vault.difference import difference
 from simplemem.vault.history import Version
 
-_LONGEST_DIFF = 40_000
 _SPELLED = re.compile(r"v?[0-9]{1,15}")
 
 
@@ -73,7 +72,7 @@ def _difference(
     shown = ""
     if before is not None and after is not None:
         titles = (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})")
-        shown = difference(before, after, titles, _LONGEST_DIFF)
+        shown = unified_diff(before, after, titles, LONG_DIFF)
         doubt = doubt or ("" if shown or before == after else "the texts are too large to be compared")
     else:
         doubt = doubt or GONE

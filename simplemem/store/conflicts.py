@@ -13,19 +13,18 @@ from typing import Literal
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.index.sidecar import Sidecar
 from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
-from simplemem.note.conflict_copy import conflict_name
-from simplemem.note.frontmatter import read_header
+from simplemem.note.copies import conflict_name
+from simplemem.note.diff import LONG_DIFF, unified_diff
+from simplemem.note.header import read_header
 from simplemem.note.merge import merge
 from simplemem.note.names import clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.ancestry import find_base
 from simplemem.store.core import Core
 from simplemem.store.secrecy import judge
-from simplemem.vault.difference import difference
 from simplemem.vault.vault import Change, File
 
 Keep = Literal["merge", "note", "copy", "marked"]
-_LONGEST_DIFF = 40_000
 _SPELLINGS: tuple[Callable[[ConflictCopy], str], ...] = (
     lambda copy: copy.path,
     lambda copy: copy.name,
@@ -87,7 +86,7 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
     note, other = core.vault.read(copy.original), core.vault.read(copy.path)
     links = len(core.healing(lambda: core.index.links_to(copy.path)))
     found = partial(ConflictMerge, copy, note_sha256=note.sha256, copy_sha256=other.sha256, links_to_copy=links)
-    differs = difference(note.data, other.data, (copy.original, copy.path), _LONGEST_DIFF)
+    differs = unified_diff(note.data, other.data, (copy.original, copy.path), LONG_DIFF)
     if note.data == other.data:
         return found(text=_text(note), base="", clean=True, conflicts=0, removes=False, diff="")
     problem = _problem(note) or _problem(other)
@@ -102,7 +101,7 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
         clean=merged.clean,
         conflicts=merged.conflicts,
         removes=base is not None and not base.certain and _removes(_text(note), merged.text),
-        diff=difference(note.data, merged.text.encode(), (copy.original, "both together"), _LONGEST_DIFF),
+        diff=unified_diff(note.data, merged.text.encode(), (copy.original, "both together"), LONG_DIFF),
     )
 
 

@@ -13,8 +13,9 @@ from datetime import date
 from typing import Any
 
 from simplemem.errors import Invalid, TooLong
-from simplemem.note.frontmatter import find_key, read_header, remove_property, render_header, set_property
+from simplemem.note.header import find_key, read_header
 from simplemem.note.note import Note
+from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags, parse_tag_request, tags_for_new_note
 
 MAX_TEXT = 10 * 1024 * 1024  # characters that a call may write

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from simplemem.errors import NotFound, SimplememError
 from simplemem.memory import HistoryEntry
+from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.names import name_of
 from simplemem.store.core import Core
 from simplemem.store.then import NoteThen
-from simplemem.vault.difference import difference
 from simplemem.vault.log import Version
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _MOST_NAMES = 5
-_LONGEST_DIFF = 40_000
 
 
 def is_in_git(core: Core) -> bool:
@@ -123,7 +122,7 @@ def _entry_of(commit: Commit, texts: dict[str, bytes], *, diff: bool) -> History
     after = b"" if commit.after is None else texts.get(commit.after)
     shown = None
     if diff and before is not None and after is not None:
-        shown = difference(before, after, ("before", "after"), _LONGEST_DIFF)
+        shown = unified_diff(before, after, ("before", "after"), LONG_DIFF)
     return HistoryEntry(
         version=short(commit.commit),
         name=name_of(commit.old_path or commit.path),

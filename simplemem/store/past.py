@@ -9,17 +9,16 @@ from itertools import islice
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, SimplememError
 from simplemem.memory import HistoryEntry, Undone
+from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.store import from_git
 from simplemem.store.core import Core
 from simplemem.store.names import path_meant
 from simplemem.store.reading import bytes_at
 from simplemem.store.then import moment_of
-from simplemem.vault.difference import difference
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change
 
-_LONGEST_DIFF = 40_000
 _MOST_COMMITS = 1000
 
 
@@ -180,7 +179,7 @@ def _entry_of(core: Core, version: Version, *, diff: bool) -> HistoryEntry:
         before = bytes_at(core, version, version.before) if version.before else b""
         after = bytes_at(core, version, version.after) if version.after else b""
         if before is not None and after is not None:
-            shown = difference(before, after, ("before", "after"), _LONGEST_DIFF)
+            shown = unified_diff(before, after, ("before", "after"), LONG_DIFF)
     return HistoryEntry(
         version=version.id,
         name=name_of(version.path),

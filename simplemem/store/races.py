@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from simplemem.errors import Conflict, SimplememError
-from simplemem.note.merge import merge
-from simplemem.note.merge_lines import Merged
+from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
+from simplemem.note.merge import Merged, merge
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
 from simplemem.vault.atomic import sha256
-from simplemem.vault.difference import WHAT_YOU_HAD, difference
 from simplemem.vault.vault import File
 
 
@@ -76,7 +75,7 @@ def lost_race(
     """The failure that says what is there now and what the change would make of it. `keep` puts a text where it can be
     read by its hash; `judged` refuses what may not be written, which is then not kept either."""
     message = f"{name_of(file.path)} has changed since it was read"
-    diff = difference(base, file.data, WHAT_YOU_HAD)
+    diff = unified_diff(base, file.data, WHAT_YOU_HAD)
     together = None if base is None else brought_together(base, making, file.data)
     if base is None or together is None:
         hint = "Read it again, make the change on what is there now, and pass its sha256."
@@ -102,7 +101,7 @@ def lost_race(
 def _shown(merged: Merged, now: bytes) -> dict[str, Any]:
     data = merged.text.encode("utf-8", "surrogatepass")
     shown: dict[str, Any] = {"clean": merged.clean, "conflicts": merged.conflicts, "sha256": sha256(data)}
-    shown["diff"] = difference(now, data, ("what is there now", "both together"))
+    shown["diff"] = unified_diff(now, data, ("what is there now", "both together"))
     if len(merged.text) <= _MOST_SHOWN:
         shown["text"] = merged.text
     return shown

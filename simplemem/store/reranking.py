@@ -16,7 +16,7 @@ from typing import Any
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.notes import Row
-from simplemem.note.private import private_by_rule
+from simplemem.note.privacy import private_by_rule
 from simplemem.rerank import Reranker, reranker_named
 from simplemem.search.excerpt import passage_around
 from simplemem.search.query import Query

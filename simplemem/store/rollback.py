@@ -14,15 +14,13 @@ from dataclasses import dataclass, field, replace
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError
 from simplemem.memory import LeftAsIs, UndoneMany, UndoneNote
+from simplemem.note.diff import unified_diff
 from simplemem.note.names import compare_key, name_of
 from simplemem.store.core import Core
 from simplemem.store.past import Which, changes, is_by, look_again
 from simplemem.store.then import GONE, text_of
-from simplemem.vault.difference import difference
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, Wish
-
-_LONGEST_DIFF = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +267,7 @@ def _said(core: Core, by: str, since: str, plan: _Plan, version: str, *, diff: b
 def _difference(core: Core, path: str, now: str | None, origin: _Work) -> str:
     here = text_of(core, now, path) or b"" if now is not None else b""
     then = b"" if origin.then is None else here if origin.then == now else origin.text or b""
-    return difference(here, then, ("now", f"before {origin.first}"), _LONGEST_DIFF)
+    return unified_diff(here, then, ("now", f"before {origin.first}"))
 
 
 def _hash_now(core: Core, path: str) -> str | None:

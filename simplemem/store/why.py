@@ -15,7 +15,7 @@ from simplemem.index.legs import Match
 from simplemem.index.notes import Row
 from simplemem.index.vectors import Nearness
 from simplemem.memory import Hit
-from simplemem.note.conflict_copy import is_copy_reason
+from simplemem.note.copies import is_copy_reason
 from simplemem.note.names import clean_reference, name_of
 from simplemem.search.explain import single_filters, standings, why
 from simplemem.search.own import OwnLegs

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from simplemem.errors import ReadOnly
 from simplemem.note.names import name_of
-from simplemem.note.private import private_by_rule as is_meant
+from simplemem.note.privacy import private_by_rule as is_meant
 
 
 @dataclass(frozen=True, slots=True)

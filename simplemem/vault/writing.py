@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
+from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import atomic
 from simplemem.vault.atomic import Backing, Intruded, sha256
-from simplemem.vault.difference import WHAT_YOU_HAD, WHAT_YOU_WANT, difference
 from simplemem.vault.history import History
 from simplemem.vault.journal import Journal
 from simplemem.vault.log import Op, Version
@@ -232,7 +232,7 @@ class Writer:
             hint = "Look for it under another name, or create it anew."
             return Conflict(f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path)
         had = self._history.content(wish.before) if wish.before else None
-        diff = difference(wish.data, data, WHAT_YOU_WANT) if had is None else difference(had, data, WHAT_YOU_HAD)
+        diff = unified_diff(wish.data, data, WHAT_YOU_WANT) if had is None else unified_diff(had, data, WHAT_YOU_HAD)
         hint = "Read what is there now, and apply your change to that."
         message = f"{path!r} has changed since." if wish.before else f"{path!r} is there again."
         return Conflict(message, current_sha256=sha256(data), diff=diff, hint=hint, path=path)

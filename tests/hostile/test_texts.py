@@ -19,13 +19,12 @@ from simplemem.faces.arguments import read_arguments
 from simplemem.faces.core import TOOLS
 from simplemem.faces.render import line, warnings_of
 from simplemem.index.facts import facts_of
-from simplemem.note.frontmatter import set_property
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, legal_name
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
-from simplemem.note.tag_request import parse_tag_request
-from simplemem.note.tags import change_tags
+from simplemem.note.properties import set_property
+from simplemem.note.tags import change_tags, parse_tag_request
 from simplemem.search.alike import sentences
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore

@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.authors import (
-    COMMAND_LINE,
-    HUMAN,
-    Authorship,
-    Origin,
-    State,
-    is_by,
-    origin_of,
-    origins,
-)
+from simplemem.note.authors import COMMAND_LINE, HUMAN, Authorship, Origin, State, is_by, origin_of, origins
 
 ADA, BOB = Origin("agent", "ada 1.0", "2026-01-01"), Origin("agent", "bob 2.0", "2026-01-02")
 

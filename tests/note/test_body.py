@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplemem.note.body import Body, Task, find_section, read_body
-from simplemem.note.frontmatter import read_header
+from simplemem.note.header import read_header
 
 
 def body_of(text: str) -> Body:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.code import may_hold_names, parts_of_names, sequences_in
+from simplemem.note.words import may_hold_names, parts_of_names, sequences_in
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_other_words_have_none(text: str) -> None:
 
 @given(st.text(st.sampled_from("aAbBcC1 _+#é東"), max_size=30))
 def test_the_quick_look_misses_nothing(text: str) -> None:
-    from simplemem.note.code import _SIGNED_NAME, _parted
+    from simplemem.note.words import _SIGNED_NAME, _parted
 
     if _parted(text) or _SIGNED_NAME.search(text):
         assert may_hold_names(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.note.frontmatter import read_header
+from simplemem.note.header import read_header
 from simplemem.note.merge import merge
 
 BASE = (

@@ -9,15 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import Invalid, SimplememError, TooLong
-from simplemem.note.names import (
-    base_name,
-    check_name,
-    clean_reference,
-    compare_key,
-    legal_name,
-    name_of,
-    path_of,
-)
+from simplemem.note.names import base_name, check_name, clean_reference, compare_key, legal_name, name_of, path_of
 
 DECOMPOSED = unicodedata.normalize("NFD", "Café")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from simplemem.errors import Unreadable
+from simplemem.note.header import repeated_keys
 from simplemem.note.note import read_note
-from simplemem.note.repeated import repeated_keys, without_repeated
+from simplemem.note.properties import without_repeated
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simplemem.errors import Invalid, Unreadable
-from simplemem.note.frontmatter import read_header
+from simplemem.note.header import read_header
 from simplemem.note.tags import (
     Tag,
     change_tags,

@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.frontmatter import read_header
-from simplemem.note.matching import matches
+from simplemem.note.diff import matches
+from simplemem.note.header import read_header
 from simplemem.note.merge import merge
 
 _PIECES = [

@@ -11,11 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from simplemem.note.blocks import SPACES, parse_blocks, plain_blocks, scan_blocks
 from simplemem.note.body import Body, read_body
-from simplemem.note.marks import SPACES
-from simplemem.note.parse import parse_blocks, plain_blocks
 from simplemem.note.passages import MOST_TOKENS, cut_passages
-from simplemem.note.scan import scan_blocks
 from simplemem.note.words import count_tokens
 
 EXAMPLES = settings.default.max_examples  # as the profile says

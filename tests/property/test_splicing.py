@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
-from simplemem.note.frontmatter import (
-    is_plain_safe,
-    read_header,
+from simplemem.note.header import read_header
+from simplemem.note.properties import (
     remove_entry,
     remove_item,
     remove_property,
@@ -27,6 +26,7 @@ from simplemem.note.frontmatter import (
     set_entry,
     set_property,
 )
+from simplemem.note.yaml_values import is_plain_safe
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 relaxed = settings(max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))

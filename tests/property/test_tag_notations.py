@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplemem.note.frontmatter import read_header, render_header
+from simplemem.note.header import read_header
+from simplemem.note.properties import render_header
 from simplemem.note.tags import (
     change_tags,
     parse_tag_request,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.vocabulary import notes_with
-from simplemem.note.stems import MARKS, stems_of
+from simplemem.note.language import MARKS, stems_of
 from simplemem.search.meant import meant
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.errors import Invalid, TooLong
-from simplemem.note.frontmatter import read_header
+from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
 from simplemem.store import editing
 from simplemem.store.editing import (

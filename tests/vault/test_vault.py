@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
+from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.vault import vault as vault_module
 from simplemem.vault.atomic import sha256
-from simplemem.vault.difference import WHAT_YOU_HAD, WHAT_YOU_WANT, difference
 from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("test")
@@ -496,13 +496,13 @@ class TestDifference:
         ]
         for one in texts:
             for other in texts:
-                assert len(difference(one, other, WHAT_YOU_HAD)) <= 4100
-        assert difference(None, b"x", WHAT_YOU_WANT) == difference(b"x" * 300_000, b"y", WHAT_YOU_HAD) == ""
+                assert len(unified_diff(one, other, WHAT_YOU_HAD)) <= 4100
+        assert unified_diff(None, b"x", WHAT_YOU_WANT) == unified_diff(b"x" * 300_000, b"y", WHAT_YOU_HAD) == ""
 
     def test_equal_texts_differ_in_nothing_and_a_last_line_without_newline_is_seen(self) -> None:
-        assert difference(b"a\nb", b"a\nb", WHAT_YOU_HAD) == ""
-        assert "-b" in difference(b"a\nb\n", b"a\nc\n", WHAT_YOU_HAD)
-        assert difference(b"a\n", b"a", WHAT_YOU_HAD) != ""
+        assert unified_diff(b"a\nb", b"a\nb", WHAT_YOU_HAD) == ""
+        assert "-b" in unified_diff(b"a\nb\n", b"a\nc\n", WHAT_YOU_HAD)
+        assert unified_diff(b"a\n", b"a", WHAT_YOU_HAD) != ""
 
 
 def test_undoing_a_move_may_bring_back_two_names_that_collide_if_both_were_there(vault: Path, opened: Vault) -> None:

@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 from simplemem.kinds.graph import spelling
 from simplemem.kinds.graph.lists import BULLET, OPEN, Bond, Bullet, Section, read_lists
 from simplemem.kinds.graph.values import Observation
-from simplemem.note.frontmatter import read_header, remove_property, render_header, set_property
+from simplemem.note.header import read_header
 from simplemem.note.names import base_name
+from simplemem.note.properties import remove_property, render_header, set_property
 
 FOLDER: Final = "graph"
 TYPE: Final = "entity"

@@ -27,8 +27,8 @@ from simplemem.kinds.learned.entries import (
 from simplemem.kinds.learned.shelf import Shelf
 from simplemem.kinds.learned.statistics import Latencies
 from simplemem.memory import Filter
-from simplemem.note.frontmatter import set_property
 from simplemem.note.names import path_of
+from simplemem.note.properties import set_property
 from simplemem.note.tags import tags_for_new_note
 from simplemem.store.bench import Carried, Draft, now
 from simplemem.store.editing import new_text

@@ -11,7 +11,7 @@ from simplemem.index.sync import Progress
 from simplemem.kinds.graph.values import Graph
 from simplemem.kinds.picture.drawing import Drawing, drawing_of
 from simplemem.memory import Filter, Listed
-from simplemem.note.frontmatter import read_header
+from simplemem.note.header import read_header
 from simplemem.store import EnhancedStore
 
 Notes = Literal["all", "linked", "none"]

@@ -12,9 +12,9 @@ from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known
 from simplemem.index.sync import Progress
 from simplemem.memory import Finding
-from simplemem.note.conflict_copy import is_copy_reason
+from simplemem.note.copies import is_copy_reason
 from simplemem.note.note import read_note
-from simplemem.note.repeated import without_repeated
+from simplemem.note.properties import without_repeated
 from simplemem.store.core import Core
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry, File

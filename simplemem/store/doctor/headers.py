@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from simplemem.memory import Finding
+from simplemem.note.header import Repeated, repeated_keys
 from simplemem.note.note import read_note
-from simplemem.note.repeated import Repeated, repeated_keys
 from simplemem.store.doctor.case import Case, DropRepeated, Noticed
 from simplemem.store.doctor.notes import is_text
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
 from simplemem.memory import Finding, Mend
+from simplemem.note.diff import unified_diff
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.repeated import without_repeated
+from simplemem.note.properties import without_repeated
 from simplemem.store.core import Core
 from simplemem.store.doctor.case import Discard, DropRepeated, MakeIndexAnew, Noticed, Point, Remedy, Rename
-from simplemem.store.doctor.diffs import whole_difference
 from simplemem.vault.links import resolve
 from simplemem.vault.rewrite import Aim, Moved, lead_links, rewrite_links
 from simplemem.vault.vault import Wish
@@ -181,7 +181,7 @@ def plan(core: Core, noticed: Sequence[Noticed]) -> Mending:
 
 
 def _shown(draft: _Draft) -> Mend:
-    diff = whole_difference(draft.data, draft.wanted, draft.path, draft.new_path or draft.path)
+    diff = unified_diff(draft.data, draft.wanted, (draft.path, draft.new_path or draft.path), most=None)
     return Mend(draft.path, draft.new_path, tuple(dict.fromkeys(draft.what)), diff, draft.gone)
 
 

@@ -1,24 +1,99 @@
-"""Which lines of two texts are the same line, in order: the anchors of a merge. Pure, and of bounded work.
+"""The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work.
 
 Lines that stand once in both texts are matched first, in the longest order they share (patience); what lies between two of
 them is matched in the same way, and a small rest by the longest common subsequence. Where the work allowed is used up, the
-rest stays unmatched: a merge then sees one large change, never a wrong one.
+rest stays unmatched: a merge, a blame and a diff then see one large change, never a wrong one.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-_MOST_CELLS = 40_000  # of one small rest
-_ALL_CELLS = 1_500_000
-_PASSES = 12  # so many times the length of both texts may be looked through
+SHORT_DIFF: Final = 4_000  # characters of a diff inside an error
+LONG_DIFF: Final = 40_000  # of one that was asked for
+WHAT_YOU_HAD: Final = ("what you had", "what is there now")
+WHAT_YOU_WANT: Final = ("what you want", "what is there now")
+
+_MOST_BYTES: Final = 200_000  # of a text whose diff may be shortened
+_SHORTENED: Final = "... (shortened)\n"
+_NO_LINE_END: Final = "\n\\ No newline at end of file\n"
+_AROUND: Final = 3  # equal lines shown around a change, so that a reader finds the place
+
+_Change = tuple[int, int, int, int]  # these lines of the one text became those of the other
+
+
+def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF) -> str:
+    """From one text to another, called by their names; "" when they are equal. Of `most` characters, and then empty where
+    the texts are too large for it to be of use; None shows all of it, since what somebody agrees to must be seen."""
+    if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
+        return ""
+    one, two = lines_of(old), lines_of(new)
+    lines = [f"--- {names[0]}\n", f"+++ {names[1]}\n", *_hunks(one, two)]
+    text = "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
+    if most is not None and len(text) > most:
+        text = text[:most].rpartition("\n")[0] + "\n" + _SHORTENED
+    return text
+
+
+def lines_of(data: bytes) -> list[str]:
+    """A text's lines, each with its end, which is `\\n` alone: what else some take for one stands within a line."""
+    *lines, last = data.decode("utf-8", "replace").split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])
 
 
 def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
     """For each line of `one`, which line of `other` it is, or -1. Rising, so that no two matches cross."""
     return _Matching(one, other).run()
+
+
+def _hunks(one: Sequence[str], two: Sequence[str]) -> Iterator[str]:
+    """The lines of a unified diff: changes near each other share a hunk."""
+    near: list[_Change] = []
+    for change in _changes(one, two):
+        if near and change[0] - near[-1][1] > 2 * _AROUND:
+            yield from _hunk(one, two, near)
+            near = []
+        near.append(change)
+    if near:
+        yield from _hunk(one, two, near)
+
+
+def _changes(one: Sequence[str], two: Sequence[str]) -> Iterator[_Change]:
+    at = there = 0
+    for line, match in enumerate([*matches(one, two), len(two)]):
+        if match >= 0:
+            if line > at or match > there:
+                yield at, line, there, match
+            at, there = line + 1, match + 1
+
+
+def _hunk(one: Sequence[str], two: Sequence[str], changes: Sequence[_Change]) -> Iterator[str]:
+    before, after = min(_AROUND, changes[0][0]), min(_AROUND, len(one) - changes[-1][1])
+    at, end = changes[0][0] - before, changes[-1][1] + after
+    yield f"@@ -{_span(at, end)} +{_span(changes[0][2] - before, changes[-1][3] + after)} @@\n"
+    for start, stop, first, last in changes:
+        yield from (f" {line}" for line in one[at:start])
+        yield from (f"-{line}" for line in one[start:stop])
+        yield from (f"+{line}" for line in two[first:last])
+        at = stop
+    yield from (f" {line}" for line in one[at:end])
+
+
+def _span(start: int, end: int) -> str:
+    """Lines from 0 as the head of a hunk counts them: from 1, and an empty span by the line before it."""
+    if end - start == 1:
+        return f"{start + 1}"
+    return f"{start + (end > start)},{end - start}"
+
+
+# ------------------------------------------------------------------ matching
+
+_MOST_CELLS: Final = 40_000  # of one small rest
+_ALL_CELLS: Final = 1_500_000
+_PASSES: Final = 12  # so many times the length of both texts may be looked through
 
 
 class _Matching:

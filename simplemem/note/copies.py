@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from simplemem.note.frontmatter import read_header
+from simplemem.note.header import read_header
 
 COPY_REASON = "a conflict copy made by "
 _MOST_MARKS = 5  # copies are copied in turn, but not for ever

@@ -1,20 +1,17 @@
-"""YAML of a note's header, read once: YAML 1.2 core values, and where each of them stands in the text.
-
-libyaml does the parsing (PyYAML's own parser where the C one is missing). We take its events, build the
-values ourselves and keep their spans, so that one property can be changed without touching its
-neighbours. A guard bounds size and depth and refuses anchors and aliases, because a poisoned header must
-not stall or end the program (durability.md §0.4, F42, F43). Nothing here writes YAML, and nothing but
-`RefusedError` escapes.
-"""
+"""YAML 1.2 core values of a header: read with their places in the text, and single ones written. Pure."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import yaml
+
+from simplemem.errors import Invalid, TooLong
 
 HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
@@ -267,3 +264,214 @@ _BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
 def skip_blanks(text: str, at: int, end: int) -> int:
     """The first place from `at` on, below `end`, that is neither white space nor comment."""
     return _BLANKS.match(text, at, end).end()  # type: ignore[union-attr]
+
+
+_MOST_CHARACTERS: Final = 8_000
+# Nothing that begins or ends something in YAML: no tabs, no hash, a colon only where it is part of a word.
+_PLAIN_INSIDE: Final = r"\w ./+(),&!?=;@\[\]{}|%~^$*<>\-"
+_PLAIN: Final = rf"\w(?:[{_PLAIN_INSIDE}'\"]|:(?=\S))*+"
+_VALUE: Final = rf"(?:(\"[{_PLAIN_INSIDE}':#]*+\"|'[{_PLAIN_INSIDE}\":#]*+') *|({_PLAIN}))"
+_ENTRY: Final = re.compile(rf"(\w(?:[\w-]| (?=[\w-])){{0,99}}):(?: *| +{_VALUE})\n")
+_ITEM: Final = re.compile(rf"( *)(-) +{_VALUE}\n")
+
+
+def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
+    """text[start:end] as one block map of texts and lists of texts, or None where it may be more than that."""
+    if end - start > _MOST_CHARACTERS:
+        return None
+    nodes: list[Node] = []
+    at = start
+    while at < end:
+        found = _ENTRY.match(text, at, end)
+        if found is None:
+            return None
+        key_end = found.end(1)
+        nodes.append(Node("", found[1], at, at, key_end, ()))
+        at = found.end()
+        if found.lastindex != 1:
+            nodes.append(_scalar(found))
+        elif (items := _items(text, at, end)) is not None:
+            dash, children, at = items
+            values = [item.value for item in children]
+            nodes.append(Node("-", values, dash, dash, children[-1].end, tuple(children)))
+        else:
+            nodes.append(Node("", None, key_end + 1, key_end + 1, key_end + 1, ()))
+    if not nodes:
+        return None
+    properties = {key.value: value.value for key, value in zip(nodes[::2], nodes[1::2], strict=True)}
+    if 2 * len(properties) != len(nodes):
+        return None  # a key is there twice: the full reader says where
+    return Document(Node(":", properties, start, start, nodes[-1].end, tuple(nodes)), end)
+
+
+def _items(text: str, at: int, end: int) -> tuple[int, list[Node], int] | None:
+    """The list that begins here: its first dash, its items, and where the next line begins; None when none does."""
+    found = _ITEM.match(text, at, end)
+    if found is None:
+        return None
+    dash, indent = found.start(2), found[1]
+    items: list[Node] = []
+    while found is not None and found[1] == indent:
+        items.append(_scalar(found))
+        at = found.end()
+        found = _ITEM.match(text, at, end)
+    return dash, items, at
+
+
+def _scalar(found: re.Match[str]) -> Node:
+    group = found.lastindex or 0
+    start, end = found.span(group)
+    written = found[group]
+    if written[0] in "\"'":
+        return Node(written[0], written[1:-1], start, start, end, ())
+    plain = written.rstrip(" ")
+    return Node("", core_value(plain), start, start, start + len(plain), ())
+
+
+KEY_LIMIT: Final = 500  # libyaml looks 1,024 characters ahead for the colon of a key
+
+# What some parser takes for the end of a line or a byte order mark, or refuses: only written as an escape.
+_UNWRITABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_FIRST: Final = frozenset("-?:,[]{}#&*!|>'\"%@`=")
+_INSIDE: Final = re.compile(r":\s|\s#|:$")
+_FLOW_INSIDE: Final = re.compile(r"[,\[\]{}]|:\S")
+_ISO_DATE: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
+)
+# What YAML 1.1 would take for something else than text; its words in any case, which is more than it says.
+_OLD_WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "..."))
+_OLD_NUMBER: Final = re.compile(
+    r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9_]+(?:[eE][-+]?[0-9]+)?"
+    r"|[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|\.(?:inf|nan))",
+    re.IGNORECASE,
+)
+_OLD_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?")
+_LARGEST: Final = 10 ** (DIGIT_LIMIT - 1)
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
+_TO_ESCAPE: Final = re.compile('[\\\\"]|' + _UNWRITABLE.pattern)
+
+
+def is_plain_safe(value: str, *, flow: bool = False) -> bool:
+    """Whether this text may stand without quotes, and still be this text for every reader."""
+    if not value or value != value.strip() or value[0] in _FIRST:
+        return False
+    if _UNWRITABLE.search(value) or _INSIDE.search(value) or (flow and _FLOW_INSIDE.search(value)):
+        return False
+    if not isinstance(core_value(value), str) or value.lower() in _OLD_WORDS or _OLD_NUMBER.fullmatch(value):
+        return False
+    return not value.startswith("...") and (_is_date(value) or not _OLD_DATE.fullmatch(value))
+
+
+def _is_date(value: str) -> bool:
+    """A date or date-time in the form Obsidian writes, and on the calendar: others make PyYAML raise."""
+    if not _ISO_DATE.fullmatch(value):
+        return False
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def write_text(value: str, style: str = "", *, flow: bool = False) -> str:
+    """A text in the quotes of what it replaces ("", "'" or '"'), escaped in double ones where it must be."""
+    half = _SURROGATE.search(value)
+    if half:
+        raise Invalid(
+            f"A text holds half of a character (U+{ord(half[0]):04X}), which no file can hold.",
+            hint="Send the text again as valid Unicode.",
+        )
+    if style == "'" and not _UNWRITABLE.search(value):
+        return "'" + value.replace("'", "''") + "'"
+    if style != '"' and is_plain_safe(value, flow=flow):
+        return value
+    return '"' + _TO_ESCAPE.sub(_escape, value) + '"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    code = ord(character)
+    return _ESCAPES.get(character) or (f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}")
+
+
+def write_key(key: str) -> str:
+    """A property's name. Names are one line, and short enough for every parser to see the colon."""
+    if len(key) > KEY_LIMIT:
+        raise TooLong(
+            f"The property name {key[:40]!r}... is longer than {KEY_LIMIT} characters.",
+            hint="Use a shorter one.",
+        )
+    if not key or key != key.strip() or _UNWRITABLE.search(key):
+        raise Invalid(
+            f"{key!r} cannot be the name of a property.",
+            hint="Use one line of text without control characters or spaces around it.",
+        )
+    return write_text(key, flow=":" in key or "," in key)
+
+
+def write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
+    """One plain value. None is written as `null`; a caller that may leave the place empty does so itself."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        if abs(value) >= _LARGEST:
+            raise TooLong(f"A number has more than {DIGIT_LIMIT:,} digits.", hint="Write it as text.")
+        return str(int(value))
+    if isinstance(value, float):
+        return _write_float(value)
+    if isinstance(value, str):
+        return write_text(value, style, flow=flow)
+    raise Invalid(
+        f"A value of type {type(value).__name__} cannot stand in a property here.",
+        hint="Use text, numbers, true, false or null, and lists of these.",
+    )
+
+
+def _write_float(value: float) -> str:
+    if math.isnan(value):
+        return ".nan"
+    if math.isinf(value):
+        return ".inf" if value > 0 else "-.inf"
+    mantissa, exponent, power = repr(value).partition("e")
+    # YAML 1.1 takes 1e+16 for text: it wants the dot.
+    return mantissa + (".0" if exponent and "." not in mantissa else "") + exponent + power
+
+
+def clean_value(value: Any, there: Any = None) -> Any:
+    """The value as it will read back: a scalar, a list of them or a flat dict. Invalid for anything else.
+
+    `there` is the list that stands in the note: what is in it may stay, whatever it is.
+    """
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise Invalid("The entries of a property must have names that are text.", hint="Quote the names.")
+        return {key: _clean_scalar(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        nested = [one for one in there if isinstance(one, (list, dict))] if isinstance(there, list) else []
+        return [item if any(same(item, one) for one in nested) else _clean_scalar(item) for item in value]
+    return _clean_scalar(value)
+
+
+def _clean_scalar(value: Any) -> Any:
+    if isinstance(value, (list, tuple, Mapping)):
+        raise Invalid(
+            "A property cannot hold lists or maps inside lists or maps.",
+            hint="Keep properties flat: text, numbers, true, false, null, and lists of these.",
+        )
+    write_scalar(value)
+    return str.__str__(value) if isinstance(value, str) else value  # an enum's member reads back as its text
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal as YAML values: 1, 1.0 and true differ, .nan equals itself, the order of keys counts."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    if isinstance(one, float):
+        return repr(one) == repr(other)
+    return bool(one == other)

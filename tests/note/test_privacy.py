@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplemem.note.note import read_note
-from simplemem.note.private import private_by_rule, private_reason
+from simplemem.note.privacy import private_by_rule, private_reason
 
 
 def reason(text: str, path: str = "a.md", rules: tuple[str, ...] = ()) -> str | None:

@@ -11,15 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplemem.errors import Invalid, Unreadable
-from simplemem.note.header import (
-    Header,
-    Problem,
-    Reading,
-    Scalar,
-    find_key,
-    read_header,
-    read_with_places,
-)
+from simplemem.note.header import Reading, Scalar, find_fences, find_key, read_entries, read_header, read_with_places
 from simplemem.note.splice import (
     LOOSE_LINES,
     STEP,
@@ -35,29 +27,7 @@ from simplemem.note.splice import (
     set_flow_value,
     set_value,
 )
-from simplemem.note.yaml_read import Node
-from simplemem.note.yaml_write import (
-    clean_value,
-    is_plain_safe,
-    same,
-    write_text,
-)
-
-__all__ = [
-    "Header",
-    "Problem",
-    "Scalar",
-    "find_key",
-    "is_plain_safe",
-    "read_header",
-    "remove_entry",
-    "remove_item",
-    "remove_property",
-    "render_header",
-    "replace_scalar",
-    "set_entry",
-    "set_property",
-]
+from simplemem.note.yaml_values import Node, clean_value, same, write_text
 
 # ------------------------------------------------------------------ the verbs
 
@@ -183,6 +153,31 @@ def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
             hint="Use simpler ones.",
         )
     return header
+
+
+def without_repeated(text: str) -> str:
+    """The note with each such key where it stands first. Unreadable where two of them differ, or more is wrong."""
+    fences = find_fences(text)
+    entries = read_entries(text, fences) if fences is not None else None
+    if fences is None or entries is None:
+        raise Unreadable("The header is broken in another way.", hint="Mend it in an editor.")
+    kept: dict[str, Any] = {}
+    pieces, at = [], 0
+    for entry in entries:
+        if entry.key not in kept:
+            kept[entry.key] = entry.value
+        elif same(kept[entry.key], entry.value):
+            pieces.append(text[at : entry.start])
+            at = entry.end
+        else:
+            raise Unreadable(f"{entry.key!r} is there twice, with two values.", hint="Keep one of them.")
+    changed = "".join([*pieces, text[at:]])
+    now = read_with_places(changed)
+    if now.header.problem is not None or not same(dict(now.header.properties), kept):
+        raise Unreadable("The header is broken in another way as well.", hint="Mend it in an editor.")
+    if changed[now.header.body_start :] != text[fences.body :]:
+        raise Unreadable("The header does not end where it seems to.", hint="Mend it in an editor.")
+    return changed
 
 
 # ------------------------------------------------------------------ before and after

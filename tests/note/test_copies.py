@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.note.conflict_copy import are_akin, conflict_name
+from simplemem.note.copies import are_akin, conflict_name
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,9 @@ import pytest
 import yaml
 
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
-from simplemem.note import yaml_read
-from simplemem.note.frontmatter import (
-    Scalar,
-    is_plain_safe,
-    read_header,
+from simplemem.note import yaml_values
+from simplemem.note.header import Scalar, read_header
+from simplemem.note.properties import (
     remove_entry,
     remove_item,
     remove_property,
@@ -23,6 +21,7 @@ from simplemem.note.frontmatter import (
     set_entry,
     set_property,
 )
+from simplemem.note.yaml_values import is_plain_safe
 
 
 def note(header: str, body: str = "# Body\n") -> str:
@@ -102,7 +101,7 @@ def test_a_tricky_header_is_read(text: str, meant: dict[str, Any]) -> None:
 @tricky
 def test_without_libyaml_the_same_is_read(text: str, meant: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with_libyaml = read_header(text)
-    monkeypatch.setattr(yaml_read, "_LOADER", yaml.Loader)
+    monkeypatch.setattr(yaml_values, "_LOADER", yaml.Loader)
     header = read_header(text[:1] + text[1:])  # another object: the header of the last text read is kept
     if ":\t" in text:  # PyYAML's own parser refuses a tab after a colon: then the note is left alone
         assert header.style == "broken"
