@@ -17,7 +17,7 @@ from simplemem.memory import ConflictCopy
 from simplemem.note.copies import are_akin
 from simplemem.store.core import Core
 from simplemem.store.from_git import commits_of
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 
 _MOST_VERSIONS = 200
 _AKIN = 0.4  # a base that has less in common with either than this would explain nothing

@@ -43,7 +43,7 @@ class CoreThen(Core):
     def __init__(self, core: Core, sheets: dict[str, Sheet], index: Path) -> None:
         super().__init__(core.root, core.settings.model_copy(update={"db": index}), read_only=True)
         self.is_overtaken = False  # whether a note of now changed that was taken for one of then
-        self._laid_over = LaidOver(core.root, sheets, rules=core.vault.rules)
+        self._laid_over = LaidOver(core.root, sheets, access=core.vault.access)
         self.vault = self._laid_over
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index, lender=core.embedding)

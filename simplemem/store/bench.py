@@ -161,7 +161,7 @@ class Bench:
 
     def may_go(self, path: str) -> bool:
         """Whether the rules let a note be deleted."""
-        rules = self._core.vault.rules
+        rules = self._core.vault.access
         return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
 
     def write(self, drafts: Sequence[Draft], *, who: str, tool: str, reason: str) -> Carried:

@@ -29,7 +29,7 @@ from simplemem.store.names import path_meant
 from simplemem.store.races import Making
 from simplemem.store.saving import encoded, is_but_for_its_time, now, saved, saved_as_is
 from simplemem.store.secrecy import judge, judge_name
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.rewrite import Moved
 from simplemem.vault.vault import Change, File
 
@@ -65,7 +65,7 @@ class Changes:
         with self._vault.lock():
             there = self._core.entry(path)
             if there is not None and overwrite:
-                self._vault.rules.check_gone(path, instead="Read it, and change it with update_memory.")
+                self._vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
                 old = self._vault.read(path)
                 told = judge(self._core.settings, clean, read_note(old.data).text, text)
                 return saved(self._core, self._vault.replace(path, data, old.sha256, change), data, warnings=told)

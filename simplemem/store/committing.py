@@ -210,7 +210,7 @@ class Committing:
 
     def _hash_of(self, path: str) -> str | None:
         """The hash of what lies at a path, None when nothing does, "" when that cannot be told here."""
-        if self._vault.rules.hides(path):
+        if self._vault.access.hides(path):
             return ""
         try:
             return self._vault.read(path).sha256

@@ -34,8 +34,8 @@ from simplemem.store.keeping import Keeper
 from simplemem.store.lately import CatchingUp
 from simplemem.store.read_lately import TextsReadLately
 from simplemem.store.telling import Listener, Telling
+from simplemem.vault.access import Access
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
-from simplemem.vault.rules import Rules
 from simplemem.vault.vault import Entry, Vault
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class Core:
             keep_days=self.settings.history.keep_days,
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
-            rules=Rules(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
+            access=Access(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
         )
         self.committing = Committing(self.vault, self.settings.git)
         self.vault.tell(self.committing.writing, self.committing.written)

@@ -30,7 +30,7 @@ from simplemem.index.vectors import QueryVector
 from simplemem.index.waiting import Waiting
 from simplemem.note.words import without_stop_words
 from simplemem.store.embedder import choice_of, embedder_of
-from simplemem.vault.leader import Leadership
+from simplemem.vault.lock import Leadership
 from simplemem.vault.vault import Vault
 
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background

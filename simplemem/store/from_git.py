@@ -55,7 +55,7 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
     try:
         for name in _names(core, path):  # a move that nobody has committed yet is known to our history alone
             if found := commits(core.root, name, limit):
-                return [each for each in found if core.vault.rules.all_seen((each.path, each.old_path))]
+                return [each for each in found if core.vault.access.all_seen((each.path, each.old_path))]
     except SimplememError as error:
         _LOG.warning("the history of git is not told: %s", error)
     return []
@@ -77,7 +77,7 @@ def entries_of(
         _LOG.warning("texts of git are not told: %s", error)
         texts_of = {}
     entries = [_entry_of(each, texts_of, diff=diff) for each in told]
-    if core.vault.rules.hidden:  # what is said of a commit may be of the hidden notes in it
+    if core.vault.access.hidden:  # what is said of a commit may be of the hidden notes in it
         entries = [replace(each, reason="") for each in entries]
     return entries, folded
 
@@ -103,7 +103,7 @@ def note_at(core: Core, path: str, commit: str) -> NoteThen | None:
         except NotFound as error:
             missing = missing or error
         else:
-            if core.vault.rules.hides(then):
+            if core.vault.access.hides(then):
                 raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
             return NoteThen(then, sha256(data).hexdigest(), data)
     raise missing or NotFound(f"{path!r} was not there at commit {commit[:12]}.")
@@ -112,7 +112,7 @@ def note_at(core: Core, path: str, commit: str) -> NoteThen | None:
 def _names(core: Core, path: str) -> list[str]:
     """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
     known = (path, *(version.path for version in core.vault.history.versions(path, 1000)))
-    return [name for name in dict.fromkeys(known) if not core.vault.rules.hides(name)][:_MOST_NAMES]
+    return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:_MOST_NAMES]
 
 
 def _entry_of(commit: Commit, texts: dict[str, bytes], *, diff: bool) -> HistoryEntry:

@@ -17,8 +17,8 @@ from simplemem.errors import SimplememError
 from simplemem.index.failures import Damaged
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Stopped
-from simplemem.vault.hints import EVERYTHING
-from simplemem.vault.leader import Leadership
+from simplemem.vault.lock import Leadership
+from simplemem.vault.watch import EVERYTHING
 
 if TYPE_CHECKING:
     from simplemem.vault.watch import Watcher

@@ -11,7 +11,7 @@ from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
     from simplemem.store.core import Core
-    from simplemem.vault.lately import ChangedLately
+    from simplemem.vault.watch import RecentChanges
 
 
 class CatchingUp:
@@ -20,7 +20,7 @@ class CatchingUp:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._guard = threading.Lock()
-        self._changed: ChangedLately | None = None
+        self._changed: RecentChanges | None = None
         self._seen_whole_at = 0.0
         self._seen_whole: int | None = None  # the generation of the index that was compared with the whole vault
 
@@ -50,9 +50,9 @@ class CatchingUp:
     def _listen(self) -> None:
         """From now on, where the settings have us listen to the kernel at all."""
         if self._changed is None and self._core.settings.index.watch == "auto":
-            from simplemem.vault.lately import ChangedLately
+            from simplemem.vault.watch import RecentChanges
 
-            self._changed = ChangedLately(self._core.root)
+            self._changed = RecentChanges(self._core.root)
         if self._changed is not None:
             self._changed.begin()
 

@@ -149,7 +149,7 @@ def path_with_a_past(core: Core, name: str, *, gone_first: bool = False) -> str:
         if gone:
             return next(iter(gone))
         # Deleted, and known to git alone: it may have gone to a hidden place, so where there are such it is not told.
-        if not core.vault.rules.hidden and from_git.commits_of(core, path, 1):
+        if not core.vault.access.hidden and from_git.commits_of(core, path, 1):
             return path
         raise
 

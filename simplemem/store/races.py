@@ -17,7 +17,7 @@ from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.merge import Merged, merge
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import File
 
 

@@ -190,7 +190,7 @@ def _leave(plan: _Plan, path: str, why: str, groups: frozenset[str]) -> None:
 
 def _leave_what_is_not_allowed(core: Core, plan: _Plan) -> None:
     """What the rules of access keep from being changed or deleted here, as any single write would be refused."""
-    rules = core.vault.rules
+    rules = core.vault.access
     paired = _paired(plan)
     closed = core.vault.history.closed({group for work in plan.work.values() for group in work.groups})
     for path, work in list(plan.work.items()):

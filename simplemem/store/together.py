@@ -14,7 +14,7 @@ from simplemem.note.names import check_name, name_of
 from simplemem.store.core import Core
 from simplemem.store.editing import stamp_modified
 from simplemem.store.secrecy import judge, judge_name
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Wish, Written
 
 

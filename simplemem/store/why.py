@@ -60,7 +60,7 @@ def _no_note(core: Core, name: str) -> dict[str, Any] | None:
     meant = clean_reference(name)
     for path in dict.fromkeys((name.strip(), meant)):
         if any(part.startswith(".") for part in path.split("/")):
-            if core.vault.rules.hidden:
+            if core.vault.access.hidden:
                 continue  # the trash, for one, has what was hidden
             if core.vault.is_taken(path) or core.vault.is_taken(f"{path}.md"):
                 because = "Folders and files that begin with a dot are not part of the vault."

@@ -15,11 +15,11 @@ from datetime import datetime
 from pathlib import Path
 
 from simplemem.errors import SimplememError
-from simplemem.vault.atomic import sha256
 from simplemem.vault.commit_begun import Begun, forget, settle, write_down
 from simplemem.vault.commit_message import message, subject
 from simplemem.vault.commit_state import Waiting, check_links, check_state
 from simplemem.vault.commit_steps import Step, hold_back, joined, without
+from simplemem.vault.disk import sha256
 from simplemem.vault.log import Version
 from simplemem.vault.repository import Git, GitFailed
 from simplemem.vault.staging import Busy, Entry, check_lock, hold, in_commit, in_index, put_in_place, set_aside, spell

@@ -1,87 +1,360 @@
-"""The kind of disk that a folder lies on, who else may write to it, and whether their changes are announced here."""
+"""The verbs of the write protocol (durability.md §3): stage, swap, carry. Each leaves the old file or the new one.
+
+A new text is staged in a file of ours in the note's own folder and synced; then it changes places with the note, and
+what was displaced is looked at before anything is called done. Where the disk has no exchange, a hard link (or a copy)
+of the old file is made first. Nothing here unlinks a file that another program may have written.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
+import re
+import secrets
+import stat
 import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 
-_SHARED = ("9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs")
-# inotify sees only what this machine does to a shared disk (durability.md F40).
-_SILENT = frozenset((*_SHARED, "davfs", "fuse", "vboxsf", "virtiofs"))
-_NETWORK = frozenset((
-    *_SHARED, "smb2", "webdav", "davfs", "afpfs", "vboxsf", "virtiofs", "fakeowner", "remote", "fuse.sshfs", "fuse.rclone",
-    "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph", "fuse.glusterfs", "fuse.vmhgfs-fuse",
-))  # fmt: skip
-"""Kinds of file systems that other computers, or another system on this one, may write to at the same time."""
+from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
+from simplemem.vault import kernel
+from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent
 
-
-def file_system(path: str) -> str:
-    """The kind of file system a path is on, as the system calls it; "remote" for a network drive of Windows."""
-    real = os.path.realpath(path)
-    if sys.platform == "linux":
-        return mounted_on(real)
-    if sys.platform == "darwin":
-        return _kind_on_mac(real)
-    if sys.platform == "win32":
-        return _kind_on_windows(real)
-    return ""
+TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
+MOST_BYTES = 64 << 20
+_TRIES = 12
+_CHUNK = 1 << 20
+_FEW = 8  # files that are synced one after the other, and threads that sync more than that
+_HELD_OPEN = 64
 
 
-def mounted_on(path: str) -> str:
-    """The kind of file system a path without links is on, by Linux's list of mounts; "" where there is none."""
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What the disk under the vault is asked to do. The kernel has the last word: what it refuses is done otherwise."""
+
+    exchange: bool = True  # let two files change places in one step
+    rename_new: bool = True  # rename, never onto something
+    hard_links: bool = True
+    by_path: bool = sys.platform == "win32"  # no open folders
+
+
+class Intruded(Exception):
+    """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
+    `writing.py` makes a Conflict of it.
+    """
+
+    def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
+        super().__init__(path)
+        self.path = path
+        self.found = found
+        self.data = data  # what they saved, where it was seen
+
+
+def sha256(data: bytes) -> str:
+    """The identity of a text."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes, os.stat_result]:
+    """All bytes of a regular file, and the stat they belong to: read again while somebody writes into it (F30)."""
+    folder, name = here.spot(path)
+    fd = folder.open(name, READ)
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as listing:
-            return mounted_kind(listing.read(), path)
-    except OSError:
-        return ""
+        for attempt in range(_TRIES):
+            before = os.fstat(fd)
+            if not stat.S_ISREG(before.st_mode):
+                raise Unreadable(f"{path!r} is not a regular file.")
+            if before.st_size > limit:
+                raise TooLong(f"{path!r} has {before.st_size:,} bytes; at most {limit:,} are read.")
+            data = _read_all(fd, before.st_size)
+            after = os.fstat(fd)
+            if len(data) == after.st_size and _stamp(before) == _stamp(after):
+                break
+            time.sleep(0.001 * (attempt + 1))
+            os.lseek(fd, 0, os.SEEK_SET)
+        # A file that never rests is given as last seen: the hash guards whoever wants to change it.
+        return data, after
+    finally:
+        os.close(fd)
 
 
-def _kind_on_mac(path: str) -> str:
-    import ctypes
-
-    # struct statfs as macOS has it since 10.6: the name of the kind is 16 bytes from byte 72 on.
-    held = ctypes.create_string_buffer(4096)
-    libc = ctypes.CDLL(None, use_errno=True)
-    statfs = getattr(libc, "statfs$INODE64", None) or libc.statfs
-    if statfs(os.fsencode(path), held) != 0:
-        return ""
-    return held.raw[72:88].split(b"\0")[0].decode("ascii", "replace")
+def look(here: Beneath, path: str) -> os.stat_result | None:
+    """The stat of a regular file, None for anything else; links are not followed."""
+    found = _stat(here, path)
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
-def _kind_on_windows(path: str) -> str:
-    if sys.platform != "win32":
-        return ""
-    import ctypes
-
-    drive = os.path.splitdrive(path)[0]
-    if drive.startswith("\\\\"):
-        return "remote"
-    remote = 4  # DRIVE_REMOTE
-    kind = ctypes.windll.kernel32.GetDriveTypeW(drive + "\\")
-    return "remote" if kind == remote else ""
+def hash_of(here: Beneath, path: str) -> str | None:
+    """The hash of what lies at a path, None when nothing does."""
+    try:
+        return sha256(read_file(here, path)[0])
+    except FileNotFoundError:
+        return None
 
 
-def mounted_kind(mountinfo: str, path: str) -> str:
-    """The kind of the deepest mount that holds `path`, in Linux's list of mounts; the last made wins."""
-    kind, deepest = "", -1
-    for line in mountinfo.split("\n"):
-        fields, _, rest = line.partition(" - ")
-        parts = fields.split(" ")
-        if len(parts) < 5:
-            continue
-        point = parts[4]
-        for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-            point = point.replace(code, char)
-        if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= deepest:
-            kind, deepest = rest.split(" ")[0], len(point)
-    return kind
+def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, hold: bool) -> tuple[str, int]:
+    """Write `data` to a new file of ours in `folder`: its path, and a descriptor that marks it as in use (-1: none).
+
+    `like` names the note whose owner, mode and attributes it gets. `hold` keeps the file locked until the descriptor
+    is closed, so that nobody sweeps it away: a pid would not tell, two containers may share a vault.
+    """
+    name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
+    place = here.folder(folder)
+    path = "/".join((*folder, name))
+    fd = place.open(name, WRITE_NEW)
+    try:
+        if hold:
+            kernel.try_lock(fd)
+        if like is not None:
+            _copy_attributes(here, like, fd)
+        write_all(fd, data)
+        if sync:
+            kernel.sync_file(fd)
+    except BaseException:
+        os.close(fd)
+        remove(here, path)
+        raise
+    if hold and sys.platform != "win32":  # Windows renames no open file
+        return path, fd
+    os.close(fd)
+    return path, -1
 
 
-def is_shared(kind: str) -> bool:
-    """Whether somebody who does not see this computer's locks may write to such a file system at the same time."""
-    return kind in _NETWORK
+def swap(here: Beneath, backing: Backing, temp: str, path: str, *, expected: str, ours: str) -> None:
+    """Put our `temp` in the place of `path`. What was there is afterwards found at `temp`, and is `expected`.
+
+    If it is not, somebody saved in that moment: theirs goes back, and Intruded tells. Should they save once more
+    while it goes back, the later save wins the place and the earlier one is left at `temp` for the caller to keep.
+    """
+    try:
+        _exchange(here, backing, temp, path)
+    except FileNotFoundError as error:
+        if _exists(here, temp):
+            raise Intruded(path, None) from error
+        raise
+    try:
+        data = read_file(here, temp)[0]
+    except (
+        OSError,
+        SimplememError,
+    ):  # a link, a folder, a failing disk: whatever it is, it is not what we expected
+        _exchange(here, backing, temp, path)
+        raise
+    found = sha256(data)
+    if found == expected:
+        return
+    _exchange(here, backing, temp, path)
+    if hash_of(here, temp) != ours:
+        _exchange(here, backing, temp, path)
+    raise Intruded(path, found, data)
 
 
-def is_silent(kind: str) -> bool:
-    """Whether what others change on such a file system is not announced here."""
-    return kind in _SILENT or kind.startswith("fuse.")
+def carry(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    """Move a file to where nothing is: FileExistsError otherwise. Across a mount point it is copied."""
+    try:
+        _rename_new(here, backing, source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _carry_across(here, backing, source, target)
+
+
+def rename_over(here: Beneath, source: str, target: str) -> None:
+    """Put a file of ours in the place of another of ours: whatever was there goes."""
+    (above, old), (folder, new) = here.spot(source), here.spot(target)
+    kernel.patiently(lambda: os.replace(above.name(old), folder.name(new), src_dir_fd=above.fd, dst_dir_fd=folder.fd))
+
+
+def same_file(here: Beneath, one: str, other: str) -> bool:
+    """Whether two paths name one file (two links, or a disk that ignores case)."""
+    try:
+        a, b = _stat(here, one), _stat(here, other)
+    except FileNotFoundError:
+        return False
+    return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+
+
+def leftovers(temp: str) -> tuple[str, str]:
+    """The names a staged file may have left: its own, and the old file's while a disk without exchange swaps."""
+    return temp, _aside(temp)
+
+
+def remove(here: Beneath, path: str) -> None:
+    """Unlink a file that is ours alone. No error when it is gone."""
+    folder, name = here.spot(path)
+    with suppress(FileNotFoundError):
+        kernel.patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
+
+
+def sync_folder(here: Beneath, parts: Parts) -> None:
+    """Make the names in a folder durable. Windows writes them through by itself."""
+    folder = here.folder(parts)
+    if folder.fd is not None:
+        kernel.sync_file(folder.fd)
+    elif sys.platform != "win32":
+        fd = os.open(folder.path, os.O_RDONLY)
+        try:
+            kernel.sync_file(fd)
+        finally:
+            os.close(fd)
+
+
+def sync_path(here: Beneath, path: str, *, last: bool = False) -> None:
+    """Make the bytes of one file of ours durable; `last` says that a write is answered after this."""
+    folder, name = here.spot(path)
+    fd = folder.open(name, READ if sys.platform != "win32" else READ | os.O_RDWR)
+    try:
+        kernel.sync_file(fd, last=last)
+    finally:
+        os.close(fd)
+
+
+def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
+    """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that once
+    for all who wait, which for hundreds of files is a twentieth of the time."""
+    if len(paths) <= _FEW:
+        for path in paths:
+            sync_path(here, path)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_FEW) as threads:
+        for first in range(0, len(paths), _HELD_OPEN):
+            with ExitStack() as held:
+                fds = []
+                for path in paths[first : first + _HELD_OPEN]:
+                    folder, name = here.spot(path)
+                    fds.append(folder.open(name, READ if sys.platform != "win32" else READ | os.O_RDWR))
+                    held.callback(os.close, fds[-1])
+                list(threads.map(kernel.sync_file, fds))
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte; the kernel may take fewer at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view[:_CHUNK]) :]
+
+
+def _read_all(fd: int, expected: int) -> bytes:
+    data = os.read(fd, expected + 1)
+    if len(data) == expected:
+        return data
+    pieces = [data]
+    while data and sum(map(len, pieces)) <= MOST_BYTES:
+        data = os.read(fd, _CHUNK)
+        pieces.append(data)
+    return b"".join(pieces)
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _stat(here: Beneath, path: str) -> os.stat_result:
+    folder, name = here.spot(path)
+    return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+
+
+def _exists(here: Beneath, path: str) -> bool:
+    try:
+        _stat(here, path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _copy_attributes(here: Beneath, like: str, fd: int) -> None:
+    folder, name = here.spot(like)
+    source = folder.open(name, READ)
+    try:
+        kernel.copy_attributes(source, fd)
+    finally:
+        os.close(source)
+
+
+def _aside(temp: str) -> str:
+    return temp.removesuffix(".tmp") + "-old.tmp"
+
+
+def _exchange(here: Beneath, backing: Backing, temp: str, path: str) -> None:
+    (temp_folder, temp_name), (folder, name) = here.spot(temp), here.spot(path)
+    if backing.exchange:
+        try:
+            return kernel.exchange(temp_folder.fd, temp_folder.name(temp_name), folder.fd, folder.name(name))
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_RENAME_SO:
+                raise
+    # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
+    _duplicate(here, backing, path, _aside(temp))
+    rename_over(here, temp, path)
+    rename_over(here, _aside(temp), temp)
+    return None
+
+
+def _rename_new(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
+    if backing.rename_new:
+        try:
+            return kernel.rename_new(source_folder.fd, source_folder.name(source_name), folder.fd, folder.name(name))
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_RENAME_SO:
+                raise
+    if backing.hard_links:
+        try:
+            _link(here, source, target)
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_LINK or error.errno == errno.EXDEV:
+                raise
+        else:
+            return remove(here, source)
+    # Neither call: the vault's lock keeps our own kind away between the look and the rename.
+    if _exists(here, target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    return rename_over(here, source, target)
+
+
+def _link(here: Beneath, source: str, target: str) -> None:
+    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
+    os.link(
+        source_folder.name(source_name),
+        folder.name(name),
+        src_dir_fd=source_folder.fd,
+        dst_dir_fd=folder.fd,
+        follow_symlinks=False,
+    )
+
+
+def _duplicate(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    if backing.hard_links:
+        try:
+            return _link(here, source, target)
+        except OSError as error:
+            if error.errno not in kernel.CANNOT_LINK:
+                raise
+    data, _ = read_file(here, source)
+    folder, name = here.spot(target)
+    fd = folder.open(name, WRITE_NEW)
+    try:
+        _copy_attributes(here, source, fd)
+        write_all(fd, data)
+        kernel.sync_file(fd)
+    finally:
+        os.close(fd)
+    return None
+
+
+def _carry_across(here: Beneath, backing: Backing, source: str, target: str) -> None:
+    data, _ = read_file(here, source)
+    temp, _ = stage(here, parent(target), data, like=source, sync=True, hold=False)
+    try:
+        _rename_new(here, backing, temp, target)
+    except BaseException:
+        remove(here, temp)
+        raise
+    if hash_of(here, source) != sha256(data):
+        raise Unavailable(f"{source!r} changed while it was copied to another disk.", hint="It stands at both places.")
+    remove(here, source)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from simplemem.errors import NotFound, TooLong, Unavailable
-from simplemem.vault.atomic import MOST_BYTES
+from simplemem.vault.disk import MOST_BYTES
 from simplemem.vault.repository import Git, Repository, asking, find
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")

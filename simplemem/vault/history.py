@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 
 from simplemem.errors import NotFound
-from simplemem.vault import atomic, kernel, thinning
-from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault import disk, kernel, thinning
+from simplemem.vault.access import WHOLE_ACCESS, Access
+from simplemem.vault.disk import Backing, sha256
 from simplemem.vault.log import Log, Version
 from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
-from simplemem.vault.rules import NO_RULES, Rules
 from simplemem.vault.seen_log import SeenLog
 from simplemem.vault.thinning import names_in
 
@@ -43,10 +43,10 @@ class History:
         backing: Backing,
         keep_days: int,
         keep_mb: int,
-        rules: Rules = NO_RULES,
+        access: Access = WHOLE_ACCESS,
     ) -> None:
         self.whole = Log(root, by_path=backing.by_path)  # for what must not lose anything, and is shown to nobody
-        self._seen = SeenLog(self.whole, rules) if rules.hidden else None
+        self._seen = SeenLog(self.whole, access) if access.hidden else None
         self.log: Log = self._seen or self.whole
         self._given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root = root
@@ -81,7 +81,7 @@ class History:
         with self._beneath() as here:
             for place in self._places(here, sha):
                 try:
-                    data, _ = atomic.read_file(here, place)
+                    data, _ = disk.read_file(here, place)
                 except OSError as error:
                     if error.errno not in (errno.ENOENT, errno.ENOTDIR):
                         raise
@@ -107,7 +107,7 @@ class History:
         """Keep a text under its hash, in a file of its own. One that is there already and whole is left alone."""
         path = thinning.place_of(sha)
         with suppress(FileNotFoundError):
-            if atomic.hash_of(here, path) == sha:
+            if disk.hash_of(here, path) == sha:
                 return
         here.make(parent(path))
         # No sync of its own: until the kernel has written it, the displaced file or the trash holds the same text.
@@ -125,13 +125,13 @@ class History:
         here.make(tuple(DISPLACED.split("/")))
         target = f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}"
         try:
-            atomic.carry(here, self._backing, temp, target)
+            disk.carry(here, self._backing, temp, target)
         except FileNotFoundError:
             return  # it is set aside already: a recovery was interrupted after this step
 
     def rescue(self, here: Beneath, temp: str, path: str, reason: str) -> Version | None:
         """Keep whatever a stray file of ours holds. A text found nowhere else becomes a version; then it is set aside."""
-        data, found = atomic.read_file(here, temp)
+        data, found = disk.read_file(here, temp)
         sha, version = sha256(data), None
         if data and found.st_nlink == 1 and self.kept(sha) is None:
             self.keep(here, data, sha)
@@ -139,7 +139,7 @@ class History:
         if data and found.st_nlink == 1:
             self.set_aside(here, temp, version.id if version else "stray", sha)
         else:
-            atomic.remove(here, temp)
+            disk.remove(here, temp)
         return version
 
     def sweep(self, here: Beneath, strays: Sequence[str]) -> list[str]:
@@ -177,7 +177,7 @@ class History:
         with self._beneath() as here:
             size = self.log.size(here)
             try:
-                data, found = atomic.read_file(here, THINNED)
+                data, found = disk.read_file(here, THINNED)
                 grown = size - int(data)
             except (FileNotFoundError, ValueError):
                 return size > 0
@@ -192,23 +192,23 @@ class History:
                 continue
             version, _, sha = name.partition("-")[0], "", name.rpartition("-")[2]
             try:
-                data, found = atomic.read_file(here, path)
+                data, found = disk.read_file(here, path)
             except FileNotFoundError:
                 continue
             if found.st_nlink > 1:  # a hard link elsewhere holds it: nothing can be lost, and it is not ours to watch
-                atomic.remove(here, path)
+                disk.remove(here, path)
             elif sha256(data) != sha:
                 saved += self._late_save(here, path, version, data)
             elif abs(time.time() - found.st_ctime) > seconds:
                 self.keep(here, data, sha)  # a power cut may have cost the text that was kept then: this is the same
-                atomic.remove(here, path)
+                disk.remove(here, path)
         return saved
 
     def _rests(self, here: Beneath, path: str, seconds: float) -> bool:
         """Whether a displaced file shows no sign of a late save, by its times: it was put here after it was last written.
         What set its time back is found when the history is thinned, which reads them all."""
         try:
-            found = atomic.look(here, path)
+            found = disk.look(here, path)
         except FileNotFoundError:
             return True
         if found is None or found.st_nlink > 1 or abs(time.time() - found.st_ctime) > seconds:
@@ -226,7 +226,7 @@ class History:
                 note = known.new_path or known.path
             reason = "saved by another program into the version that a write had just replaced"
             kept = [self._found(here, note or path, sha, reason)]
-        atomic.rename_over(here, path, f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}")
+        disk.rename_over(here, path, f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}")
         return kept
 
     def _found(self, here: Beneath, path: str, sha: str, reason: str) -> Version:
@@ -237,11 +237,11 @@ class History:
 
     def _put_down(self, here: Beneath, path: str, data: bytes) -> None:
         """Give a file of ours its bytes, in one step."""
-        temp, _ = atomic.stage(here, parent(path), data, like=None, sync=False, hold=False)
+        temp, _ = disk.stage(here, parent(path), data, like=None, sync=False, hold=False)
         try:
-            atomic.rename_over(here, temp, path)
+            disk.rename_over(here, temp, path)
         except BaseException:
-            atomic.remove(here, temp)
+            disk.remove(here, temp)
             raise
 
     def _places(self, here: Beneath, sha: str) -> Iterator[str]:
@@ -256,7 +256,7 @@ class History:
 def _in_use(here: Beneath, path: str) -> bool:
     folder, name = here.spot(path)
     if os.name == "nt":
-        match = atomic.TEMP.fullmatch(name)
+        match = disk.TEMP.fullmatch(name)
         return match is not None and kernel.is_alive(int(match[1]))
     fd = folder.open(name, READ)
     try:

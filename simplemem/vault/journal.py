@@ -10,21 +10,102 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
-from simplemem.vault import atomic, kernel
-from simplemem.vault.atomic import Backing, Intruded
+from simplemem.vault import disk, kernel
+from simplemem.vault.disk import TEMP, Backing, Intruded, sha256
 from simplemem.vault.history import DISPLACED, History
-from simplemem.vault.log import LOG
-from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, parent
-from simplemem.vault.plan import OWN_TRASH, Step, read_plan, spell_plan
+from simplemem.vault.log import LOG, Version, read_version
+from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, is_path, parent
 
+OWN_TRASH = f"{SIDECAR}/trash"
+OBSIDIAN_TRASH = ".trash"
 PLAN = f"{SIDECAR}/journal/plan"
 _NOTHING = b"nothing is under way\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One note's part of a change. `temp` is where its new text is staged: a file of ours, or one in the trash."""
+
+    version: Version
+    temp: str | None = None
+
+    @property
+    def kind(self) -> Literal["put", "swap", "move", "trash"]:
+        """What happens to the note, whatever the change is called."""
+        if self.version.before is None:
+            return "put"
+        if self.version.after is None:
+            return "trash"
+        return "swap" if self.version.new_path is None else "move"
+
+    @property
+    def target(self) -> str:
+        """Where the note is afterwards."""
+        return self.version.new_path or self.version.path
+
+    @property
+    def staged(self) -> str | None:
+        """The staged file, when it is one of ours."""
+        return self.temp if self.temp and TEMP.fullmatch(self.temp.rpartition("/")[2]) else None
+
+
+def spell_plan(steps: Sequence[Step], folders: Sequence[str]) -> bytes:
+    """The plan as a line under its seal. `folders` are those that will be made for it."""
+    actions = [step.version.as_dict() | {"temp": step.temp} for step in steps]
+    line = json.dumps({"folders": list(folders), "steps": actions}).encode()
+    return sha256(line).encode() + b"\n" + line + b"\n"
+
+
+def is_trash(path: str) -> bool:
+    """Whether a path lies in one of the two trash folders."""
+    for trash in (OWN_TRASH, OBSIDIAN_TRASH):
+        if path.startswith(trash + "/"):
+            return is_path(path.removeprefix(trash + "/"))
+    return False
+
+
+def read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
+    """A plan, or None when it is damaged or asks for what no plan of ours asks for.
+
+    Only notes are named here, only our own staged files and the trash are taken from, so that no plan can reach a hidden
+    file such as a hook of git.
+    """
+    seal, _, line = data.partition(b"\n")
+    line = line.partition(b"\n")[0]
+    if seal != sha256(line).encode():
+        return None
+    try:
+        plan = json.loads(line)
+        folders, steps = plan["folders"], []
+        for item in plan["steps"]:
+            version, temp = read_version(item), item["temp"]
+            if version is None or not is_path(version.path) or not (version.before or version.after):
+                return None
+            staged = temp is None or (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp)))
+            if not staged or (version.new_path is not None and not is_path(version.new_path)):
+                return None
+            if version.after is None and not (version.trash and is_trash(version.trash)):
+                return None
+            steps.append(Step(version, temp))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if not steps or not all(isinstance(folder, str) and is_path(folder) for folder in folders):
+        return None
+    return steps, folders
+
+
+def _is_staged(path: str) -> bool:
+    above, _, name = path.rpartition("/")
+    return TEMP.fullmatch(name) is not None and (not above or is_path(above))
 
 
 class Journal:
@@ -65,7 +146,7 @@ class Journal:
     def resume(self, here: Beneath) -> list[str]:
         """Finish or drop what a crash interrupted; what was done, in sentences."""
         try:
-            data, _ = atomic.read_file(here, PLAN)
+            data, _ = disk.read_file(here, PLAN)
         except FileNotFoundError:
             return []
         if data.startswith(_NOTHING) or not data:
@@ -83,7 +164,7 @@ class Journal:
             self._swap(here, step)
         elif step.kind == "put":
             here.make(parent(version.path))
-            atomic.carry(here, self._backing, step.temp or "", version.path)
+            disk.carry(here, self._backing, step.temp or "", version.path)
         elif step.kind == "trash":
             here.make(parent(version.trash or ""))
             self._carry(here, step, version.trash or "")
@@ -101,7 +182,7 @@ class Journal:
     def _swap(self, here: Beneath, step: Step) -> None:
         expected, ours = step.version.before or "", step.version.after or ""
         try:
-            atomic.swap(here, self._backing, step.temp or "", step.target, expected=expected, ours=ours)
+            disk.swap(here, self._backing, step.temp or "", step.target, expected=expected, ours=ours)
         except Intruded as event:
             if event.data is not None:
                 # Theirs is back in its place. But who read ours in that moment may save over it what came of ours.
@@ -112,19 +193,19 @@ class Journal:
     def _carry(self, here: Beneath, step: Step, target: str) -> None:
         source = step.version.path
         try:
-            atomic.carry(here, self._backing, source, target)
+            disk.carry(here, self._backing, source, target)
         except FileNotFoundError as error:
             raise Intruded(source, None) from error
         except FileExistsError:
             if not self._is_respelling(here, step):
                 raise
             # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
-            atomic.carry(here, self._backing, source, _via(step))
-            atomic.carry(here, self._backing, _via(step), target)
+            disk.carry(here, self._backing, source, _via(step))
+            disk.carry(here, self._backing, _via(step), target)
         found = _hash_at(here, target)
         if found != step.version.before:
             with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
-                atomic.carry(here, self._backing, target, source)
+                disk.carry(here, self._backing, target, source)
             raise Intruded(source, found)
 
     def _revert(self, here: Beneath, step: Step) -> None:
@@ -137,16 +218,16 @@ class Journal:
         else:
             if temp and _hash_at(here, step.target) == version.after:
                 expected, ours = version.after or "", version.before or ""
-                atomic.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
+                disk.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
             if step.kind == "move":
                 self._carry_on(here, _via(step) if _hash_at(here, _via(step)) else step.target, version.path)
 
     def _carry_on(self, here: Beneath, source: str, target: str) -> None:
         """Bring a carry to its end that may have stopped halfway."""
-        if self._listed(here, target) is not None and atomic.same_file(here, source, target):
-            atomic.remove(here, source)  # the disk knows no rename that spares: linked, but not yet unlinked
+        if self._listed(here, target) is not None and disk.same_file(here, source, target):
+            disk.remove(here, source)  # the disk knows no rename that spares: linked, but not yet unlinked
         else:
-            atomic.carry(here, self._backing, source, target)
+            disk.carry(here, self._backing, source, target)
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: Sequence[Step], folders: Sequence[str]) -> None:
         begun = list(done)
@@ -165,14 +246,14 @@ class Journal:
             here.prune(tuple(folder.split("/")), keep=folder.count("/"))
 
     def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
-        for path in atomic.leftovers(step.staged) if step.staged else ():
+        for path in disk.leftovers(step.staged) if step.staged else ():
             with suppress(FileNotFoundError):
                 if was_in_place or path != step.staged:
                     # It may hold what somebody else saved, or be open in an editor: it is never just unlinked.
                     reason = "saved by another program at the moment of a write"
                     self._history.rescue(here, path, step.version.path, reason)
                 else:
-                    atomic.remove(here, path)
+                    disk.remove(here, path)
 
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
         """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""
@@ -204,7 +285,7 @@ class Journal:
                 if path:
                     folders.add(parent(path))
         self._sync_folders(here, folders)
-        atomic.sync_path(here, LOG, last=True)
+        disk.sync_path(here, LOG, last=True)
 
     def _sync_folders(self, here: Beneath, folders: set[Parts]) -> None:
         """Make the names in these folders durable, and the folders that were made themselves."""
@@ -212,7 +293,7 @@ class Journal:
             folders |= {made, made[:-1]}
         for folder in sorted(folders):
             with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
-                atomic.sync_folder(here, folder)
+                disk.sync_folder(here, folder)
 
     # The plan on disk
 
@@ -231,7 +312,7 @@ class Journal:
         folder, name = here.spot(PLAN)
         fd = folder.open(name, OVERWRITE)
         try:
-            atomic.write_all(fd, text)
+            disk.write_all(fd, text)
             if sync and self._durable:
                 kernel.sync_file(fd)
         finally:
@@ -267,14 +348,14 @@ class Journal:
     def _gather(self, here: Beneath, step: Step) -> None:
         """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
         if step.staged:
-            temp, aside = atomic.leftovers(step.staged)
+            temp, aside = disk.leftovers(step.staged)
             found = _hash_at(here, aside)
             if found is None:
                 return
             if _hash_at(here, temp) is None:
-                atomic.rename_over(here, aside, temp)
+                disk.rename_over(here, aside, temp)
             elif found == step.version.before and _hash_at(here, step.target) is None:
-                atomic.carry(here, self._backing, aside, step.target)  # ReplaceFileW stopped between its two renames
+                disk.carry(here, self._backing, aside, step.target)  # ReplaceFileW stopped between its two renames
             else:
                 self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")
 
@@ -285,7 +366,7 @@ class Journal:
         temp = _hash_at(here, step.temp) if step.temp else None
         if step.kind == "put":
             there = _hash_at(here, version.path)
-            return there == version.after and (temp is None or atomic.same_file(here, step.temp or "", version.path))
+            return there == version.after and (temp is None or disk.same_file(here, step.temp or "", version.path))
         if step.kind == "swap":
             there = _hash_at(here, version.path)
             return there == version.after or (there != version.before and temp == version.before)
@@ -318,7 +399,7 @@ class Journal:
         there, temp = _hash_at(here, step.target), _hash_at(here, step.temp or "")
         if there == after and temp not in (before, after, None):
             # The crash came between the exchange and the look at what it displaced: a foreign save, which goes back.
-            atomic.swap(here, self._backing, step.temp or "", step.target, expected=after, ours=temp or "")
+            disk.swap(here, self._backing, step.temp or "", step.target, expected=after, ours=temp or "")
             return False
         if there == before and temp == after:
             self._swap(here, step)
@@ -329,7 +410,7 @@ class Journal:
         version = step.version
         if _hash_at(here, _via(step)) is not None:
             if self._is_twice(here, step, _via(step)):  # not yet gone from under its old name
-                atomic.remove(here, _via(step))
+                disk.remove(here, _via(step))
             else:
                 self._carry_on(here, _via(step), target)
         old, new = self._listed(here, version.path), self._listed(here, target)
@@ -339,7 +420,7 @@ class Journal:
             self._apply(here, step)
             return True
         if self._is_twice(here, step, target):  # the disk knows no rename that spares: linked, but not yet unlinked
-            atomic.remove(here, version.path)
+            disk.remove(here, version.path)
         elif old == version.before and step.kind == "move":
             return False
         return self._complete_swap(here, step) if step.temp else new == version.before
@@ -348,14 +429,14 @@ class Journal:
         path, target = step.version.path, step.target
         return (
             compare_key(path) == compare_key(target)
-            and atomic.same_file(here, path, target)
+            and disk.same_file(here, path, target)
             and self._listed(here, target) is None
         )
 
     def _is_twice(self, here: Beneath, step: Step, target: str = "") -> bool:
         path, target = step.version.path, target or step.target
         both = self._listed(here, path) is not None and self._listed(here, target) is not None
-        return both and atomic.same_file(here, path, target)
+        return both and disk.same_file(here, path, target)
 
     def _listed(self, here: Beneath, path: str) -> str | None:
         """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
@@ -371,7 +452,7 @@ def _hash_at(here: Beneath, path: str) -> str | None:
     folder that somebody put there must not stop every later write.
     """
     try:
-        return atomic.hash_of(here, path)
+        return disk.hash_of(here, path)
     except (Unreadable, TooLong):
         return ""
     except OSError as error:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from simplemem.vault.atomic import sha256
+from simplemem.vault.access import WHOLE_ACCESS, Access
+from simplemem.vault.disk import sha256
 from simplemem.vault.paths import Beneath
-from simplemem.vault.rules import NO_RULES, Rules
 from simplemem.vault.scan import Entry
 from simplemem.vault.vault import File, Vault
-from simplemem.vault.writing import no_such
+from simplemem.vault.write import no_such
 
 __all__ = ["LaidOver", "Sheet"]
 
@@ -27,9 +27,9 @@ class Sheet:
 class LaidOver(Vault):
     """A vault for reading, with other bytes at some paths."""
 
-    def __init__(self, root: Path, sheets: Mapping[str, Sheet], *, rules: Rules = NO_RULES) -> None:
-        super().__init__(root, read_only=True, rules=rules)
-        self._sheets = {path: sheet for path, sheet in sheets.items() if not rules.hides(path)}
+    def __init__(self, root: Path, sheets: Mapping[str, Sheet], *, access: Access = WHOLE_ACCESS) -> None:
+        super().__init__(root, read_only=True, access=access)
+        self._sheets = {path: sheet for path, sheet in sheets.items() if not access.hides(path)}
 
     def lies_over(self, path: str) -> bool:
         """Whether a path is not read from the disk."""

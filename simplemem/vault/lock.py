@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from simplemem.errors import ReadOnly, Unavailable
+from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.vault import kernel
 from simplemem.vault.paths import SIDECAR, WRITE_NEW, Beneath, unlimited
 from simplemem.vault.trouble import telling
@@ -107,6 +108,49 @@ class VaultLock:
         except (FileNotFoundError, NotADirectoryError):
             return False
         return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
+
+
+class Leadership:
+    """Which of several servers on an index looks after it: the one that holds the file `index.leader` beside it. Tried for
+    now and then; held until `resign` or the end of the process. Leading is a convenience, never a right to write."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd = -1
+
+    def held(self) -> bool:
+        """Whether we lead, taking the lead if nobody has it."""
+        if self._fd >= 0:
+            if self._is_in_place():
+                return True
+            self.resign()
+        try:
+            with Beneath(str(self._path.parent)) as here:
+                folder, name = here.spot(self._path.name)
+                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
+        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
+            return False
+        with suppress(OSError):
+            if kernel.try_lock(fd):
+                self._fd = fd
+                return self._is_in_place()
+        os.close(fd)
+        return False
+
+    def _is_in_place(self) -> bool:
+        """Somebody may have thrown the folder away meanwhile; then what we hold is no lead."""
+        try:
+            there, ours = os.stat(self._path), os.fstat(self._fd)
+        except OSError:
+            return False
+        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+    def resign(self) -> None:
+        if self._fd >= 0:
+            with suppress(OSError):
+                kernel.unlock(self._fd)
+            os.close(self._fd)
+            self._fd = -1
 
 
 def make_sidecar(here: Beneath) -> None:

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, Literal, get_args
 
 from simplemem.errors import NotFound
-from simplemem.vault import atomic
+from simplemem.vault import disk
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
 from simplemem.vault.trouble import telling
 
@@ -260,7 +260,7 @@ class Log:
                 if os.read(fd, 1) != b"\n":
                     lines = b"\n" + lines
             try:
-                atomic.write_all(fd, lines)
+                disk.write_all(fd, lines)
             except OSError:
                 os.ftruncate(fd, size)
                 raise

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.vault.atomic import read_file
+from simplemem.vault.disk import read_file
 from simplemem.vault.paths import Beneath
 from simplemem.vault.patterns import Pattern, compile_pattern
 

@@ -1,4 +1,4 @@
-"""Where a folder lies: in the care of which service that carries it to other computers.
+"""Where a folder lies: on which kind of disk, who else may write there, and which service carries it to other computers.
 
 Read from the names and marks that such services leave; nothing is written to find out, and nothing is asked of a service.
 Where nothing is known, the answer is "".
@@ -6,7 +6,9 @@ Where nothing is known, the answer is "".
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 
 _BY_NAME = (
@@ -63,3 +65,85 @@ def leaves_out_sidecar(folder: Path) -> bool:
                 return False
             return any(line.strip().removeprefix("(?d)").strip("/").endswith(".simplemem") for line in lines)
     return False
+
+
+_SHARED = ("9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs")
+# inotify sees only what this machine does to a shared disk (durability.md F40).
+_SILENT = frozenset((*_SHARED, "davfs", "fuse", "vboxsf", "virtiofs"))
+_NETWORK = frozenset((
+    *_SHARED, "smb2", "webdav", "davfs", "afpfs", "vboxsf", "virtiofs", "fakeowner", "remote", "fuse.sshfs", "fuse.rclone",
+    "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph", "fuse.glusterfs", "fuse.vmhgfs-fuse",
+))  # fmt: skip
+"""Kinds of file systems that other computers, or another system on this one, may write to at the same time."""
+
+
+def file_system(path: str) -> str:
+    """The kind of file system a path is on, as the system calls it; "remote" for a network drive of Windows."""
+    real = os.path.realpath(path)
+    if sys.platform == "linux":
+        return mounted_on(real)
+    if sys.platform == "darwin":
+        return _kind_on_mac(real)
+    if sys.platform == "win32":
+        return _kind_on_windows(real)
+    return ""
+
+
+def mounted_on(path: str) -> str:
+    """The kind of file system a path without links is on, by Linux's list of mounts; "" where there is none."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as listing:
+            return mounted_kind(listing.read(), path)
+    except OSError:
+        return ""
+
+
+def _kind_on_mac(path: str) -> str:
+    import ctypes
+
+    # struct statfs as macOS has it since 10.6: the name of the kind is 16 bytes from byte 72 on.
+    held = ctypes.create_string_buffer(4096)
+    libc = ctypes.CDLL(None, use_errno=True)
+    statfs = getattr(libc, "statfs$INODE64", None) or libc.statfs
+    if statfs(os.fsencode(path), held) != 0:
+        return ""
+    return held.raw[72:88].split(b"\0")[0].decode("ascii", "replace")
+
+
+def _kind_on_windows(path: str) -> str:
+    if sys.platform != "win32":
+        return ""
+    import ctypes
+
+    drive = os.path.splitdrive(path)[0]
+    if drive.startswith("\\\\"):
+        return "remote"
+    remote = 4  # DRIVE_REMOTE
+    kind = ctypes.windll.kernel32.GetDriveTypeW(drive + "\\")
+    return "remote" if kind == remote else ""
+
+
+def mounted_kind(mountinfo: str, path: str) -> str:
+    """The kind of the deepest mount that holds `path`, in Linux's list of mounts; the last made wins."""
+    kind, deepest = "", -1
+    for line in mountinfo.split("\n"):
+        fields, _, rest = line.partition(" - ")
+        parts = fields.split(" ")
+        if len(parts) < 5:
+            continue
+        point = parts[4]
+        for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+            point = point.replace(code, char)
+        if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= deepest:
+            kind, deepest = rest.split(" ")[0], len(point)
+    return kind
+
+
+def is_shared(kind: str) -> bool:
+    """Whether somebody who does not see this computer's locks may write to such a file system at the same time."""
+    return kind in _NETWORK
+
+
+def is_silent(kind: str) -> bool:
+    """Whether what others change on such a file system is not announced here."""
+    return kind in _SILENT or kind.startswith("fuse.")

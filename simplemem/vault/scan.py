@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from simplemem.vault.atomic import TEMP, look
+from simplemem.vault.disk import TEMP, look
 from simplemem.vault.paths import MOST_PARTS, Beneath, Parts, is_path
 from simplemem.vault.trouble import explain
 

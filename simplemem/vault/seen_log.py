@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from simplemem.errors import SimplememError
-from simplemem.vault import atomic
+from simplemem.vault import disk
+from simplemem.vault.access import Access
 from simplemem.vault.log import Log, Version, no_version, number_of
 from simplemem.vault.paths import Beneath
-from simplemem.vault.rules import Rules
 
 
 class _Note:
@@ -29,10 +29,10 @@ class _Note:
 class SeenLog(Log):
     """What is hidden has no past either. Numbers are those of the whole log: whoever appends must not use one twice."""
 
-    def __init__(self, whole: Log, rules: Rules) -> None:
+    def __init__(self, whole: Log, access: Access) -> None:
         super().__init__(whole.root, by_path=whole.by_path)
         self._whole = whole
-        self._rules = rules
+        self._access = access
         self._lock = threading.Lock()
         self._forget()
 
@@ -101,11 +101,11 @@ class SeenLog(Log):
         """Whether a note may have a past: it lies where it may be seen, or we deleted it where it could be."""
         if not note.path:
             return note.path is not None
-        if self._rules.hides(note.path):
+        if self._access.hides(note.path):
             return False
         try:
             with Beneath(self.root, by_path=self.by_path) as here:
-                return atomic.look(here, note.path) is not None
+                return disk.look(here, note.path) is not None
         except (OSError, SimplememError):
             return False
 
@@ -134,10 +134,10 @@ class SeenLog(Log):
         path, new, number = version.path, version.new_path, version.number
         note = self._at.get(path)
         if version.op == "recovered":  # in a file of ours whose name does not tell of which note it is, perhaps
-            closed = self._rules.hides(path) or path.rpartition("/")[2].startswith(".")
+            closed = self._access.hides(path) or path.rpartition("/")[2].startswith(".")
             note = note or _Note("")
         else:
-            closed = self._rules.hides(path) or (new is not None and self._rules.hides(new))
+            closed = self._access.hides(path) or (new is not None and self._access.hides(new))
             if note is None or version.op == "create":  # what had the name before was another note
                 note = self._put(_Note(path), path)
             if new is not None:

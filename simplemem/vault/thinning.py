@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from simplemem.vault import atomic
+from simplemem.vault import disk
 from simplemem.vault.log import Log, Version
 from simplemem.vault.paths import SIDECAR, Beneath, parent
 
@@ -47,7 +47,7 @@ def thin(here: Beneath, log: Log, *, keep_days: int, keep_bytes: int) -> list[st
         if version.before in gone or version.number <= uses.cut:
             _empty(here, version)
     for sha in dropped:
-        atomic.remove(here, place_of(sha))
+        disk.remove(here, place_of(sha))
     return dropped
 
 
@@ -113,8 +113,8 @@ def _texts(here: Beneath, uses: _Uses) -> list[tuple[int, str, int]]:
         folder = here.folder((*OBJECTS.split("/"), drawer))
         for name in folder.names():
             seen = os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
-            if atomic.TEMP.fullmatch(name):
-                atomic.remove(here, f"{OBJECTS}/{drawer}/{name}")
+            if disk.TEMP.fullmatch(name):
+                disk.remove(here, f"{OBJECTS}/{drawer}/{name}")
             elif len(name) == 64:
                 if name not in uses.numbers and abs(time.time() - seen.st_mtime) > _A_DAY:
                     uses.old.add(name)
@@ -127,6 +127,6 @@ def _empty(here: Beneath, version: Version) -> None:
     trash = version.trash or ""
     if trash.startswith(f"{TRASH}/"):
         with suppress(FileNotFoundError):
-            if atomic.hash_of(here, trash) == version.before:
-                atomic.remove(here, trash)
+            if disk.hash_of(here, trash) == version.before:
+                disk.remove(here, trash)
                 here.prune(parent(trash), keep=2)

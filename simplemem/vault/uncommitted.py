@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simplemem.errors import Unavailable
-from simplemem.vault import atomic
-from simplemem.vault.leader import Leadership
+from simplemem.vault import disk
+from simplemem.vault.lock import Leadership
 from simplemem.vault.log import Version, number_of
 from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath
 
@@ -49,7 +49,7 @@ class Uncommitted:
             fd = folder.open(name, OVERWRITE)
             try:
                 os.ftruncate(fd, 0)
-                atomic.write_all(fd, _told_apart(version))
+                disk.write_all(fd, _told_apart(version))
             finally:
                 os.close(fd)
 
@@ -62,7 +62,7 @@ class Uncommitted:
         found: dict[str, Mark] = {}
         for name in self._names():
             with suppress(FileNotFoundError), self._beneath() as here:
-                data, stat = atomic.read_file(here, f"{_QUEUE}/{name}", _MOST_BYTES)
+                data, stat = disk.read_file(here, f"{_QUEUE}/{name}", _MOST_BYTES)
                 found[name] = Mark(data, time.time() - stat.st_mtime > _A_MINUTE)
         return found
 
@@ -77,7 +77,7 @@ class Uncommitted:
     def done(self, versions: Iterable[str]) -> None:
         with self._beneath() as here, suppress(FileNotFoundError):
             for version in versions:
-                atomic.remove(here, f"{_QUEUE}/{version}")
+                disk.remove(here, f"{_QUEUE}/{version}")
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self._root))

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
-from simplemem.vault import atomic
-from simplemem.vault.atomic import MOST_BYTES, Backing, sha256
+from simplemem.vault import disk
+from simplemem.vault.access import WHOLE_ACCESS, Access
+from simplemem.vault.disk import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
-from simplemem.vault.journal import Journal
+from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.kept import hashes_kept
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
-from simplemem.vault.plan import is_trash
-from simplemem.vault.rules import NO_RULES, Rules
 from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, walk
 from simplemem.vault.trouble import telling
-from simplemem.vault.writing import Change, Wish, Writer, Written, no_such
+from simplemem.vault.write import Change, Wish, Writer, Written, no_such
 
 __all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Version", "Wish", "Written"]
 
@@ -65,9 +64,9 @@ class Vault:
         trash: Literal["own", "obsidian"] = "own",
         max_bytes: int = MOST_BYTES,
         backing: Backing | None = None,
-        rules: Rules = NO_RULES,
+        access: Access = WHOLE_ACCESS,
     ) -> None:
-        self.rules = rules
+        self.access = access
         self.root = Path(os.path.abspath(root))
         self.durable = durable
         self.problems: list[Problem] = []
@@ -76,7 +75,7 @@ class Vault:
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
         self._lock = VaultLock(name, by_path=backing.by_path)
-        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, rules=rules)
+        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, access=access)
         self._journal = Journal(self.history, backing=backing, durable=durable)
         self._writer = Writer(
             name,
@@ -116,7 +115,7 @@ class Vault:
     def strays(self) -> list[str]:
         """Staged files that lie about: of writes under way, or of one that was cut short."""
         with self._beneath() as here:
-            return [path for path in walk(here).strays if not self.rules.hides(path)]
+            return [path for path in walk(here).strays if not self.access.hides(path)]
 
     def hashes_kept(self) -> set[str]:
         """The hashes of the earlier texts that can still be read."""
@@ -126,14 +125,14 @@ class Vault:
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""
         check_path(path)
-        if self.rules.hides(path):
+        if self.access.hides(path):
             return None
         with self._beneath() as here, telling("look at", path):
             return entry_at(here, path)
 
     def is_taken(self, path: str) -> bool:
         """Whether anything lies at a path, in a dot-folder too. No link on the way is followed, and no way out."""
-        if self.rules.hides(path):
+        if self.access.hides(path):
             return False
         with self._beneath() as here:
             try:
@@ -157,20 +156,20 @@ class Vault:
 
     def _read(self, here: Beneath, path: str) -> File:
         check_path(path)
-        if self.rules.hides(path):
+        if self.access.hides(path):
             raise no_such(path)
         with telling("read", path):
             try:
-                data, found = atomic.read_file(here, path, self._max_bytes)
+                data, found = disk.read_file(here, path, self._max_bytes)
             except PermissionError:
                 raise
             except OSError as error:  # perhaps it is a link, or lies behind one
                 inside = here.through_links(path)
-                if inside is None or self.rules.hides(inside):
+                if inside is None or self.access.hides(inside):
                     if inside is not None or isinstance(error, (FileNotFoundError, NotADirectoryError)):
                         raise no_such(path) from error
                     raise
-                data, found = atomic.read_file(here, inside, self._max_bytes)
+                data, found = disk.read_file(here, inside, self._max_bytes)
         return File(path, data, sha256(data), entry_of(path, found))
 
     # Writing
@@ -316,12 +315,12 @@ class Vault:
         """Every write comes by here: what may not be changed is not, whatever asks for it and however it is reached."""
         for number, wish in enumerate(wishes):
             for path in (wish.path, wish.target):
-                self.rules.check(path, asked=number == 0 and wish.op != "undo")
+                self.access.check(path, asked=number == 0 and wish.op != "undo")
             if wish.gone:
-                self.rules.check_gone(wish.path)
+                self.access.check_gone(wish.path)
 
     def _seen(self, found: list[_Seen]) -> list[_Seen]:
-        return [each for each in found if not self.rules.hides(each.path)] if self.rules.hidden else found
+        return [each for each in found if not self.access.hides(each.path)] if self.access.hidden else found
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -352,7 +351,7 @@ class Vault:
         if data is None and step.trash and is_trash(step.trash):
             with self._beneath() as here, telling("read", step.trash):
                 try:
-                    data, _ = atomic.read_file(here, step.trash)
+                    data, _ = disk.read_file(here, step.trash)
                 except FileNotFoundError:
                     data = None
         if data is None or sha256(data) != step.before:

@@ -13,13 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from simplemem.vault.disk import is_silent, mounted_on
-from simplemem.vault.hints import EVERYTHING, concerned, identity, vault_path
 from simplemem.vault.obsidian import CONVENTION_FILES
+from simplemem.vault.place import is_silent, mounted_on
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from simplemem.vault.inotify import Inotify
 
 
+EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
 STEP_MS = 20  # quiet time that ends a batch: this, not the debounce, is the latency (limits.md F)
 DEBOUNCE_MS = 100  # longest time a batch is held back while changes keep coming
 PULSE_MS = 250  # how often the watcher looks up to see whether the root is still the same folder
@@ -256,6 +257,51 @@ class Watcher:
         return found
 
 
+_MOST = 1_000  # paths; beyond that a look through the whole vault is no dearer
+
+
+class RecentChanges:
+    """Begun before a look through the whole vault, it tells from then on what to look at again. One thread asks."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._base = ""
+        self._identity: tuple[int, int] | None = None
+        self._kernel: Inotify | None = None
+
+    def begin(self) -> None:
+        """Listen from now on, where that is possible."""
+        self.end()
+        self._identity, self._base = identity(self._root), os.path.realpath(self._root)
+        if not sys.platform.startswith("linux") or is_silent(mounted_on(self._base)):
+            return  # nobody tells what another machine changes there
+        from simplemem.vault.inotify import Inotify
+
+        with suppress(OSError):  # too many listeners, too many folders: then every time all is looked at
+            self._kernel = Inotify(self._base)
+
+    def paths(self) -> set[str] | None:
+        """Files and folders where something may be different since this was last asked; None when that is not known."""
+        if self._kernel is None or identity(self._root) != self._identity:
+            return None
+        found: set[str] = set()
+        try:
+            while events := self._kernel.watch(0, 0, 0):
+                for _, named in events:
+                    found |= concerned(vault_path(self._base, named))
+                if EVERYTHING in found or len(found) > _MOST:
+                    return None
+        except OSError:
+            return None
+        return found
+
+    def end(self) -> None:
+        """Listen no more."""
+        if self._kernel is not None:
+            self._kernel.close()
+            self._kernel = None
+
+
 _ADDED, _DELETED = 1, 3  # watchfiles.Change, without importing it
 _UNREADABLE: Stamp = (-1, -1, -1, -1)
 
@@ -310,3 +356,37 @@ def _reason(failure: Exception) -> str:
     if "os error 24" in text:
         return "too many files or watchers are open (fs.inotify.max_user_instances, ulimit -n)"
     return text or type(failure).__name__
+
+
+def identity(root: Path) -> tuple[int, int] | None:
+    """Which folder is at the root: another after it was replaced or (un)mounted, None when there is none."""
+    try:
+        facts = os.stat(root)
+    except OSError:
+        return None
+    return (facts.st_dev, facts.st_ino)
+
+
+def vault_path(base: str, named: str) -> str:
+    """An event's path as a vault path; everything when it isn't below the root as we know it."""
+    inside = base.rstrip(os.sep) + os.sep
+    path = named[len(inside) :].replace(os.sep, "/") if named.startswith(inside) else EVERYTHING
+    while not path.isascii() and not _is_unicode(path):  # no note has such a name: its folder is looked at
+        path = path.rpartition("/")[0]
+    return path
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def concerned(path: str) -> set[str]:
+    """What a change at `path` bears on: nothing when it is hidden, but for the vault's conventions."""
+    if path == ".obsidian":
+        return set(CONVENTION_FILES)  # made or moved as a whole, its files are not announced one by one
+    hidden = any(part.startswith(".") for part in path.split("/"))
+    return set() if hidden and path not in CONVENTION_FILES else {path}

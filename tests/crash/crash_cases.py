@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.disk import Backing, sha256
 from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("test")

@@ -17,7 +17,7 @@ from crash_cases import BACKINGS, CASES, CHANGE, OLD, Case, Files, lying, make, 
 
 from simplemem.errors import SimplememError
 from simplemem.vault import kernel
-from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.disk import Backing, sha256
 from simplemem.vault.vault import Rewrite, Vault
 
 if sys.platform == "win32":

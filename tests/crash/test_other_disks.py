@@ -16,7 +16,7 @@ from other_disk import Manners, can_mount, on_disk
 from test_crash_points import check_recovered
 
 from simplemem.errors import AlreadyExists
-from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.disk import Backing, sha256
 from simplemem.vault.vault import Vault
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")

@@ -14,8 +14,8 @@ import power_cut
 import pytest
 from crash_cases import CASES, CHANGE, OLD, Case, make, notes
 
-from simplemem.vault import atomic, kernel
-from simplemem.vault.atomic import Backing
+from simplemem.vault import disk, kernel
+from simplemem.vault.disk import Backing
 from simplemem.vault.vault import Vault
 
 if sys.platform != "linux":
@@ -41,9 +41,9 @@ def check_each_cut(room: Path, case: Case, backing: Backing = EXCHANGE, making: 
     events = power_cut.record(work, lambda: case.act(Vault(work, backing=backing)))
     assert notes(work) == case.new
     states = []
-    for at, disk in power_cut.cuts(before, events):
+    for at, image in power_cut.cuts(before, events):
         found.mkdir()
-        disk.write_out(found)
+        image.write_out(found)
         vault = Vault(found, backing=backing)
         said = vault.recover()
         states.append(notes(found))
@@ -77,6 +77,6 @@ def test_a_forgotten_sync_would_be_seen(room: Path, monkeypatch: pytest.MonkeyPa
     if forgotten == "file":
         monkeypatch.setattr(kernel, "sync_file", lambda fd, last=False: None)
     else:
-        monkeypatch.setattr(atomic, "sync_folder", lambda here, parts: None)
+        monkeypatch.setattr(disk, "sync_folder", lambda here, parts: None)
     with pytest.raises(AssertionError):
         check_each_cut(room, CASES["replace"])

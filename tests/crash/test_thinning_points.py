@@ -11,7 +11,7 @@ from pathlib import Path
 import crash_harness as harness
 import pytest
 
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Vault
 
 if sys.platform == "win32":

@@ -21,7 +21,7 @@ from simplemem.errors import SimplememError
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
 from simplemem.store.doctor.plan import Mending
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
 

@@ -22,7 +22,7 @@ from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
 from simplemem.store.then import moment_of, vault_then
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 
 _MEMORY = Path("/dev/shm")
 _NAMES = st.sampled_from(["a", "b", "c d", "deep/a", "deep/er/b", "A", "Café"])

@@ -17,7 +17,7 @@ from waiting import eventually
 from simplemem.config import Settings
 from simplemem.errors import Unavailable
 from simplemem.store import EnhancedStore
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change
 
 Write = Callable[[str, str | bytes], Path]

@@ -11,7 +11,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
 from simplemem.store import EnhancedStore
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 
 Write = Callable[[str, str | bytes], Path]
 

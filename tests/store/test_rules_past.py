@@ -13,7 +13,7 @@ import pytest
 
 from simplemem.errors import NotFound, ReadOnly, SimplememError
 from simplemem.store import EnhancedStore
-from simplemem.vault import atomic
+from simplemem.vault import disk
 
 CANARY = "quetzalcoatl"
 Open = Callable[..., EnhancedStore]
@@ -178,7 +178,7 @@ def test_a_text_that_was_found_and_may_be_of_a_hidden_note_is_not_told(opened: O
     with opened() as person:
         person.sync()
         with person.vault.lock(), person.vault._beneath() as here:
-            atomic.stage(here, ("plans",), f"{CANARY} new.\n".encode(), like=None, sync=False, hold=False)
+            disk.stage(here, ("plans",), f"{CANARY} new.\n".encode(), like=None, sync=False, hold=False)
         person.vault.recover()
     with opened() as person:
         assert CANARY in repr(person.history(diff=True))
@@ -290,7 +290,7 @@ def test_doctor_names_no_stray_file_in_a_hidden_place(opened: Open, write: Write
     write("Private/diary.md", "Hidden.\n")
     with opened() as person:
         with person.vault.lock(), person.vault._beneath() as here:
-            atomic.stage(here, ("Private",), b"x\n", like=None, sync=False, hold=False)
+            disk.stage(here, ("Private",), b"x\n", like=None, sync=False, hold=False)
         assert len(person.vault.strays()) == 1
         with opened(hidden=["Private/"]) as store:
             assert store.vault.strays() == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid, NotFound
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("update_memory", who="agent", reason="because")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.vault.leader import Leadership
+from simplemem.vault.lock import Leadership
 from simplemem.vault.vault import Change, Vault
 
 HOLD = """

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.disk import Backing, sha256
 from simplemem.vault.paths import MOST_PARTS, Beneath, check_path, is_path, unlimited
 from simplemem.vault.vault import Change, Vault
 

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplemem.vault.atomic import Backing
+from simplemem.vault.access import Access
+from simplemem.vault.disk import Backing
 from simplemem.vault.log import Log
 from simplemem.vault.paths import Beneath
-from simplemem.vault.rules import Rules
 from simplemem.vault.seen_log import SeenLog
 
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
-RULES = Rules(hidden=("Private/",))
+RULES = Access(hidden=("Private/",))
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(("create", "update", "delete", "move")), st.sampled_from(PATHS), st.sampled_from(PATHS)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.vault import atomic, kernel
+from simplemem.vault import disk, kernel
 from simplemem.vault.paths import Beneath
 
 
@@ -28,7 +28,7 @@ def test_every_file_is_synced_once_and_none_is_left_open(
     monkeypatch.setattr(kernel, "sync_file", counted)
     with Beneath(str(tmp_path)) as here:
         before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
-        atomic.sync_paths(here, paths)
+        disk.sync_paths(here, paths)
         after = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
     assert sorted(synced) == sorted((tmp_path / path).stat().st_ino for path in paths)
     assert after <= before + 1  # the folder
@@ -43,4 +43,4 @@ def test_a_disk_that_fails_is_told_however_many_there_are(tmp_path: Path, monkey
 
     monkeypatch.setattr(kernel, "sync_file", fails)
     with Beneath(str(tmp_path)) as here, pytest.raises(OSError, match="Input/output"):
-        atomic.sync_paths(here, [str(number) for number in range(20)])
+        disk.sync_paths(here, [str(number) for number in range(20)])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import NotFound
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Vault
 
 CHANGE = Change("update_memory", who="agent")

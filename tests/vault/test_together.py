@@ -17,9 +17,9 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault import journal
-from simplemem.vault.atomic import Backing, sha256
+from simplemem.vault.disk import Backing, sha256
+from simplemem.vault.journal import Step
 from simplemem.vault.paths import Beneath
-from simplemem.vault.plan import Step
 from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("test")
@@ -40,7 +40,7 @@ APPEND = """
 import json, random, sys
 from pathlib import Path
 from simplemem.errors import AlreadyExists, Conflict
-from simplemem.vault.atomic import Backing
+from simplemem.vault.disk import Backing
 from simplemem.vault.vault import Change, Vault
 root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 vault, change = Vault(root, backing=Backing(**json.loads(sys.argv[4]))), Change("test", me)

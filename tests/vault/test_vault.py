@@ -13,7 +13,7 @@ import pytest
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.vault import vault as vault_module
-from simplemem.vault.atomic import sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Rewrite, Vault
 
 CHANGE = Change("test")
@@ -427,11 +427,11 @@ class TestRecovering:
 
     @pytest.mark.skipif(sys.platform == "win32", reason="forks")
     def test_a_staged_file_of_a_live_writer_is_left_alone(self, vault: Path, opened: Vault) -> None:
-        from simplemem.vault import atomic
+        from simplemem.vault import disk
         from simplemem.vault.paths import Beneath
 
         with Beneath(str(vault)) as here:
-            temp, fd = atomic.stage(here, (), b"soon", like=None, sync=False, hold=True)
+            temp, fd = disk.stage(here, (), b"soon", like=None, sync=False, hold=True)
         assert Vault(vault).recover() == [] and (vault / temp).exists()
         os.close(fd)
         assert len(Vault(vault).recover()) == 1 and not (vault / temp).exists()

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
-from simplemem.vault.hints import EVERYTHING
-from simplemem.vault.watch import Watcher
+from simplemem.vault.watch import EVERYTHING, Watcher
 
 LINUX = sys.platform.startswith("linux")
 DEADLINE = 30.0  # generous: a busy machine is not a failure

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from simplemem.memory import Finding
 from simplemem.store.doctor.case import Case, Discard, Noticed
 from simplemem.vault import kernel
-from simplemem.vault.atomic import TEMP
+from simplemem.vault.disk import TEMP
 
 # Obsidian's own documents are opened for themselves, and a vault's front page need not be linked.
 _OPENED_ITSELF = (".md", ".canvas", ".base", ".excalidraw")

@@ -65,7 +65,7 @@ class LikelyTargets:
         if place is not None:
             way_back = f"`simplemem undo {place.version}` brings it back."
             return Likely(_few((*named, *self._near.of(target))), why=place.how, way_back=way_back)
-        is_whole = not self._case.vault.rules.hidden  # else the link may well lead to what is not seen from here
+        is_whole = not self._case.vault.access.hidden  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
             ((path, how),) = named.items()
             return Likely((path,), path, path if how == "name" else "", _WHY[how].format(name_of(path)))

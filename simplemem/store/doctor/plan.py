@@ -75,7 +75,7 @@ class _Drafts:
 
     def _to_change(self, path: str) -> _Draft:
         """The draft of a file that is going to be changed. ReadOnly where the rules forbid it: such a file is left alone."""
-        self._core.vault.rules.check(path, asked=True)
+        self._core.vault.access.check(path, asked=True)
         return self.of(path)
 
     def changed(self) -> list[_Draft]:
@@ -116,7 +116,7 @@ class _Drafts:
 
     def _rename(self, remedy: Rename) -> None:
         self._to_change(remedy.path)
-        self._core.vault.rules.check(remedy.new_path, asked=True)
+        self._core.vault.access.check(remedy.new_path, asked=True)
         moved = Moved(remedy.path, remedy.new_path)
         after = self._files - {remedy.path} | {remedy.new_path}
         after_named = named_in_memory(after)
@@ -143,7 +143,7 @@ class _Drafts:
         self._files, self._named = after, after_named
 
     def _discard(self, remedy: Discard) -> None:
-        self._core.vault.rules.check_gone(remedy.path)
+        self._core.vault.access.check_gone(remedy.path)
         draft = self._to_change(remedy.path)
         draft.gone, draft.text, draft.new_path = True, None, ""
         draft.what = [f"goes to the trash: {remedy.why}"]

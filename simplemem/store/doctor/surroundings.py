@@ -15,9 +15,8 @@ from typing import Any, Literal
 from simplemem.memory import Finding
 from simplemem.store.core import Core
 from simplemem.store.doctor.case import Case, Noticed
-from simplemem.vault.disk import file_system, is_shared
 from simplemem.vault.paths import SIDECAR
-from simplemem.vault.place import leaves_out_sidecar, synced_by
+from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, synced_by
 
 _WAL_FIXED = (3, 51, 3)  # earlier ones can lose what two processes write at the same instant (durability.md §0.6)
 _LITTLE_ROOM = 200_000_000

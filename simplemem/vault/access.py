@@ -17,7 +17,7 @@ from simplemem.note.privacy import private_by_rule as is_meant
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class Access:
     """Which paths are hidden, which are not to be changed, and whether a note may go. Nothing is forbidden at first."""
 
     hidden: tuple[str, ...] = ()
@@ -60,4 +60,5 @@ _SHORT_NAME = re.compile(r"~\d")
 _ELSEWHERE = (
     "The settings say so ([access], or no_delete). Choose another place, or ask the person whose notes these are."
 )
-NO_RULES = Rules()
+
+WHOLE_ACCESS = Access()

@@ -15,13 +15,12 @@ from typing import Any, Literal, NamedTuple
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
-from simplemem.vault import atomic
-from simplemem.vault.atomic import Backing, Intruded, sha256
+from simplemem.vault import disk
+from simplemem.vault.disk import Backing, Intruded, sha256
 from simplemem.vault.history import History
-from simplemem.vault.journal import Journal
+from simplemem.vault.journal import OBSIDIAN_TRASH, OWN_TRASH, Journal, Step
 from simplemem.vault.log import Op, Version
 from simplemem.vault.paths import Beneath, check_path, is_path, parent
-from simplemem.vault.plan import OBSIDIAN_TRASH, OWN_TRASH, Step
 from simplemem.vault.scan import Entry, entry_at
 from simplemem.vault.trouble import telling
 
@@ -176,7 +175,7 @@ class Writer:
 
     def _there(self, here: Beneath, wish: Wish) -> _There | None:
         try:
-            data, found = atomic.read_file(here, wish.path, self._max_bytes)
+            data, found = disk.read_file(here, wish.path, self._max_bytes)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return _There(data, sha256(data), bool(found.st_mode & 0o222))
@@ -197,7 +196,7 @@ class Writer:
             return None
         if there is None:
             with suppress(FileNotFoundError):
-                atomic.look(here, wish.path)  # a link or a file where a folder should be is told as such
+                disk.look(here, wish.path)  # a link or a file where a folder should be is told as such
             raise self._conflict(here, wish) if wish.op == "undo" else no_such(wish.path)
         if wish.before is None:
             raise self._conflict(here, wish) if wish.op == "undo" else _exists(wish.path)
@@ -227,7 +226,7 @@ class Writer:
     def _conflict(self, here: Beneath, wish: Wish) -> Conflict:
         path = wish.path
         try:
-            data, _ = atomic.read_file(here, path)
+            data, _ = disk.read_file(here, path)
         except FileNotFoundError:
             hint = "Look for it under another name, or create it anew."
             return Conflict(f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path)
@@ -252,7 +251,7 @@ class Writer:
             if fd >= 0:
                 os.close(fd)
             for temp in staged.values():
-                atomic.remove(here, temp)
+                disk.remove(here, temp)
 
     def _stage_all(self, here: Beneath, wishes: Sequence[Wish], staged: dict[str, str]) -> None:
         try:
@@ -261,17 +260,17 @@ class Writer:
                     # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
                     staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
             if self._durable and len(wishes) > 1:
-                atomic.sync_paths(here, list(staged.values()))
+                disk.sync_paths(here, list(staged.values()))
         except BaseException:
             while staged:
-                atomic.remove(here, staged.popitem()[1])
+                disk.remove(here, staged.popitem()[1])
             raise
 
     def _stage(self, here: Beneath, wish: Wish, data: bytes, *, hold: bool) -> tuple[str, int]:
         folder = parent(wish.target)
         # Folders are made when the change is carried out, not before: it may yet fail.
         folder = folder[: len(folder) - len(here.missing(folder))]
-        return atomic.stage(
+        return disk.stage(
             here,
             folder,
             data,
@@ -329,7 +328,7 @@ def _exists(path: str) -> AlreadyExists:
 
 def _hash(here: Beneath, path: str) -> str | None:
     try:
-        return atomic.hash_of(here, path)
+        return disk.hash_of(here, path)
     except NotADirectoryError:
         return None
 
