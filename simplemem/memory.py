@@ -59,7 +59,7 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
-    author: str = ""  # human, agent, unknown, or how a name begins; any: only that they are named
+    author: str = ""  # who changed it last: human, agent, unknown, or how a name begins; any: only that it is said
     among: tuple[str, ...] = ()  # vault paths: only these
 
     @classmethod
@@ -161,30 +161,11 @@ class Hit(Value):
     why: Mapping[str, Any] | None = None
     authors: tuple[
         str, ...
-    ] = ()  # who wrote what is shown, when that was asked for: `human`, a client's name, `unknown`...
-    written: str | None = None  # ...and when the last of it, at the latest
-    version: str | None = (
-        None  # of a search of an earlier moment: what reads the memory as it was, where it is another now...
-    )
-    doubt: str = ""  # ...and what is not certain about it
+    ] = ()  # who changed it last, when that was asked for: `human`, a client's name, `unknown`...
+    written: str | None = None  # ...and when, if that is known
 
     def as_dict(self) -> dict[str, Any]:
-        return _without_empty(self, "authors", "written", "version", "doubt")
-
-
-@dataclass(frozen=True, slots=True)
-class AsOf(Value):
-    """The moment a search was asked about: its time, the last change that had happened, how many memories were others than
-    now, of how many the text is no longer kept (they are not found), and what cannot be told for certain: how many
-    doubts, and the first of them. What happened before `known_since` is not known at all."""
-
-    moment: str
-    version: str | None
-    differing: int
-    lost: int
-    doubtful: int
-    doubts: tuple[Mapping[str, str], ...]
-    known_since: str | None
+        return _without_empty(self, "authors", "written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +180,6 @@ class Found(Value):
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
     why: Mapping[str, Any] | None = None
-    as_of: AsOf | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return _without_empty(self, "as_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +210,6 @@ class Pack(Value):
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
     tokenizer: str = "estimate"
-    as_of: AsOf | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return _without_empty(self, "as_of")
 
 
 @dataclass(frozen=True, slots=True)

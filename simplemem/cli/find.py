@@ -31,7 +31,7 @@ from simplemem.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from simplemem.memory import AsOf, Filter, Found, Hit, IndexState
+    from simplemem.memory import Filter, Found, Hit, IndexState
 
 commands = typer.Typer()
 FIND_PANEL = "Find and read"
@@ -60,7 +60,7 @@ class Sort(StrEnum):
         "simplemem search gas --tag status=active --prefix decisions/",
         "simplemem search '\"burst altitude\" -cake tag:flight' --explain",
         "simplemem search gas prices --why 'Helium for lift'",
-        "simplemem search gas author:human --as-of 'last month'",
+        "simplemem search gas author:human --since 'last month'",
         "simplemem search wind --since 'last month' --link-to 'Launch day runbook' --json",
     ],
 )
@@ -76,17 +76,13 @@ def search(
     link_to: LinkToOption = None,
     linked_by: LinkedByOption = None,
     author: AuthorOption = None,
-    as_of: Annotated[
-        str | None,
-        typer.Option("--as-of", metavar="WHEN", help="Search as it was at a date or version. A day means its end."),
-    ] = None,
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
     limit: Annotated[
         int | None,
         typer.Option("--limit", min=1, metavar="N", help="How many notes at most (`search.limit`: 5)."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the numbers behind each rank.")] = False,
-    authors: Annotated[bool, typer.Option("--authors", help="Say who wrote each passage, and when.")] = False,
+    authors: Annotated[bool, typer.Option("--authors", help="Say who changed each note last, and when.")] = False,
     no_rerank: Annotated[
         bool, typer.Option("--no-rerank", help="Leave out the reranker that the settings name.")
     ] = False,
@@ -108,11 +104,11 @@ def search(
     and `author:human` narrow it; anything else is only words.
     """
     from simplemem.cli import output
-    from simplemem.cli.opening import opened, progress_bar
+    from simplemem.cli.opening import opened
 
     refuse_unknown_options(ctx, query)
     asked = " ".join(query)
-    with opened(vault, embed=mode is not Mode.TEXT) as store, progress_bar() as progress:
+    with opened(vault, embed=mode is not Mode.TEXT) as store:
         narrowed = filter_of(tag, require_all, kind, prefix, since, until, link_to, linked_by, author)
         found = store.search(
             asked,
@@ -123,8 +119,6 @@ def search(
             rerank=not no_rerank,
             why=why or "",
             authors=authors,
-            as_of=as_of or "",
-            progress=progress,
         )
     if as_json:
         output.print_json(found.as_dict())
@@ -184,31 +178,10 @@ def _print_found(found: Found) -> None:
         from simplemem.cli.explained import print_explained
 
         print_explained(found)
-    if found.as_of is not None:
-        output.say((moment_said(found.as_of), "dim"))
-        warn_of_moment(found.as_of)
     if found.degraded:
         output.warn(found.degraded)
     if found.mode != "text":
         warn_unless_ready(found.index, found.degraded)
-
-
-def moment_said(then: AsOf) -> str:
-    """Of what moment an answer is."""
-    after = f", after {then.version}" if then.version else ", before the first change that is known"
-    return f"As of {then.moment.replace('T', ' ')}{after}."
-
-
-def warn_of_moment(then: AsOf) -> None:
-    """What cannot be told of an earlier moment."""
-    from simplemem.cli import output
-
-    if then.lost:
-        notes = "1 note" if then.lost == 1 else f"{then.lost} notes"
-        output.warn(f"{notes} of then not searched: the text is no longer kept")
-    if then.doubtful:
-        notes = "1 note" if then.doubtful == 1 else f"{then.doubtful} notes"
-        output.warn(f"{notes} cannot be told for certain; --json says which and why")
 
 
 def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> None:
@@ -228,10 +201,6 @@ def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> N
         output.say("    ", (output.one_line(where), "dim"), screen=screen)
     if hit.snippet:
         output.say_indented(output.with_words_bold(hit.snippet, asked), 4, screen)
-    if hit.version:
-        output.say("    ", (f"as of {hit.version}", "dim"), screen=screen)
-    if hit.doubt:
-        output.say("    ", (f"not certain: {output.one_line(hit.doubt)}", "yellow"), screen=screen)
     if hit.authors:
         written = f", {output.day(hit.written)}" if hit.written else ""
         output.say("    ", (f"by {output.one_line(' and '.join(hit.authors))}{written}", "dim"), screen=screen)

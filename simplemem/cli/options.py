@@ -182,7 +182,7 @@ AuthorOption = Annotated[
     typer.Option(
         "--author",
         metavar="WHO",
-        help="Only passages written by `human`, by `agent`, or by a client whose name begins so.",
+        help="Only notes last changed by `human`, by `agent`, or by a client whose name begins so.",
     ),
 ]
 

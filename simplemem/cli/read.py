@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.find import FIND_PANEL, filter_of, moment_said, warn_of_moment, warn_unless_ready
+from simplemem.cli.find import FIND_PANEL, filter_of, warn_unless_ready
 from simplemem.cli.options import (
     DASHED_WORDS,
     AllOption,
@@ -222,9 +222,6 @@ def context(
     if left and output.console(stderr=True).is_terminal:  # hardly news, and so no remark for a script to hear
         counted = f"about {pack.tokens} tokens" if pack.tokenizer == "estimate" else f"{pack.tokens} tokens"
         output.warn(f"{counted}; passages left out: {', '.join(left)}")
-    if pack.as_of is not None:
-        output.warn(moment_said(pack.as_of))
-        warn_of_moment(pack.as_of)
     if pack.degraded:
         output.warn(pack.degraded)
     warn_unless_ready(pack.index, pack.degraded)

@@ -16,12 +16,10 @@ from simplemem.faces.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, 
 from simplemem.faces.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
-    from simplemem.memory import AsOf, Backlink, Found, Hit, IndexState
+    from simplemem.memory import Backlink, Found, Hit, IndexState
 
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
-_AUTHORS = 3  # of a passage, that are named
-_DOUBTS = 3  # about an earlier moment, that are named
 _PARTS = ("words", "phrases", "meaning", "covered", "dated")
 _WORDS_TOLD = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.
@@ -32,9 +30,7 @@ _SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "fil
 
 
 class SearchArguments(LinkNarrowing):
-    query: str = Field(
-        default="", description="a question or words; author:human|agent|any, as_of:2026-01-24; empty: the newest"
-    )
+    query: str = Field(default="", description="a question or words; author:human|agent|any; empty: the newest")
     limit: Annotated[int, at_most(50)] = Field(default=5, ge=1)
     mode: Mode = "hybrid"
     explain: bool = Field(default=False, description="the numbers behind each rank")
@@ -58,28 +54,9 @@ def search_memories(call: Call, asked: SearchArguments) -> Reply:
     }
     if found.degraded:
         data["degraded"] = found.degraded
-    if found.as_of is not None:
-        data["as_of"] = _moment(found.as_of)
     if found.explain is not None:
         data["explain"] = {key: value for key, value in found.explain.items() if value and key not in _SAID_ELSEWHERE}
     return Reply(_found_text(found, hits), data)
-
-
-def _moment(then: AsOf) -> dict[str, Any]:
-    told = {key: value for key, value in then.as_dict().items() if value}
-    return told | ({"doubts": told["doubts"][:_DOUBTS]} if then.doubts else {})
-
-
-def _moment_line(then: AsOf | None) -> str:
-    """Of what moment an answer is, and what cannot be told of it."""
-    if then is None:
-        return ""
-    said = [f"As of {then.moment}{f', after {then.version}' if then.version else ''}."]
-    if then.lost:
-        said.append(f"{render.counted(then.lost, 'memory', 'memories')} of then not searched: text no longer kept.")
-    if then.doubtful:
-        said.append(f"{render.counted(then.doubtful, 'memory', 'memories')} cannot be told for certain.")
-    return " ".join(said)
 
 
 def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
@@ -91,7 +68,7 @@ def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
         title=render.brief(hit.title, _TITLE),
         description=render.brief(hit.description, _DESCRIPTION),
         type=render.brief(hit.type, 10),
-        authors=tuple(render.brief(name, 20) for name in hit.authors[:_AUTHORS]),
+        authors=tuple(render.brief(name, 20) for name in hit.authors),
         snippet=render.brief(hit.snippet, snippet_tokens),
         heading=render.brief(hit.heading, _HEADING),
         tags=tags,
@@ -113,7 +90,7 @@ def _flags(hit: Hit) -> list[str]:
 
 def _found_text(found: Found, shown: Sequence[tuple[Hit, int]]) -> str:
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
-    said = " ".join(filter(None, (_moment_line(found.as_of), render.index_line(found.index, found.degraded))))
+    said = render.index_line(found.index, found.degraded)
     if not shown:
         nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
         return f"{nothing} {said}".strip()
@@ -157,7 +134,6 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         ("created", render.day(hit.created)),
         ("modified", render.day(hit.modified)),
         ("by", " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), render.day(hit.written))))),
-        ("version", hit.version or ""),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
         ("holds", ", ".join(_flags(hit))),
@@ -167,7 +143,6 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
         hit.description,
         f"> {hit.snippet}" if hit.snippet else "",
         facts,
-        f"not certain: {render.line(hit.doubt, 200)}" if hit.doubt else "",
         _why_line(hit.why) if hit.why else "",
     ]
     return "\n   ".join(row for row in rows if row)
@@ -181,12 +156,12 @@ SEARCH = Tool(
     SearchArguments,
     search_memories,
     record(
-        ("explain", "degraded", "as_of"),
+        ("explain", "degraded"),
         query=TEXT,
         mode=TEXT,
         hits=several(
             record(
-                ("why", "more_tags", "authors", "written", "version", "doubt", "flags"),
+                ("why", "more_tags", "authors", "written", "flags"),
                 flags=TEXTS,
                 name=TEXT,
                 title=TEXT,
@@ -204,14 +179,11 @@ SEARCH = Tool(
                 why=MAP,
                 authors=TEXTS,
                 written=TEXT,
-                version=TEXT,
-                doubt=TEXT,
             )
         ),
         index=INDEX,
         explain=MAP,
         degraded=TEXT,
-        as_of=MAP,
     ),
 )
 
@@ -314,12 +286,10 @@ def build_context(call: Call, asked: ContextArguments) -> Reply:
         f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out for room" if pack.left_out else ""
     )
     same = f", {pack.duplicates} for saying the same" if pack.duplicates else ""
-    data = {key: value for key, value in pack.as_dict().items() if key not in ("omitted", "as_of")}
-    if pack.as_of is not None:
-        data["as_of"] = _moment(pack.as_of)
+    data = {key: value for key, value in pack.as_dict().items() if key != "omitted"}
     if flags := render.flags_of(pack.text):
         data["flags"] = flags
-    return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", _moment_line(pack.as_of), said), data)
+    return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", said), data)
 
 
 CONTEXT = Tool(
@@ -330,7 +300,7 @@ CONTEXT = Tool(
     ContextArguments,
     build_context,
     record(
-        ("degraded", "as_of", "flags"),
+        ("degraded", "flags"),
         flags=TEXTS,
         query=TEXT,
         text=TEXT,
@@ -341,6 +311,5 @@ CONTEXT = Tool(
         duplicates=COUNT,
         index=INDEX,
         degraded=TEXT,
-        as_of=MAP,
     ),
 )

@@ -12,7 +12,6 @@ import apsw
 
 from simplemem.index.database import state_of
 from simplemem.index.notes import _ROW, Row
-from simplemem.index.theirs import Theirs
 from simplemem.note.names import compare_key
 from simplemem.note.words import stretches
 
@@ -35,7 +34,7 @@ class Narrow:
     without_forms: tuple[str, ...] = ()  # further forms of those
     only: tuple[str, ...] = ()  # vault paths
     author: str = ""  # as it was asked for...
-    theirs: Theirs = field(default_factory=Theirs)  # ...and what it means
+    texts: tuple[str, ...] = ()  # ...and the hashes of the texts that are theirs; for `human`, of those that are not
     hidden: bool = False  # whether notes left out of recall take part
 
     def is_open(self) -> bool:
@@ -82,8 +81,8 @@ class Narrow:
             values["only"] = json.dumps(list(self.only))
         if self.author:
             human = self.author.casefold() == "human"
-            parts.append(f"n.path {'NOT ' if human else ''}IN (SELECT value FROM json_each(:written))")
-            values["written"] = json.dumps(list(self.theirs.not_by if human else self.theirs.by))
+            parts.append(f"n.sha256 {'NOT ' if human else ''}IN (SELECT value FROM json_each(:texts))")
+            values["texts"] = json.dumps(list(self.texts))
         for k, phrase in enumerate(self.phrases):
             parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
             values[f"phrase{k}"] = exactly(phrase)

@@ -26,7 +26,6 @@ from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known, Noted, Row
 from simplemem.index.resident import Resident
 from simplemem.index.text import Place
-from simplemem.index.theirs import SharedBlocks
 from simplemem.index.vectors import Nearness, QueryVector
 from simplemem.vault.links import Named
 
@@ -161,18 +160,6 @@ class Sidecar:
     def passages(self, note_id: int) -> list[Place]:
         with self.database.reading() as db:
             return text.passages_of(db, note_id)
-
-    def shared_blocks(self, lines: Iterable[tuple[int, str, str]]) -> SharedBlocks:
-        """An index of words of lines alone, in memory: ids of blocks, the text of lines in them, and its language."""
-        like = self.database.value("SELECT sql FROM sqlite_master WHERE name = 'block_text'")
-        return SharedBlocks(str(like), lines)
-
-    def cosines(self, query: bytes, places: Iterable[int]) -> dict[int, float]:
-        """How near some passages and blocks are to a query's vector; those without a vector are absent."""
-        with self.database.reading() as db:
-            if not _comparable(db, query):
-                return {}
-            return vectors.cosines(db, query, places, in_sql=self.database.vectors_in_sql)
 
     def nearest(
         self, query: bytes, ids: Sequence[int] | None, limit: int = 200, also: Collection[int] = ()

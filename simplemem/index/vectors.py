@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import mul
 from typing import Any, NamedTuple
 
 import apsw
 
-from simplemem.index import among, notes
+from simplemem.index import notes
 from simplemem.index.generations import NOW, Shelf
 from simplemem.index.text import BLOCK, SHIFT
 
@@ -152,25 +152,6 @@ def nearest_place(db: apsw.Connection, note_id: int, query: bytes) -> int | None
             if best is None or score > best[0]:
                 best = (score, id_)
     return None if best is None else best[1]
-
-
-def cosines(db: apsw.Connection, query: bytes, places: Iterable[int], *, in_sql: bool) -> dict[int, float]:
-    """How near each of some places is, as far as they have vectors."""
-    if in_sql:
-        sql = f"""SELECT id, vec_distance_cosine(vec_int8(vector), vec_int8(:query)) FROM vectors
-                  WHERE id IN (SELECT value FROM {among.TABLE})"""
-        rows = db.execute(sql, {"query": query, "ids": among.bound(places)})
-        return {id_: _cosine(distance) for id_, distance in rows}
-    asked = _signed(query)
-    norm_asked = sum(v * v for v in asked) ** 0.5 or 1.0
-    found: dict[int, float] = {}
-    sql = f"SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM {among.TABLE})"
-    for id_, vector in db.execute(sql, {"ids": among.bound(places)}):
-        values = _signed(vector)
-        if len(values) == len(asked):
-            norm = sum(map(mul, values, values)) ** 0.5 or 1.0
-            found[id_] = sum(map(mul, asked, values)) / norm / norm_asked
-    return found
 
 
 def _signed(vector: bytes) -> memoryview:

@@ -1,9 +1,8 @@
 """A question as the index can be asked it. Pure.
 
 Everything a person or a model types is words. Only what is unmistakably meant so is more: `"a phrase"`, `tag:x`,
-`tag:key=value`, `type:x`, `path:folder/`, `author:x`, `as_of:2026-01-24`,
-`begin*`, and `-word` after a space. Nothing ever reaches SQLite as
-syntax.
+`tag:key=value`, `type:x`, `path:folder/`, `author:x`,
+`begin*`, and `-word` after a space. Nothing ever reaches SQLite as syntax.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence: its last word is 
 _TERM = re.compile(
     r"""(?:(?<=\s)|^)(?:
         (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
-      | (?P<not>-)?(?P<field>tag|type|path|author|as_of):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
+      | (?P<not>-)?(?P<field>tag|type|path|author):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
       | (?P<start>[^\W\d_][^\s"*]{1,60})\*
       | -(?P<word>[^\W\d_][\w'\x80-\U0010ffff-]{0,60})
     )(?=\s|$)""",
@@ -52,7 +51,6 @@ class Query:
     type: str = ""
     prefix: str = ""
     author: str = ""
-    as_of: str = ""  # a date or version
     sequences: tuple[tuple[str, ...], ...] = ()  # words written as one: they rank as a word of their own
     named: tuple[str, ...] = ()  # words that are such a sequence without its joints
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
@@ -64,7 +62,7 @@ class Query:
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
-        narrows = self.phrases or self.without or self.tags or self.type or self.prefix or self.author or self.as_of
+        narrows = self.phrases or self.without or self.tags or self.type or self.prefix or self.author
         return bool(self.text.strip()) and not self.words and not narrows
 
     def expression(self) -> str:
@@ -86,7 +84,7 @@ def read_query(text: str) -> Query:
     phrases: list[str] = []
     without: list[str] = []
     tags: dict[str, str] = {}
-    found = {"type": "", "path": "", "author": "", "as_of": ""}
+    found = {"type": "", "path": "", "author": ""}
     plain: list[str] = []
     beginnings: list[str] = []
     last = 0
@@ -116,14 +114,9 @@ def read_query(text: str) -> Query:
         return _ranked_by(text, Query(text, ()))  # "-5 degrees" alone excludes nothing: there is nothing to keep
     narrowing = Query(
         text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"], found["author"],
-        found["as_of"], beginnings=tuple(beginnings), instead=cut,
+        beginnings=tuple(beginnings), instead=cut,
     )  # fmt: skip
     return _ranked_by(words, narrowing)
-
-
-def moment_in(text: str) -> str:
-    """The moment that a question itself asks about, `as_of:2026-01-24`; "" is now."""
-    return read_query(text).as_of if "as_of:" in text else ""
 
 
 def _ranked_by(text: str, query: Query) -> Query:

@@ -13,14 +13,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from simplemem.errors import SimplememError
-from simplemem.index.filters import Narrow, exactly
-from simplemem.index.notes import Known
-from simplemem.index.theirs import Own, Theirs
-from simplemem.note.authors import HUMAN, Authorship, Origin, State, is_by, one_of, origin_of, origins
-from simplemem.search.own import own_matches
+from simplemem.note.authors import HUMAN, Authorship, Origin, State, origin_of, origins
 from simplemem.store.authors_in_git import with_git
 from simplemem.store.core import Core
-from simplemem.store.shares import Share, shares_of
 from simplemem.vault.log import Version
 from simplemem.vault.vault import File
 
@@ -48,9 +43,6 @@ class Authors:
         self._seen = 0  # the last change that was taken in
         self._steps: dict[str, list[_Step]] = {}  # by where each note is now
         self._lines: dict[tuple[str, bool], tuple[str, int, list[Origin]]] = {}
-        self._shares: dict[tuple[str, str], tuple[object, Share | None]] = {}  # by path and author
-        self._kept: set[str] | None = None  # the texts there are, while many are asked for
-        self._asked: tuple[object, Theirs] | None = None
         self._found_at: object = None  # when it was last looked for notes that other programs renamed
         self._guard = threading.RLock()
 
@@ -68,72 +60,11 @@ class Authors:
             return written
         return Authorship(written.text, with_git(self._core, file, written.origins))
 
-    def narrowed(self, narrow: Narrow) -> Narrow:
-        """The filter with the notes and lines that its author wrote."""
-        if not narrow.author:
-            return narrow
-        with self._guard, self._core.index.snapshot():
-            self._follow()
-            self._find_again()
-            state = (narrow.author.casefold(), *self._state())
-            if self._asked is None or self._asked[0] != state:
-                self._kept = self._core.vault.hashes_kept()
-                try:
-                    self._asked = state, self._written_by(narrow.author)
-                finally:
-                    self._kept = None
-            return replace(narrow, theirs=self._with_phrases(self._asked[1], narrow.phrases))
-
-    def _written_by(self, wanted: str) -> Theirs:
-        """What an author wrote: of the notes that the log names, those with a line of theirs and the others."""
-        by, not_by, shares = list[str](), list[str](), dict[int, Own]()
-        lines: list[tuple[int, str, str]] = []
-        index = self._core.index
-        every = index.all_known() if len(self._steps) > _FEW else None
-        for path, steps in self._steps.items():
-            known = every.get(path) if every is not None else index.known(path)
-            if known is None:
-                continue
-            passing = {is_by(origin, wanted) for origin in _possible(steps, known.sha256)}
-            if passing == {True, False}:
-                share = self._share(path, known, wanted)
-                passing = {True} if share is None else {bool(share.own.passages)}
-                if share is not None and share.own.passages:
-                    shares[known.id] = share.own
-                    lines += share.lines
-            (by if True in passing else not_by).append(path)
-        blocks = self._core.index.shared_blocks(lines) if lines else None
-        return Theirs(tuple(by), tuple(not_by), shares, blocks)
-
-    def _share(self, path: str, known: Known, wanted: str) -> Share | None:
-        """What of a note is theirs, None for all; remembered until its text or what is known of it changes."""
-        asked, state = (path, wanted.casefold()), (known.id, known.sha256, self._steps[path][-1].number)
-        kept = self._shares.get(asked)
-        if kept is not None and kept[0] == state:
-            return kept[1]
-        file = self._read(path)
-        if file is None or file.sha256 != known.sha256:
-            return Share(Own(known.sha256), ())  # it changed in this moment, and is looked at again once it is indexed
-        share = shares_of(file, self._of(file, to_the_day=False), known.id, wanted)
-        if len(self._shares) >= _MOST_KEPT:
-            self._shares.clear()
-        self._shares[asked] = state, share
-        return share
-
     def _read(self, path: str) -> File | None:
         try:
             return self._core.vault.read(path)
         except SimplememError:
             return None
-
-    def _with_phrases(self, theirs: Theirs, phrases: Sequence[str]) -> Theirs:
-        """Where lines are theirs, every phrase has to stand in one: what another wrote into a note is not the author's."""
-        notes = dict(theirs.notes)
-        for phrase in phrases:
-            found = own_matches(self._core.index, theirs, exactly(phrase), sorted(notes))
-            holding = {match.note for match in found}
-            notes = {note: own if note in holding else Own(own.sha256) for note, own in notes.items()}
-        return replace(theirs, notes=notes)
 
     def _of(self, file: File, *, to_the_day: bool) -> Authorship:
         path, sha256, text = file.path, file.sha256, file.data.decode("utf-8", "replace")
@@ -171,8 +102,6 @@ class Authors:
             return ""  # a file may bear any time, also one before all calendars
 
     def _text(self, sha256: str) -> str | None:
-        if self._kept is not None and sha256 not in self._kept:
-            return None
         data = self._core.vault.history.content(sha256)
         return None if data is None else data.decode("utf-8", "replace")
 
@@ -214,7 +143,6 @@ class Authors:
                 (new,), (old,) = paths, gone[text]
                 self._steps[new] = self._steps.pop(old) + self._steps.get(new, [])
                 self._lines.clear()
-                self._shares.clear()
 
     def _take_in(self, versions: Iterable[Version]) -> None:
         for version in versions:
@@ -225,24 +153,3 @@ class Authors:
             by = origin_of(version.who, version.tool, version.when)
             steps.append(_Step(version.number, version.before, version.after, by))
             self._steps[version.new_path or version.path] = steps
-
-
-def _possible(steps: Sequence[_Step], sha256: str) -> set[Origin]:
-    """Everybody who may have written a line of a note, without a look at its texts."""
-    possible = {replace(core.by, when="") for core in steps if core.before != core.after}
-    before: str | None = None
-    for core in steps:
-        if core.before != before:
-            possible.add(HUMAN)
-        before = core.after
-    possible |= {HUMAN} if before != sha256 else set()
-    return possible | {one_of(list(possible))}  # as far as it can be told where texts are lost
-
-
-def local(when: str) -> str | None:
-    """A time of the log as notes say theirs."""
-    try:
-        moment = datetime.fromisoformat(when).astimezone()
-    except (ValueError, OverflowError, OSError):
-        return None
-    return moment.replace(tzinfo=None).isoformat(timespec="seconds")

@@ -74,7 +74,7 @@ class Backlinks:
             text = self._recall.text(other.path) if other is not None else None
             if other is None or text is None:
                 continue
-            place = nearest_place(self._index, note_id, vector, Narrow())
+            place = nearest_place(self._index, note_id, vector)
             shown = snippet(text, place, None, 200) if place is not None else other.description
             line = place.line if place is not None else 1
             found.append(Backlink(name_of(other.path), other.title, "semantic", "", shown, line, round(score, 4)))

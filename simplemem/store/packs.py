@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from simplemem.index.filters import Narrow
 from simplemem.index.notes import Row
 from simplemem.index.text import Place
 from simplemem.memory import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.search.excerpt import passage_around
-from simplemem.search.own import own_matches
 from simplemem.search.pack import Count, pack
 from simplemem.search.query import Query
 from simplemem.search.voices import Piece
 from simplemem.store.core import Core
 from simplemem.store.nearby import Reached, reached
 from simplemem.store.recall import NO_WORD, Ranking, Recall, told_of_phrases, within
-from simplemem.store.showing import nearest_place, passages, shown_of
+from simplemem.store.showing import nearest_place
 
 _NOTES = 20
 _PASSAGES = 3  # of one note
@@ -86,50 +84,43 @@ class Packs:
         neighbours = [(each.note, each.score, each.via) for each in near if each.note in rows]
         notes += sorted(neighbours, key=lambda note: rows[note[0]].path)
         notes.sort(key=lambda note: -round(note[1], 6))
-        blocks = self._blocks_of([note for note, _, _ in notes], query, ranking.narrow)
+        blocks = self._blocks_of([note for note, _, _ in notes], query)
         rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
         for note, score, via in notes:
             row = rows[note]
             text = self._recall.text(row.path)
             if text is None:
                 continue
-            for k, (place, at) in enumerate(self._passages_of(note, blocks.get(note, ()), ranking, text, query)):
+            for k, (place, at) in enumerate(self._passages_of(note, blocks.get(note, ()), ranking)):
                 body = text[place.start : place.stop]
                 heading = " > ".join(place.headings)
                 piece = Piece(name_of(row.path), row.title, heading, place.line, row.modified, body, score / (k + 1))
                 rounds[k].append(replace(piece, start=place.start, at=max(0, at - place.start), via=via))
         return [piece for one in rounds for piece in one]
 
-    def _blocks_of(self, notes: Sequence[int], query: Query, narrow: Narrow) -> dict[int, list[int]]:
+    def _blocks_of(self, notes: Sequence[int], query: Query) -> dict[int, list[int]]:
         """The blocks of some notes that have a word of the question, best first and then as they stand."""
         if not query.words or not notes:
             return {}
         found: dict[int, list[int]] = {}
         matches = self._index.leg("block", query.expression(), _BLOCKS, notes)
-        shares = narrow.theirs.notes
-        several = [note for note in notes if note in shares]
-        own = {match.place for match in own_matches(self._index, narrow.theirs, query.expression(), several)}
         for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
-            if match.note not in shares or match.place in own:
-                found.setdefault(match.note, []).append(match.place)
+            found.setdefault(match.note, []).append(match.place)
         return found
 
-    def _passages_of(
-        self, note: int, blocks: Sequence[int], ranking: Ranking, text: str, query: Query
-    ) -> list[tuple[Place, int]]:
+    def _passages_of(self, note: int, blocks: Sequence[int], ranking: Ranking) -> list[tuple[Place, int]]:
         """The passages that the best blocks stand in, each with where its best block begins; else the one nearest in
         meaning; else the first."""
-        among = passages(self._index, note, ranking.narrow)
+        among = self._index.passages(note)
         places = self._index.places(blocks)
         around: dict[Place, int] = {}
         for block in blocks:
-            place = shown_of(note, places.get(block), ranking.narrow, text, query.words)
+            place = places.get(block)
             passage = passage_around(among, place) if place is not None else None
             if place is not None and passage is not None:
                 around.setdefault(passage, place.start)
         if not around:
-            near = nearest_place(self._index, note, ranking.vector, ranking.narrow)
-            passage = passage_around(among, shown_of(note, near, ranking.narrow, text, query.words))
+            passage = passage_around(among, nearest_place(self._index, note, ranking.vector))
             if passage is not None:
                 around[passage] = passage.start
         return list(around.items())[:_PASSAGES]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,22 +21,20 @@ from simplemem.search.coverage import WordVectors, is_question
 from simplemem.search.dates import read_when
 from simplemem.search.excerpt import snippet, squeezed, where_words_stand
 from simplemem.search.meant import meant
-from simplemem.search.own import OwnLegs
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import MODES, Mode, Ranked, rank, with_part
 from simplemem.search.reorder import by_reranker
-from simplemem.store.authors import Authors
 from simplemem.store.core import Core
 from simplemem.store.explaining import Asked, Explaining
+from simplemem.store.last_author import LastAuthors
 from simplemem.store.names import path_meant
 from simplemem.store.priors import with_priors
 from simplemem.store.reranking import Reranking
-from simplemem.store.showing import nearest_place, passages, shown_of, span_shown, with_authors
+from simplemem.store.showing import nearest_place
 from simplemem.store.why import why_note
 
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
-_ASKED_OF_GIT = 20  # of the hits: each is a process
 NO_WORD = "The question has no word that could be looked for."
 
 
@@ -49,19 +47,18 @@ class Ranking:
     vector: QueryVector | None
     degraded: str
     every: list[Ranked]
-    narrow: Narrow = field(default_factory=Narrow)  # the filter it was made with
 
 
 class Recall:
     """Questions to one vault and its index."""
 
-    def __init__(self, core: Core, is_old: Callable[[str], bool] = lambda _: False) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
         self._vault = core.vault
         self._index = core.index
         self._settings = core.settings
-        self._reranking = Reranking(core, is_old)
-        self.authors = Authors(core)
+        self._reranking = Reranking(core)
+        self._authors = LastAuthors(core)
 
     def close(self) -> None:
         self._reranking.close()
@@ -96,18 +93,15 @@ class Recall:
             return Found(text, chosen, (), self._core.state(), told, NO_WORD, of_note)
         relaxed = self.relaxed(narrow)
         ranking = self.best(query, relaxed, limit, chosen, rerank=rerank)
-        degraded, narrowed = ranking.degraded, ranking.narrow
+        degraded = ranking.degraded
         explained = Explaining(
-            self._core, Asked(query, narrowed, chosen, limit, ranking.vector, ranking.every, degraded)
+            self._core, Asked(query, relaxed, chosen, limit, ranking.vector, ranking.every, degraded)
         )
         whys = explained.hits(ranking.best) if explain else {}
         with self._index.snapshot():
-            shown, state = self._hits(ranking, query.words, whys), self._core.state()
-        names_authors = authors or bool(query.author or filter_.author)
-        hits = tuple(
-            with_authors(self.authors, *each, git=authors and k < _ASKED_OF_GIT) if names_authors else each[0]
-            for k, each in enumerate(shown)
-        )
+            hits, state = self._hits(ranking, query.words, whys), self._core.state()
+        if authors or query.author or filter_.author:
+            hits = tuple(map(self._with_author, hits))
         told = explained.search() if explain else None
         if told is not None and rerank:
             told |= self._reranking.told(ranking.best)
@@ -134,11 +128,10 @@ class Recall:
         """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
         reach = self._reranking.reach(limit) if rerank else limit
         for _ in range(2):
-            found = replace(self.ranked(query, narrow, reach, mode), narrow=narrow)
-            changed = self._core.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows)
-            if not changed and not _is_of_another_text(found):
+            found = self.ranked(query, narrow, reach, mode)
+            if not self._core.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows):
                 break
-            narrow = self.authors.narrowed(narrow)
+            narrow = self._authors.narrowed(narrow)
         if not rerank:
             return found
         order, why_not = self._reranking.reorder(query, found.best, found.rows, found.vector)
@@ -157,8 +150,7 @@ class Recall:
                 found = [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
                 return Ranking(found, {row.id: row for row in newest}, None, "", found)
             ids = None if narrow.is_open() else self._index.ids(narrow)
-            legs = OwnLegs(self._index, narrow.theirs) if narrow.theirs.notes else self._index
-            ranked = rank(legs, query, vector, ids, mode, self._settings.search.lexical_weight)
+            ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
             near_the_cut = _with_equals(ranked, max(limit * 2 + 20, priors.NOTES))
             rows = self._index.rows(r.note for r in near_the_cut)
         kept = [r for r in near_the_cut if r.note in rows]
@@ -169,7 +161,7 @@ class Recall:
         kept.sort(key=place)
         every = [*kept, *ranked[len(near_the_cut) :]]
         if mode == "hybrid" and vector is not None and is_question(query.text):
-            covering = self._covering(query, vector, kept[: coverage.NOTES], rows, narrow)
+            covering = self._covering(query, vector, kept[: coverage.NOTES], rows)
             every = with_part(every, "covered", covering, coverage.WEIGHT)
             kept = sorted(every[: len(kept)], key=place)
             every = [*kept, *every[len(kept) :]]
@@ -179,18 +171,18 @@ class Recall:
         return Ranking(kept[:limit], rows, vector, degraded, every)
 
     def _covering(
-        self, query: Query, vector: QueryVector, ranked: Sequence[Ranked], rows: dict[int, Row], narrow: Narrow
+        self, query: Query, vector: QueryVector, ranked: Sequence[Ranked], rows: dict[int, Row]
     ) -> list[float]:
         """How much of a question one passage of each note covers; nothing where the embedder knows no single words."""
         embedder = self._core.embedding.called(vector.embedder)
         if not isinstance(embedder, WordVectors):
             return []
-        texts = [self._passage_texts(r, rows[r.note].path, narrow) for r in ranked]
+        texts = [self._passage_texts(r, rows[r.note].path) for r in ranked]
         return coverage.coverage(query.words, texts, embedder)
 
-    def _passage_texts(self, found: Ranked, path: str, narrow: Narrow) -> list[str]:
+    def _passage_texts(self, found: Ranked, path: str) -> list[str]:
         """The passages of a note; of a long one those around its best block."""
-        places = passages(self._index, found.note, narrow)
+        places = self._index.passages(found.note)
         first = 0
         if len(places) > coverage.PASSAGES and found.place:
             best = self._index.places([found.place]).get(found.place)
@@ -209,10 +201,7 @@ class Recall:
         )
         return f"Searched by words only: {why}."
 
-    def _hits(
-        self, ranking: Ranking, words: Sequence[str], whys: Mapping[int, dict[str, Any]]
-    ) -> list[tuple[Hit, str, tuple[int, int] | None]]:
-        """The hits, each with its path and the stretch that is shown of it."""
+    def _hits(self, ranking: Ranking, words: Sequence[str], whys: Mapping[int, dict[str, Any]]) -> tuple[Hit, ...]:
         hits = []
         places = self._index.places({r.place for r in ranking.best if r.place})
         for found in ranking.best:
@@ -220,39 +209,36 @@ class Recall:
             text = self.text(row.path)
             if text is None:
                 continue
-            place = places.get(found.place) or nearest_place(self._index, found.note, ranking.vector, ranking.narrow)
-            place = shown_of(found.note, place, ranking.narrow, text, words)
+            place = places.get(found.place) or nearest_place(self._index, found.note, ranking.vector)
             limit = self._settings.search.snippet_characters
-            around, place = where_words_stand(
-                text, passages(self._index, found.note, ranking.narrow), place, words, limit
-            )
+            around, place = where_words_stand(text, self._index.passages(found.note), place, words, limit)
             shown, line, heading = "", 1, ""
             if around is not None:
                 shown = snippet(text, around, place, limit)
                 line = (place or around).line
                 heading = " > ".join((place or around).headings)
             hits.append(
-                (
-                    Hit(
-                        name=name_of(row.path),
-                        title=row.title,
-                        description=row.description,
-                        type=row.type or "memory",
-                        score=round(found.score, 4),
-                        snippet=shown or squeezed(row.description),
-                        heading=heading,
-                        line=line,
-                        tags=self._index.tags_of(found.note),
-                        created=row.created or None,
-                        modified=row.modified,
-                        sha256=row.sha256,
-                        why=whys[found.note] | by_reranker(found) if found.note in whys else None,
-                    ),
-                    row.path,
-                    span_shown(around, place, limit) if around is not None else None,
+                Hit(
+                    name=name_of(row.path),
+                    title=row.title,
+                    description=row.description,
+                    type=row.type or "memory",
+                    score=round(found.score, 4),
+                    snippet=shown or squeezed(row.description),
+                    heading=heading,
+                    line=line,
+                    tags=self._index.tags_of(found.note),
+                    created=row.created or None,
+                    modified=row.modified,
+                    sha256=row.sha256,
+                    why=whys[found.note] | by_reranker(found) if found.note in whys else None,
                 )
             )
-        return hits
+        return tuple(hits)
+
+    def _with_author(self, hit: Hit) -> Hit:
+        name, when = self._authors.of(hit.sha256)
+        return replace(hit, authors=(name,), written=when)
 
     def text(self, path: str) -> str | None:
         """The note's text as it is now; None when it went in this moment."""
@@ -284,7 +270,7 @@ class Recall:
             only=given.among,
             author="" if author.casefold() == ANYONE else author,
         )
-        return self.authors.narrowed(asked)
+        return self._authors.narrowed(asked)
 
     # -- lists
 
@@ -306,12 +292,6 @@ class Recall:
             )  # fmt: skip
         after = offset + len(items)
         return Page(items, _cursor(after, sort) if after < total else None, total, self._core.state())
-
-
-def _is_of_another_text(found: Ranking) -> bool:
-    """Whether the places of an author are of a note that another process has indexed anew since."""
-    own = found.narrow.theirs.notes
-    return any(own[r.note].sha256 != found.rows[r.note].sha256 for r in found.best if r.note in own)
 
 
 def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:

@@ -1,8 +1,7 @@
 """The best notes of a search ordered again by a reranker, when the settings name one.
 
 Whatever goes wrong with it, the order of words and meaning stands and the answer says so; a search waits for it no longer
-than `rerank.seconds`, and leaves one that keeps failing alone for a while. A private note is never sent anywhere, nor is
-the text that a note had once.
+than `rerank.seconds`, and leaves one that keeps failing alone for a while. A private note is never sent anywhere.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplemem.config import Settings
@@ -32,9 +31,8 @@ _LOG = logging.getLogger(__name__)
 class Reranking:
     """The reranker of one store: loaded when it is first wanted, and asked with patience."""
 
-    def __init__(self, core: Core, is_old: Callable[[str], bool] = lambda _: False) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
-        self._is_old = is_old  # of a path: whether what is read there is a text of another time
         self._index = core.index
         self._settings = core.settings.rerank
         self._rules = core.settings.embed.private
@@ -152,10 +150,7 @@ class Reranking:
         return texts
 
     def _text(self, row: Row, *, remote: bool) -> str | None:
-        """A note's text, if it may be scored: it must be what the index read, and not private where it would be sent. An
-        old text is not sent either: it may be of a note that is private now."""
-        if remote and self._is_old(row.path):
-            return None
+        """A note's text, if it may be scored: it must be what the index read, and not private where it would be sent."""
         try:
             file = self._core.vault.read(row.path)
         except SimplememError:

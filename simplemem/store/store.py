@@ -39,7 +39,6 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.search.query import moment_in
 from simplemem.store import comparing, conflicts, from_git, moving, past, restoring, rollback
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.bench import Bench
@@ -54,7 +53,6 @@ from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
 
 if TYPE_CHECKING:
-    from simplemem.store.as_of import Past
     from simplemem.store.doctor.plan import Mending
 
 
@@ -87,7 +85,6 @@ class EnhancedStore:
         self._recall = Recall(self.core)
         self._backlinks = Backlinks(self.core, self._recall)
         self._packs = Packs(self.core, self._recall)
-        self._past: Past | None = None
         self._changes = Changes(self.core)
         self.bench = Bench(self.core)
 
@@ -101,8 +98,6 @@ class EnhancedStore:
 
     def close(self) -> None:
         """End the background work and let go of every file."""
-        if self._past is not None:
-            self._past.close()
         self._recall.close()
         self.core.close()
 
@@ -187,53 +182,20 @@ class EnhancedStore:
         why: str = "",
         rerank: bool = True,
         authors: bool = False,
-        as_of: str = "",
-        progress: Progress | None = None,
     ) -> Found:
         """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
         gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
         `rerank` the order is that of words and meaning, whatever reranker the settings name. With `authors`, and with
-        a filter by author, a hit says who wrote what is shown of it, and when; `authors` asks git too. `as_of` a date or
-        version searches the vault as it was; `Found.as_of` says what cannot be told of it, and `progress` hears of the copy
-        of the index that is made for it."""
+        a filter by author, a hit says who changed the memory last, and when."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
+        return self.core.healing(
+            lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank, authors=authors)
+        )
 
-        def search_of(recall: Recall) -> Found:
-            return recall.search(query, asked, wanted, mode, explain, why, rerank=rerank, authors=authors)
-
-        if moment := moment_in(query) or as_of:
-            embed = mode != "text"
-            return self.core.healing(
-                lambda: self._earlier().ask(
-                    moment, lambda then: then.found(search_of(then.recall)), embed=embed, progress=progress
-                )
-            )
-        return self.core.healing(lambda: search_of(self._recall))
-
-    def context(
-        self,
-        query: str,
-        *,
-        budget_tokens: int = 1500,
-        filter: Filter | None = None,
-    ) -> Pack:
+    def context(self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
         """The best passages for a question within a budget of tokens."""
-        if moment := moment_in(query):
-            asked = filter or Filter()
-            return self.core.healing(
-                lambda: self._earlier().ask(
-                    moment, lambda then: then.packed(then.packs.build(query, budget_tokens, asked))
-                )
-            )
         return self.core.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
-
-    def _earlier(self) -> Past:
-        if self._past is None:
-            from simplemem.store.as_of import Past
-
-            self._past = Past(self.core)
-        return self._past
 
     def backlinks(
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")

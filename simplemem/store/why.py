@@ -18,7 +18,6 @@ from simplemem.memory import Hit
 from simplemem.note.copies import is_copy_reason
 from simplemem.note.names import clean_reference, name_of
 from simplemem.search.explain import single_filters, standings, why
-from simplemem.search.own import OwnLegs
 from simplemem.search.rank import PARTS, Legs, Ranked, rank
 from simplemem.store.core import Core
 from simplemem.store.explaining import Explaining
@@ -187,8 +186,6 @@ class _Place:
         if not asked.query.words:
             return "The question has no words to rank by."
         said = [] if asked.used == "semantic" else ["It holds none of the question's words"]
-        if said and self._row.id in asked.narrow.theirs.notes:
-            said = [f"None of the question's words stands in what was written by {asked.narrow.author}"]
         if asked.vector is None:
             said.append("meaning was not asked for" if asked.mode == "text" else "there was no vector to compare")
         elif lacking := self._why_no_vectors():
@@ -215,9 +212,7 @@ class _Place:
             newest.sort(key=lambda row: row.modified, reverse=True)
             return [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
         weight = self._core.settings.search.lexical_weight
-        theirs = asked.narrow.theirs
-        legs = OwnLegs(self._index, theirs) if theirs.notes and not unfiltered else self._index
-        return rank(_Far(legs), asked.query, asked.vector, narrow, asked.used, weight)
+        return rank(_Far(self._index), asked.query, asked.vector, narrow, asked.used, weight)
 
     def _numbers(self, every: Sequence[Ranked]) -> dict[str, Any]:
         words = self._explained.words_of(self._row.id)

@@ -378,7 +378,7 @@ def test_what_a_question_is_covered_by_is_part_of_its_why(ask, write: Callable[.
     assert "covered 1.00" in why
 
 
-# --- who wrote it, and as it was
+# --- who wrote it
 
 
 def test_an_agent_asks_for_what_people_wrote_and_is_told_who_did(ask: Any, write: Any) -> None:
@@ -392,18 +392,6 @@ def test_an_agent_asks_for_what_people_wrote_and_is_told_who_did(ask: Any, write
     assert [(hit["name"], hit["authors"]) for hit in found.data["hits"]] == [("machine", ["test 1"])]
     assert found.data["hits"][0]["written"] and "by test 1 20" in found.text
     assert "authors" not in ask("search_memories", query="crane").data["hits"][0]
-
-
-def test_an_agent_asks_for_what_was_known_then_and_reads_it(ask: Any) -> None:
-    ask("create_memory", name="tea", content="Oolong from the mountain.")
-    ask("update_memory", name="tea", content="Sencha from the valley.")
-    found = ask("search_memories", query="oolong as_of:v1")
-    (hit,) = found.data["hits"]
-    assert found.data["as_of"]["version"] == hit["version"] == "v000001"
-    assert "after v000001" in found.text and "version v000001" in found.text
-    assert "Oolong" in ask("read_memory", name="tea", version=hit["version"]).data["content"]
-    assert "mountain" in ask("build_context", query="oolong as_of:v1").text
-    assert ask("search_memories", query="tea as_of:v99").code == "not_found"
 
 
 def test_a_lost_race_is_settled_by_the_same_call_with_what_the_answer_says(ask, write) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.search.query import moment_in, read_query
+from simplemem.search.query import read_query
 
 
 def test_words_that_only_hold_a_sentence_together_are_left_out() -> None:
@@ -68,18 +68,11 @@ def test_a_long_word_behind_a_minus_is_read_once_whatever_stands_behind_it() -> 
 
 
 def test_an_author_and_a_moment_are_asked_for_by_operators_and_are_words_in_quotes() -> None:
-    query = read_query('crane author:human as_of:2026-01-24 path:"log book/"')
-    assert (query.author, query.as_of, query.prefix, query.words) == ("human", "2026-01-24", "log book/", ("crane",))
-    assert read_query('as_of:"last week"').as_of == "last week"
-    quoted = read_query('"author:human" "as_of:v2"')
-    assert (quoted.author, quoted.as_of) == ("", "") and "human" in quoted.words
+    query = read_query('crane author:human path:"log book/"')
+    assert (query.author, query.prefix, query.words) == ("human", "log book/", ("crane",))
+    quoted = read_query('"author:human"')
+    assert quoted.author == "" and "human" in quoted.words
     assert not read_query("author:human").asks_nothing()
-
-
-def test_the_moment_of_a_question_is_read_only_where_it_is_meant() -> None:
-    assert moment_in("crane as_of:v12") == "v12"
-    assert moment_in("crane as of 2026") == ""
-    assert moment_in('"crane as_of:v12 x"') == ""
 
 
 def test_a_question_that_is_not_read_whole_says_so() -> None:

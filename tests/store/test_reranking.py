@@ -321,28 +321,6 @@ def test_a_note_made_private_a_moment_ago_is_not_sent(
     assert b"Nobody knows" not in service.received
 
 
-@pytest.mark.parametrize("since", ["property", "rule"])
-def test_the_text_that_a_note_had_before_it_became_private_is_not_sent(
-    vault: Path, service: RerankService, notes: None, write: Write, far_away: str, since: str
-) -> None:
-    rule = {"embed": {"provider": "none", "private": ["journal/"]}}
-    remote = {"provider": "http", "url": far_away, "model": "m", "seconds": 20}
-    with EnhancedStore(vault, Settings.model_validate({**rule, "rerank": remote})) as store:
-        store.sync()
-        store.create("diary", "The harbour crane, worth 0.99, was my secret.")
-        if since == "rule":
-            store.move("diary", "journal/diary")
-        else:
-            write("diary.md", PRIVATE["property"])
-        store.sync()
-        found = store.search(QUERY, as_of="v1", limit=10)
-        store.context(f"{QUERY} as_of:v1")
-    assert "diary" in names(found)
-    assert [name for name in names(found) if name != "diary"] == ["c", "e", "b", "d", "a"]
-    assert len(service.sent()) == 10
-    assert b"secret" not in service.received
-
-
 # -- the providers
 
 

@@ -35,8 +35,7 @@ def past_of(store: EnhancedStore, names: tuple[str, ...]) -> str:
             lambda version=version: store.read("x", version=version),
             lambda version=version: store.diff(version),
             lambda version=version: store.diff(version, "v1"),
-            lambda version=version: store.search("oolong", as_of=version, authors=True),
-            lambda version=version: store.search("oolong", as_of=f"before {version}"),
+            lambda: store.search("oolong", authors=True),
             lambda version=version: store.undo_all("eve", version, preview=True, diff=True),
         )
         said += [answer_of(ask) for ask in asked]
