@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
-        "simplemem.embed.hashes",
+        "simplemem.services.embed",
         [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(

@@ -13,7 +13,6 @@ from typing import Any
 
 import apsw
 
-from simplemem.embed import Embedder
 from simplemem.index import copies, counts, filters, generations, legs, links, notes, text, vectors, vocabulary
 from simplemem.index.bm25 import CountsKept
 from simplemem.index.copies import Copy
@@ -27,6 +26,7 @@ from simplemem.index.notes import Known, Noted, Row
 from simplemem.index.resident import Resident
 from simplemem.index.text import Place
 from simplemem.index.vectors import Nearness, QueryVector
+from simplemem.services.embed import Embedder
 from simplemem.vault.links import Named
 
 

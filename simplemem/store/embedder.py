@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from simplemem.config import Settings
-from simplemem.embed import Choice, Embedder, embedder_named
+from simplemem.services.embed import Cached, Choice, Embedder, ServiceEmbedder, embedder_named
 
 
 def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
@@ -14,11 +14,9 @@ def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
     found = embedder_named(settings.embed.provider, choice_of(settings))
     if found is None or settings.embed.provider == "wordllama" or not settings.embed.cache_mb:
         return found  # word vectors are made more quickly than they are looked up
-    from simplemem.embed.asked import Asked
-    from simplemem.embed.cache import Cached
     from simplemem.index.vector_cache import VectorCache
 
-    assert isinstance(found, Asked)
+    assert isinstance(found, ServiceEmbedder)
     return Cached(found, VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
 
 
@@ -46,5 +44,4 @@ def choice_of(settings: Settings) -> Choice:
         query_prefix=wanted.query_prefix,
         document_prefix=wanted.document_prefix,
         keep_alive=wanted.keep_alive,
-        download=wanted.download,
     )

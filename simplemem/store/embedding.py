@@ -16,9 +16,6 @@ from contextlib import suppress
 from typing import Any
 
 from simplemem.config import Settings
-from simplemem.embed import Embedder, embedder_named
-from simplemem.embed.cache import Cached
-from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import fill
 from simplemem.index.database import Database
@@ -29,6 +26,8 @@ from simplemem.index.sync import Progress
 from simplemem.index.vectors import QueryVector
 from simplemem.index.waiting import Waiting
 from simplemem.note.words import without_stop_words
+from simplemem.services.embed import Cached, Embedder, embedder_named
+from simplemem.services.wordllama import WordLlama
 from simplemem.store.embedder import choice_of, embedder_of
 from simplemem.vault.lock import Leadership
 from simplemem.vault.vault import Vault

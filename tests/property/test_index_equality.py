@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from simplemem.config import Settings
-from simplemem.embed import embedder_named
-from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import SimplememError
 from simplemem.index import fill, reconciling
 from simplemem.index.counts import dump
 from simplemem.index.database import open_database
+from simplemem.services.embed import embedder_named
+from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore, embedder
 
 _MEMORY = Path("/dev/shm")  # a disk in memory where there is one: what a disk may lose is the crash tests' concern

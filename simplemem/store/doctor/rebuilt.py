@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from simplemem.embed import Embedder
 from simplemem.errors import SimplememError
 from simplemem.index import fill
 from simplemem.index.compare import Difference, Row, differences
@@ -15,6 +14,7 @@ from simplemem.index.generations import NOW
 from simplemem.index.notes import Stat
 from simplemem.index.sync import Sync
 from simplemem.memory import Finding
+from simplemem.services.embed import Embedder
 from simplemem.store.doctor.case import Case, MakeIndexAnew, Noticed
 
 _SHOWN = 20  # rows in which two indexes differ
