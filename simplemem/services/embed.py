@@ -111,20 +111,20 @@ _INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that
 # Their makers publish these words on the models' pages; without them a model finds markedly less, and the services that
 # run such models do not add them. A question's words, and a passage's.
 _PREFIXES = (
-    (r"nomic-embed-text", ("search_query: ", "search_document: ")),
-    (r"embedding-?gemma", ("task: search result | query: ", "title: none | text: ")),
-    (r"qwen3-embedding", (_INSTRUCT, "")),
-    (r"e5.*instruct", (_INSTRUCT, "")),
-    (r"(^|[-_/])(multilingual-)?e5-", ("query: ", "passage: ")),
-    (r"mxbai-embed-large|arctic-embed(?!2|.*v2)", (_REPRESENT, "")),
-    (r"arctic-embed", ("query: ", "")),
-    (r"bge-(small|base|large)-en", (_REPRESENT, "")),
+    (re.compile(r"nomic-embed-text"), ("search_query: ", "search_document: ")),
+    (re.compile(r"embedding-?gemma"), ("task: search result | query: ", "title: none | text: ")),
+    (re.compile(r"qwen3-embedding"), (_INSTRUCT, "")),
+    (re.compile(r"e5.*instruct"), (_INSTRUCT, "")),
+    (re.compile(r"(^|[-_/])(multilingual-)?e5-"), ("query: ", "passage: ")),
+    (re.compile(r"mxbai-embed-large|arctic-embed(?!2|.*v2)"), (_REPRESENT, "")),
+    (re.compile(r"arctic-embed"), ("query: ", "")),
+    (re.compile(r"bge-(small|base|large)-en"), (_REPRESENT, "")),
 )
 
 
 def prefixes_of(model: str, query: str | None = None, document: str | None = None) -> dict[Purpose, str]:
     """What goes before texts for this model; the settings `query` and `document` win when they are given."""
-    known = next((words for shape, words in _PREFIXES if re.search(shape, model.lower())), ("", ""))
+    known = next((words for shape, words in _PREFIXES if shape.search(model.lower())), ("", ""))
     return {"query": known[0] if query is None else query, "document": known[1] if document is None else document}
 
 
