@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",
-        "simplemem.note.yaml_values",
+        "simplemem.note.splice",
         [("""value.replace("'", "''")""", "value")],
     ),
     Fault(
