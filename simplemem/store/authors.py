@@ -116,8 +116,7 @@ class Authors:
         self._take_in(reversed(fresh))
 
     def _state(self) -> tuple[object, ...]:
-        index = self._core.index
-        return self._seen, index.generation, index.changed_since(1 << 60)[0]
+        return self._seen, self._core.index.mark()
 
     def _find_again(self) -> None:
         """A note that another program gave a new name keeps its authors: it is the one that has the text which the note

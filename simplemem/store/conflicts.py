@@ -84,7 +84,7 @@ def previews(core: Core, copies: Sequence[ConflictCopy]) -> tuple[ConflictMerge,
 
 def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
     note, other = core.vault.read(copy.original), core.vault.read(copy.path)
-    links = len(core.healing(lambda: core.index.links_to(copy.path)))
+    links = len(core.index.links_to(copy.path))
     found = partial(ConflictMerge, copy, note_sha256=note.sha256, copy_sha256=other.sha256, links_to_copy=links)
     differs = unified_diff(note.data, other.data, (copy.original, copy.path), LONG_DIFF)
     if note.data == other.data:

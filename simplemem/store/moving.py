@@ -32,7 +32,7 @@ def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
         raise
     if old == new:
         raise Invalid(f"{name_of(old)} already has this name")
-    core.catch_up_lately()  # a link saved a moment ago is to follow as well
+    core.catch_up()  # a link saved a moment ago is to follow as well
     with core.vault.lock():
         if compare_key(old) != compare_key(new) and core.entry(new) is not None:
             raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
@@ -74,7 +74,7 @@ def delete(core: Core, name: str, if_sha256: str | None, change: Change) -> Dele
             return Deleted(name_of(done.path), done.id, 0)
         raise
     with core.vault.lock():
-        linking = core.healing(lambda: core.index.links_to(path))
+        linking = core.index.links_to(path)
         written = core.vault.trash(path, if_sha256, change)
         core.indexed(path, lambda: core.rows.forget(path))
         core.tell({name_of(path)})

@@ -132,11 +132,11 @@ class EnhancedStore:
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Whether the first scan of the background is done, waiting for it."""
-        return self.core.wait_until_settled(timeout)
+        return self.core.background.wait_until_settled(timeout)
 
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self.core.on_change(listener)
+        self.core.listeners.add(listener)
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
@@ -156,7 +156,7 @@ class EnhancedStore:
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
-        return self.core.healing(self.core.index.tag_counts)
+        return self.core.index.tag_counts()
 
     # -- reading
 
@@ -357,7 +357,7 @@ class EnhancedStore:
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
-        return self.core.healing(self.core.index.inspection)
+        return self.core.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
         """What is wrong with the vault, its index or what they stand on, by all checks or those in `only`. Changes

@@ -15,7 +15,7 @@ from simplemem.services.embed import Cached
 from simplemem.services.keys import Key
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
-from simplemem.store.embedder import cache_path, choice_of, embedder_of
+from simplemem.store.embedding import cache_path, choice_of, embedder_of
 
 KEY = "sk-test-0123456789abcdefghij"
 

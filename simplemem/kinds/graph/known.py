@@ -15,7 +15,7 @@ from simplemem.kinds.graph.lists import Bond
 from simplemem.kinds.graph.page import FOLDER, Page, is_entity_note, read_page
 from simplemem.kinds.graph.values import Entity, Relation
 from simplemem.note.names import base_name
-from simplemem.store.bench import Bench, Noticed, Read
+from simplemem.store.bench import Bench, Changes, Read
 from simplemem.store.seen import Seen
 from simplemem.vault.links import lookup_keys, name_key
 
@@ -170,7 +170,7 @@ class Known:
         self._seen.take_in(noticed)
         self.begun = True
 
-    def _concerning(self, noticed: Noticed) -> set[str]:
+    def _concerning(self, noticed: Changes) -> set[str]:
         """The paths among those that changed whose pages must be read."""
         to_read = set()
         for each in noticed.notes:

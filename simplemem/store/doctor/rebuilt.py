@@ -97,8 +97,10 @@ def _changed_meanwhile(case: Case, fresh: Sync) -> set[str]:
 
 def _can_be_made_again(case: Case, embedder: Embedder) -> bool:
     """Whether all vectors in use are of an embedder that costs nothing: a model is not asked for all of them again."""
-    found = case.index.generation_of(embedder.name)
-    return found is not None and found.shelf == NOW and not embedder.reads_sentences and not case.index.pending(found)
+    ours = next((each for each in case.index.generations() if each.embedder == embedder.name), None)
+    if ours is None or ours.shelf != NOW or embedder.reads_sentences:
+        return False
+    return case.index.progress(embedder.name, ours.remote)[0] == 0
 
 
 def _short(row: Row | None) -> str:
