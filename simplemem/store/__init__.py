@@ -6,6 +6,7 @@ a room with a kind of note of its own works with.
 
 from simplemem.store.bench import Bench, Carried, Changes, Draft, Known, Mark, Read, Stat, now, stat_of
 from simplemem.store.store import EnhancedStore, open_store
+from simplemem.vault.disk import write_file
 
 __all__ = [
     "Bench",
@@ -20,4 +21,5 @@ __all__ = [
     "now",
     "open_store",
     "stat_of",
+    "write_file",
 ]
