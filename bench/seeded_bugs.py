@@ -173,8 +173,8 @@ FAULTS = (
     ),
     Fault(
         "moves", "nobody asks whether the new name is another note's already",
-        "simplemem.store.following",
-        [("if name_key(moved.new) == key and moved.new not in found:", "if not found and name_key(moved.new) == key:")],
+        "simplemem.store.write",
+        [("if name_key(new) == key and new not in files:", "if not files and name_key(new) == key:")],
     ),
     Fault(
         "moves", "a blank in a Markdown link is not encoded",

@@ -4,7 +4,7 @@ means, and several notes written as one step. The store's promises hold for all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +18,8 @@ from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.note.words import well_formed
 from simplemem.store.core import Core
 from simplemem.store.embedding import cache_path
-from simplemem.store.saving import now
-from simplemem.store.together import Carried, Draft, write_together
+from simplemem.store.step import Carried, Draft, change_step, write_step
+from simplemem.store.write import now
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.vault import Change
 
@@ -202,7 +202,12 @@ class Bench:
 
     def write(self, drafts: Sequence[Draft], *, who: str, tool: str, reason: str) -> Carried:
         """Carry out drafts as one step: one entry of the history, one undo. Conflict when a note is another by now."""
-        return write_together(self._core, drafts, Change(tool, who, reason), now())
+        return write_step(self._core, drafts, Change(tool, who, reason))
+
+    def change(self, draft: Callable[[], Sequence[Draft]], *, who: str, tool: str, reason: str) -> Carried:
+        """Draft on what is there and write it as one step, holding the vault; again when somebody saved one of the notes
+        meanwhile, or the drafting itself says so by a Conflict."""
+        return change_step(self._core, draft, Change(tool, who, reason))
 
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what is at these paths now."""

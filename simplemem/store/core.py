@@ -291,14 +291,13 @@ class Core:
         known, entry = self.index.known(path), self.entry(path)
         return known is None or entry is None or stat_of(entry) != known.stat
 
-    def indexed(self, path: str, put: Callable[[], None], *more: str) -> list[str]:
-        """Index a file that was just written, or several. They are safe; an index that fails now is caught up with
-        later."""
+    def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
+        """Index files that were just written. They are safe; an index that fails now is caught up with later."""
         try:
             self.index.consistently(put)
             self.index.database.checkpoint()  # a program that only writes has no background that would see to it
         except (SimplememError, Damaged) as error:
-            self._owed |= {path, *more}
+            self._owed |= set(paths)
             return [f"written, but not yet searchable: {error}"]
         return []
 

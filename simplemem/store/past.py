@@ -169,7 +169,7 @@ def _moved_on(core: Core, path: str) -> str:
 def look_again(core: Core, paths: set[str]) -> None:
     """Index what was just written by hash, still under the lock."""
     for path in paths:
-        core.indexed(path, partial(core.look_at, {path}))
+        core.indexed({path}, partial(core.look_at, {path}))
     core.fill_soon()
 
 

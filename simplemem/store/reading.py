@@ -11,7 +11,7 @@ from simplemem.note.note import Note, read_note
 from simplemem.note.tags import tag_map, tag_names
 from simplemem.note.words import count_tokens
 from simplemem.store.core import Core
-from simplemem.store.editing import content_start
+from simplemem.store.edit import content_start
 from simplemem.store.names import path_meant
 from simplemem.store.then import text_of
 from simplemem.vault.history import Version

@@ -10,9 +10,9 @@ from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store import from_git
 from simplemem.store.core import Core
+from simplemem.store.edit import judge
 from simplemem.store.past import last_change, look_again, path_with_a_past
 from simplemem.store.reading import memory_of
-from simplemem.store.secrecy import judge
 from simplemem.store.then import GONE, Moment, NoteThen, moment_of, note_then, text_of
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish

@@ -39,13 +39,12 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import comparing, conflicts, from_git, moving, past, restoring, rollback
+from simplemem.store import comparing, conflicts, from_git, past, restoring, rollback, write
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.bench import Bench
-from simplemem.store.changes import Changes
 from simplemem.store.conflicts import Keep
 from simplemem.store.core import Core
-from simplemem.store.editing import Edit
+from simplemem.store.edit import Edit
 from simplemem.store.names import path_meant
 from simplemem.store.packs import Packs
 from simplemem.store.reading import is_kept, read_memory
@@ -85,7 +84,6 @@ class EnhancedStore:
         self._recall = Recall(self.core)
         self._backlinks = Backlinks(self.core, self._recall)
         self._packs = Packs(self.core, self._recall)
-        self._changes = Changes(self.core)
         self.bench = Bench(self.core)
 
     def __enter__(self) -> Self:
@@ -224,7 +222,9 @@ class EnhancedStore:
     ) -> Saved:
         """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
         change = Change(tool, who, reason)
-        return self._changes.create(name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map)
+        return write.create(
+            self.core, name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map
+        )
 
     def update(
         self,
@@ -241,13 +241,13 @@ class EnhancedStore:
     ) -> Saved:
         """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
         change = Change(tool, who, reason)
-        return self._changes.update(name, content, append, edits, metadata, if_sha256, change)
+        return write.update(self.core, name, content, append, edits, metadata, if_sha256, change)
 
     def write_text(
         self, name: str, text: str, *, if_sha256: str, who: str = "", tool: str = "edit", reason: str = ""
     ) -> Saved:
         """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
-        return self._changes.write_text(name, text, if_sha256, Change(tool, who, reason))
+        return write.write_text(self.core, name, text, if_sha256, Change(tool, who, reason))
 
     def change_tags(
         self,
@@ -260,17 +260,17 @@ class EnhancedStore:
         reason: str = "",
     ) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
-        return self._changes.change_tags(name, tags, if_sha256, Change(tool, who, reason))
+        return write.change_tags(self.core, name, tags, if_sha256, Change(tool, who, reason))
 
     def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
         """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-        return moving.move(self.core, name, new_name, Change(tool, who, reason))
+        return write.move(self.core, name, new_name, Change(tool, who, reason))
 
     def delete(
         self, name: str, *, if_sha256: str | None = None, who: str = "", tool: str = "delete", reason: str = ""
     ) -> Deleted:
         """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-        return moving.delete(self.core, name, if_sha256, Change(tool, who, reason))
+        return write.delete(self.core, name, if_sha256, Change(tool, who, reason))
 
     # -- the past
 

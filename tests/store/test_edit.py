@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
-from simplemem.store import editing
-from simplemem.store.editing import (
+from simplemem.store import edit
+from simplemem.store.edit import (
     Edit,
     append_content,
     apply_edits,
@@ -166,7 +166,7 @@ def test_lines_are_those_of_the_file() -> None:
 
 
 def test_what_would_grow_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editing, "MAX_TEXT", 10)
+    monkeypatch.setattr(edit, "MAX_TEXT", 10)
     for change in (
         lambda: new_text("n", "x" * 11, {}, NOW),
         lambda: replace_content(note("a"), "x" * 11),

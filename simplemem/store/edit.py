@@ -1,23 +1,30 @@
 """What a change makes of a note's text. Pure: from one text to the next, every byte outside the change as it was.
 
-Our own writes stamp `modified` where a note has that property; a note without it does not get one.
+Our own writes stamp `modified` where a note has that property; a note without it does not get one. What a write would add
+that looks like a password or key is said with the answer, or refused, as `write.secrets` says; only what is added is judged,
+and nothing here shows, logs or keeps what it found.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
+from simplemem.config import Settings
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import find_key, read_header
 from simplemem.note.note import Note
 from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags, parse_tag_request, tags_for_new_note
 
+if TYPE_CHECKING:
+    from simplemem.note.secrets import Secret
+
+_MOST_SAID = 5  # secrets that are named one by one
 MAX_TEXT = 10 * 1024 * 1024  # characters that a call may write
 _OURS = ("created", "modified")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
@@ -29,6 +36,24 @@ class Edit:
 
     old: str
     new: str
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Self:
+        """An edit as a caller gives it."""
+        old, new = given.get("old"), given.get("new")
+        if not isinstance(old, str) or not isinstance(new, str):
+            raise Invalid("an edit needs `old` and `new`, both text")
+        return cls(old, new)
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What a change makes of a note's text. `again` says that it can be made of any text as well: an append, or an edit
+    whose place is still there. A `whole` one is the text itself, which gets no stamp."""
+
+    make: Callable[[Note], str]
+    again: bool = False
+    whole: bool = False
 
 
 def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
@@ -211,3 +236,61 @@ def _nearest_line(body: str, old: str) -> str:
     lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]
     near = difflib.get_close_matches(wanted, lines, 1, 0.6) if wanted else []
     return f"The nearest line is: {near[0]!r}." if near else ""
+
+
+def encoded(text: str) -> bytes:
+    """A note's text as its file holds it."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Invalid(
+            f"the text holds a character that UTF-8 cannot carry (a lone surrogate at {error.start})",
+            hint="Leave it out, or send it as a proper pair.",
+        ) from error
+
+
+# -- secrets
+
+
+def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
+    """What is to be said of the secrets that a change of a note adds. Invalid when they are refused. What is not `anew`
+    comes back from the history, where it lies anyway: that is said, and never refused."""
+    secrets = _added(settings, before, after)
+    if not secrets:
+        return []
+    said = [f"line {each.line} of {name} seems to hold {_a(each)} {each.shown}" for each in secrets[:_MOST_SAID]]
+    if len(secrets) > _MOST_SAID:
+        said.append(f"and {len(secrets) - _MOST_SAID} more are in it")
+    if anew and settings.write.secrets == "refuse":
+        raise Invalid(
+            "; ".join(said) + ": nothing was written",
+            hint="Leave it out and say where it is kept; write.secrets = warn would let it pass.",
+            secrets=[{"kind": each.kind, "line": each.line} for each in secrets[:50]],
+        )
+    return [*said, "Notes are plain text, and earlier versions are kept. A secret is better kept elsewhere."]
+
+
+def judge_name(settings: Settings, name: str, before: str = "") -> list[str]:
+    """What is to be said of secrets in the name that a note gets: names are listed, linked and logged. The one that it had
+    is not judged."""
+    secrets = _added(settings, before, name)
+    if not secrets:
+        return []
+    said = [f"the name seems to hold {_a(each)} {each.shown}" for each in secrets[:_MOST_SAID]]
+    if settings.write.secrets == "refuse":
+        hint = "Give it another name; write.secrets = warn would let this one pass."
+        raise Invalid("; ".join(said) + ": nothing was written", hint=hint)
+    return [*said, "Names stand in lists, links and the history. A secret is better kept elsewhere."]
+
+
+def _added(settings: Settings, before: str, after: str) -> list[Secret]:
+    """The secrets that a text adds to the one before it; none where nobody wants to hear of them."""
+    if settings.write.secrets == "off" or before == after:
+        return []
+    from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
+
+    return added_secrets(before, after)
+
+
+def _a(secret: Secret) -> str:
+    return f"{'an' if secret.kind[0] in 'AaEeIiOo' else 'a'} {secret.kind},"
