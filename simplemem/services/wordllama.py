@@ -1,17 +1,20 @@
-"""The default embedder: WordLlama's word vectors, read from the two files its wheel carries. Never downloads anything.
+"""The default embedder: WordLlama's word vectors, read from its two data files, which lie in `model/` with their
+licence. Never downloads anything.
 
-A text's vector is the mean of its tokens' vectors. The package itself is not imported: it pads, copies the weights and
-may go to the network, while its weights read in place give the same vectors for half the work (limits.md E.3).
+A text's vector is the mean of its tokens' vectors. Its package is not needed: it pads, copies the weights, may go to the
+network and brings a tokenizer that does, while the weights read in place give the same vectors for half the work.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import heapq
 import json
-import os
+import re
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_WEIGHTS = "weights/l2_supercat_256.safetensors"
-_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_FOLDER = Path(__file__).with_name("model")
+_WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
@@ -46,15 +49,13 @@ class WordLlama:
     def __init__(self) -> None:
         import numpy as np
 
-        folder = _package_folder()
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        from tokenizers import Tokenizer
-
-        self._weights = _mapped(folder / _WEIGHTS)
+        try:
+            self._weights = _mapped(_FOLDER / _WEIGHTS)
+            self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
+        except OSError as error:
+            hint = "Set embed.provider to 'none', or install simplemem anew."
+            raise Unavailable("the word vectors that come with simplemem cannot be read", hint=hint) from error
         self.dimension = int(self._weights.shape[1])
-        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}
         self._sums: NDArray[np.float32] = np.empty((0, self.dimension), np.float32)
@@ -92,7 +93,7 @@ class WordLlama:
 
     def count_tokens(self, text: str) -> int:
         """How many tokens of this tokenizer a text is."""
-        return len(self._tokenizer.encode(_well_formed(text), add_special_tokens=False).ids)
+        return self._tokenizer.count(_well_formed(text))
 
     def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
         """Every word's row, those seen for the first time added."""
@@ -107,11 +108,8 @@ class WordLlama:
             first = len(self._rows)
             self._make_room(first + len(fresh))
             sums = self._sums[first : first + len(fresh)]
-            for k, encoding in enumerate(self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False)):
-                if encoding.ids:
-                    self._weights.take(encoding.ids, 0, mode="clip").sum(axis=0, dtype=np.float32, out=sums[k])
-                else:
-                    sums[k] = 0.0
+            for k, word in enumerate(fresh):
+                self._weights.take(self._tokenizer.tokens(word), 0).sum(axis=0, dtype=np.float32, out=sums[k])
             self._rows.update((word, first + k) for k, word in enumerate(fresh))
         return self._rows, self._sums
 
@@ -142,13 +140,6 @@ def _well_formed(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _package_folder() -> Path:
-    spec = importlib.util.find_spec("wordllama")
-    if spec is None or not spec.submodule_search_locations:
-        raise Unavailable("the package wordllama is not installed", hint="Set embed.provider to 'none', or install it.")
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
 def _mapped(path: Path) -> NDArray[np.float16]:
     """The one tensor of a safetensors file, mapped: an 8-byte length, a JSON header, then the numbers."""
     import numpy as np
@@ -161,3 +152,70 @@ def _mapped(path: Path) -> NDArray[np.float16]:
         raise Unavailable(f"{path.name} holds {tensor['dtype']} where F16 was expected")
     start = 8 + length + int(tensor["data_offsets"][0])
     return np.memmap(path, np.float16, "r", start, tuple(tensor["shape"]))
+
+
+class Tokenizer:
+    """Words to the numbers of their tokens by byte pair encoding: the pair that was learned first is joined first.
+
+    No token reaches across a space or a line break, so a text is cut there and each piece is taken by itself.
+    """
+
+    def __init__(self, path: Path) -> None:
+        model = json.loads(path.read_bytes())["model"]
+        self._ids: dict[str, int] = model["vocab"]
+        self._ranks: dict[str, int] = {pair: rank for rank, pair in enumerate(model["merges"])}
+        self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
+
+    def tokens(self, word: str) -> list[int]:
+        """The tokens of a text without a space, as it stands after one."""
+        if "<" not in word:
+            return self._joined(_SPACE + word)
+        tokens: list[int] = []
+        for part in filter(None, _SPECIALS.split(word)):
+            tokens += [_SPECIAL[part]] if part in _SPECIAL else self._joined(_SPACE + part)
+        return tokens
+
+    def count(self, text: str) -> int:
+        """How many tokens a text is."""
+        return sum(map(self._size, _PIECES.findall(_SPACE + text.replace(" ", _SPACE)))) if text else 0
+
+    def _joined(self, text: str) -> list[int]:
+        parts = list(text)
+        ranks = self._ranks
+        # Neighbours that are a pair, by rank and then from the left. A part that was joined to the one before it is "".
+        pairs = [
+            (rank, at, left, right)
+            for at, (left, right) in enumerate(pairwise(parts))
+            if (rank := ranks.get(f"{left} {right}")) is not None
+        ]
+        heapq.heapify(pairs)
+        end = len(parts)
+        before, after = list(range(-1, end - 1)), list(range(1, end + 1))
+        while pairs:
+            _, at, left, right = heapq.heappop(pairs)
+            follower = after[at]
+            if parts[at] != left or follower == end or parts[follower] != right:
+                continue  # one of the two is part of another by now
+            parts[at], parts[follower] = left + right, ""
+            after[at] = after[follower]
+            if after[at] < end:
+                before[after[at]] = at
+            for start in (before[at], at):
+                if start >= 0 and after[start] < end:
+                    left, right = parts[start], parts[after[start]]
+                    if (rank := ranks.get(f"{left} {right}")) is not None:
+                        heapq.heappush(pairs, (rank, start, left, right))
+        tokens: list[int] = []
+        for part in filter(None, parts):
+            if part in self._ids:
+                tokens.append(self._ids[part])
+            else:  # a character that no token holds is its bytes
+                tokens += [_FIRST_BYTE + byte for byte in part.encode()]
+        return tokens
+
+
+_SPACE = "\u2581"
+_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
+_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}  # what these spell in a text is one token
+_SPECIALS = re.compile("(<unk>|<s>|</s>)")
+_FIRST_BYTE = 3  # the token of the byte 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import hashlib
 import random
 import subprocess
 import sys
@@ -12,15 +12,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.config import Settings
 from simplemem.errors import Invalid
 from simplemem.services import wordllama
 from simplemem.services.embed import embedder_named
-from simplemem.services.wordllama import WordLlama
+from simplemem.services.wordllama import Tokenizer, WordLlama
 from simplemem.store import EnhancedStore
 
+MODEL = Path(wordllama.__file__).with_name("model")
+ORACLE = tokenizers.Tokenizer.from_file(str(MODEL / "l2_supercat_tokenizer_config.json"))
+TOKENS = Tokenizer(MODEL / "l2_supercat_tokenizer_config.json")
 TEXTS = [
     "The harbour crane was repaired in spring.",
     "crane",
@@ -48,19 +54,29 @@ def cosine(one: NDArray[np.float32], two: NDArray[np.float32]) -> float:
     return float(one @ two / (np.linalg.norm(one) * np.linalg.norm(two)))
 
 
+def test_the_files_are_those_of_the_published_model() -> None:
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in MODEL.iterdir()}
+    assert digests["l2_supercat_256.safetensors"] == "64b47a2dc493cb8e"
+    assert digests["l2_supercat_tokenizer_config.json"] == "bf467c9e0f536bda"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
+def test_tokens_are_those_of_the_tokenizer_that_the_model_was_made_with(text: str) -> None:
+    theirs = ORACLE.encode(text, add_special_tokens=False).ids
+    assert TOKENS.count(text) == len(theirs)
+    for word in text.split():
+        assert TOKENS.tokens(word) == ORACLE.encode(word, add_special_tokens=False).ids
+
+
+def test_what_spells_a_special_token_is_one(embedder: WordLlama) -> None:
+    for word in ("<s>struck</s>", "a<unk>b", "<s", "</s></s>"):
+        assert TOKENS.tokens(word) == ORACLE.encode(word, add_special_tokens=False).ids
+
+
 def mean_of_token_vectors(text: str) -> NDArray[np.float32]:
     """What the model's own package gives: all tokens of the text, their vectors from the weights, the mean."""
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    spec = importlib.util.find_spec("wordllama")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    folder = Path(spec.submodule_search_locations[0])
-    weights = load_file(str(folder / "weights" / "l2_supercat_256.safetensors"))["embedding.weight"]
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    tokenizer.no_padding()
-    return weights[tokenizer.encode(text, add_special_tokens=False).ids].astype(np.float32).mean(axis=0)
+    weights = np.fromfile(MODEL / "l2_supercat_256.safetensors", np.float16, offset=96).reshape(-1, 256)
+    return weights[ORACLE.encode(text, add_special_tokens=False).ids].astype(np.float32).mean(axis=0)
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -197,7 +213,7 @@ with EnhancedStore(root, Settings()) as store:
     store.create("vet", "The puppy was taken to the veterinarian.")
     store.sync()
     print([hit.name for hit in store.search("dog doctor").hits])
-print(sorted({"wordllama", "huggingface_hub", "requests", "httpx", "safetensors"} & sys.modules.keys()))
+print(sorted({"tokenizers", "huggingface_hub", "requests", "httpx", "safetensors"} & sys.modules.keys()))
 """
 
 
@@ -219,18 +235,15 @@ def test_there_is_no_embedder_by_another_name() -> None:
     assert embedder_named("none") is None
 
 
-def test_without_its_package_words_still_find_and_the_answer_says_so(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_its_files_words_still_find_and_the_answer_says_so(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "wordllama" else find(name, *rest)
-    )
+    monkeypatch.setattr(wordllama, "_FOLDER", tmp_path / "not there")
     with EnhancedStore(vault, Settings()) as store:
         store.create("vet", "The puppy was taken to the veterinarian.")
         store.sync()
         found = store.search("puppy")
         assert [hit.name for hit in found.hits] == ["vet"]
-        assert "wordllama" in found.degraded
+        assert "word vectors" in found.degraded
         assert store.context("puppy").degraded == found.degraded
         assert found.index.pending == 1  # its vectors are owed, and come once the package is there
