@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -112,7 +111,7 @@ def kept_of(store: EnhancedStore) -> dict[str, Kept]:
     """What the history tells of every page. Only what is new in it is read again."""
     with _GUARD:
         read = _READ.setdefault(store, _Read(0, {}))
-        new = list(takewhile(lambda version: version.number > read.upto, store.vault.history.log.backwards()))
+        new = store.bench.changes_since(read.upto)
         for version in reversed(new):
             read.upto = version.number
             for path, _, after in version.effects:

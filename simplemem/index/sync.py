@@ -8,11 +8,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 import apsw
 
 from simplemem.errors import SimplememError
-from simplemem.index import links, notes
+from simplemem.index import changes, links, notes
 from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
 from simplemem.index.notes import Known, stat_of, understood
@@ -76,6 +77,7 @@ class Sync:
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *(moved[:1] if moved else ())}
         with self.database.writing() as db:
+            changes.grow(db, self.vault.history.log)
             if moved is not None:
                 self.putting.remove_at(db, moved[1])  # if its file went, and nobody told us
                 if (known := notes.known(db, moved[0])) is not None:
@@ -118,6 +120,8 @@ class Sync:
         """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what has just
         been found there."""
         began = time.perf_counter()
+        with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
+            changes.follow(self.database, self.vault.history.log)
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:

@@ -21,6 +21,7 @@ from simplemem.store.embedding import cache_path
 from simplemem.store.step import Carried, Draft, change_step, write_step
 from simplemem.store.write import now
 from simplemem.vault.links import name_key, resolve
+from simplemem.vault.log import Version
 from simplemem.vault.vault import Change
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class Bench:
 
     def last_version(self) -> int:
         """The number of the last change in the history, 0 when there is none."""
-        return max((each.number for each in self._core.vault.history.versions(limit=1)), default=0)
+        return self._core.changes.newest()
 
     def is_taken(self, path: str) -> bool:
         """Whether anything lies at a path."""
@@ -208,6 +209,15 @@ class Bench:
         """Draft on what is there and write it as one step, holding the vault; again when somebody saved one of the notes
         meanwhile, or the drafting itself says so by a Conflict."""
         return change_step(self._core, draft, Change(tool, who, reason))
+
+    def changes_since(self, number: int = 0) -> list[Version]:
+        """The changes after the one of this number, newest first."""
+        return self._core.changes.recent(after=number)
+
+    def is_by_hand(self, path: str, sha256: str) -> bool:
+        """Whether a person gave a note this text: with a command, or where nobody told us."""
+        last = next(iter(self._core.changes.of(path, 1)), None)
+        return last is None or last.after != sha256 or last.is_by_person
 
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what is at these paths now."""

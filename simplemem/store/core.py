@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.changes import ChangeTable
 from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
 from simplemem.index.failures import Damaged
@@ -40,7 +41,7 @@ _LOG = logging.getLogger(__name__)
 class Core:
     """One vault with its index. Safe to use from several threads, beside other processes on the same vault."""
 
-    def __init__(self, root: Path, settings: Settings | None, *, read_only: bool) -> None:
+    def __init__(self, root: Path, settings: Settings | None, *, read_only: bool, person: bool = False) -> None:
         self.root = root.absolute()
         self.settings = settings or load_settings(vault=self.root)
         self.read_only = read_only or self.settings.read_only
@@ -60,12 +61,16 @@ class Core:
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
             access=Access(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
+            kind="human" if person else "agent",
         )
         self.committing = Committing(self.vault, self.settings.git)
         self.vault.tell(self.committing.writing, self.committing.written)
         self.index = Sidecar(index_path(self.root, self.settings, self.vault), self._index_lock, self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
+        self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
+        if self.settings.access.hidden:
+            self.vault.history.may_tell = self.changes.may_tell
         self.listeners = Listeners(self)
         self.background = Background(self)
         self.read_lately = TextsReadLately()

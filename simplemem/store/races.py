@@ -74,12 +74,11 @@ def _is_done(core: Core, file: File, making: Making, base: bytes | None, seen: b
 def _not_twice(core: Core, file: File, before: bytes, text: str) -> None:
     """Conflict, and nothing offered, when a change was made already and others followed: its answer may have been
     lost, and what is offered for a repetition would add the same once more."""
-    history = core.vault.history
-    for version in history.versions(file.path, _RECENT):
+    for version in core.changes.of(file.path, _RECENT):
         if version.op not in ("update", "move"):
             return  # taken back, or another note since
         if version.before == sha256(before) and version.before != version.after:
-            made = history.content(version.after or "")
+            made = core.vault.history.content(version.after or "")
             if made is not None and _is_but_for_its_time(text, made):
                 raise Conflict(
                     f"this very change of {name_of(file.path)} was made already, as {version.id}, and the note has "

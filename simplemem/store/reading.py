@@ -45,7 +45,7 @@ def _memory_now(core: Core, path: str, section: str | None) -> Memory:
 
 
 def _memory_at(core: Core, version: str, section: str | None) -> Memory:
-    found = core.vault.history.find(version)
+    found = core.changes.find(version)
     kept = found.after if found.after is not None else found.before
     data = None if kept is None else bytes_at(core, found, kept)
     if data is None:

@@ -56,9 +56,14 @@ if TYPE_CHECKING:
 
 
 def open_store(
-    path: str | os.PathLike[str] | None = None, *, settings: Settings | None = None, read_only: bool = False
+    path: str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    read_only: bool = False,
+    person: bool = False,
 ) -> EnhancedStore:
-    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to.
+    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to. The
+    history says of changes made through it whether a `person` makes them, or a program.
 
     >>> with open_store("notes") as store:          # doctest: +SKIP
     ...     store.create("ideas/tea", "Oolong, [[people/Ada]] says.")
@@ -66,7 +71,7 @@ def open_store(
     'ideas/tea'
     """
     root = find_vault(os.fspath(path) if path is not None else None)
-    return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only)
+    return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)
 
 
 class EnhancedStore:
@@ -75,8 +80,10 @@ class EnhancedStore:
     Every change takes `who` made it, with which `tool`, and a `reason`; they stand in the history.
     """
 
-    def __init__(self, root: Path, settings: Settings | None = None, *, read_only: bool = False) -> None:
-        self.core = Core(root, settings, read_only=read_only)
+    def __init__(
+        self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
+    ) -> None:
+        self.core = Core(root, settings, read_only=read_only, person=person)
         self.root = self.core.root
         self.settings = self.core.settings
         self.read_only = self.core.read_only

@@ -210,7 +210,7 @@ def delete(core: Core, name: str, if_sha256: str | None, change: Change) -> Dele
 
 def _last_change(core: Core, name: str, op: str) -> Version | None:
     """The last change of a memory that is not there, if it was this one: a call whose answer was lost is repeated."""
-    versions = core.vault.history.versions(path_of(clean_reference(name)), 1)
+    versions = core.changes.of(path_of(clean_reference(name)), 1)
     return versions[0] if versions and versions[0].op == op else None
 
 

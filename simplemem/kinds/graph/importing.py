@@ -123,7 +123,7 @@ def _import(store: EnhancedStore, file: Path, who: str, progress: Progress) -> t
 
 
 def _last_version(store: EnhancedStore) -> int:
-    return max((each.number for each in store.vault.history.versions(limit=1)), default=0)
+    return store.bench.last_version()
 
 
 def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -164,7 +164,7 @@ def _moment(said: str) -> datetime:
 def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     """The graph as it was at a moment, as far as the history tells: also what was deleted since."""
     said = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    moment = Moment(store.vault.history.log.last_before(said), said)
+    moment = Moment(store.core.changes.last_before(said), said)
     pages = {page.path: page for page in graph_of(store).pages()}
     for then in vault_then(store.core, moment).differing:
         pages.pop(then.path, None)
