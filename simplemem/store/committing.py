@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,8 +200,8 @@ class Committing:
         first = min(map(number_of, groups), default=0)
 
         def look() -> set[str]:
-            since = self._vault.history.log.since(first)
-            return taken_back(since, groups.keys(), self._hash_of)
+            since = list(takewhile(lambda v: v.number >= first, self._vault.history.whole.backwards()))
+            return taken_back(reversed(since), groups.keys(), self._hash_of)
 
         if not groups or not look():
             return set()
@@ -230,9 +231,9 @@ class Committing:
 
     def _places(self, version: Version) -> list[str]:
         """Where a note may lie that a version speaks of: it may have moved on since."""
-        since = self._vault.history.log.since(version.number + 1)
+        since = list(takewhile(lambda v: v.number > version.number, self._vault.history.whole.backwards()))
         places = [version.path, version.new_path or version.path]
-        for later in since:
+        for later in reversed(since):
             if later.path == places[-1] and later.new_path is not None:
                 places.append(later.new_path)
         return places
@@ -242,10 +243,12 @@ class Committing:
         waiting = self._uncommitted.waiting()
         groups: dict[str, list[Version]] = {name: [] for name in waiting}
         first, newest = min(map(number_of, waiting), default=0), 0
-        for version in self._vault.history.log.since(first) if waiting else ():
-            newest = version.number
+        for version in self._vault.history.whole.backwards() if waiting else ():
+            newest = newest or version.number
+            if version.number < first:
+                break
             if version.group in groups:
-                groups[version.group].append(version)
+                groups[version.group].insert(0, version)
         known = {name: found for name, found in groups.items() if found and waiting[name].is_of(found[0])}
         gone = [
             name for name, mark in waiting.items() if name not in known and (number_of(name) <= newest or mark.is_old)

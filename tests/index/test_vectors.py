@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from simplemem.config import Settings
+from simplemem.embed import embedder_named
 from simplemem.errors import NotFound
 from simplemem.index import fill, notes, vectors
 from simplemem.index.database import Database, open_database
@@ -22,7 +23,6 @@ from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import Nearness
 from simplemem.memory import Filter
 from simplemem.note.note import read_note
-from simplemem.services.embed import embedder_named
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
