@@ -240,7 +240,7 @@ def one_round(
         # What starts next has nothing in its cache that would hide the damage, as the others may.
         looker = EnhancedStore(root, SETTINGS)
         stores.append(looker)
-        looker.core.check_index()
+        looker.core.index.check()
         if damage is only_busy:
             os.waitpid(child, 0)
         looker.sync()

@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",
-        "simplemem.note.yaml_values",
+        "simplemem.note.splice",
         [("""value.replace("'", "''")""", "value")],
     ),
     Fault(
@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
-        "simplemem.embed.hashes",
+        "simplemem.services.embed",
         [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(
@@ -173,8 +173,8 @@ FAULTS = (
     ),
     Fault(
         "moves", "nobody asks whether the new name is another note's already",
-        "simplemem.store.following",
-        [("if name_key(moved.new) == key and moved.new not in found:", "if not found and name_key(moved.new) == key:")],
+        "simplemem.store.write",
+        [("if name_key(new) == key and new not in files:", "if not files and name_key(new) == key:")],
     ),
     Fault(
         "moves", "a blank in a Markdown link is not encoded",

@@ -26,7 +26,6 @@ _NOT_FROM_A_VAULT = frozenset(
         "embed.model",
         "embed.url",
         "embed.api_key",
-        "embed.download",
         "embed.max_tokens_unasked",
         "embed.dimensions",  # these three make an embedder another one, whose vectors are paid for anew
         "embed.query_prefix",
@@ -93,7 +92,7 @@ class SearchSettings(_Section):
 class EmbedSettings(_Section):
     """What makes vectors. `none` searches by words alone; what is empty, the provider knows best."""
 
-    provider: Literal["wordllama", "voyage", "openai", "ollama", "transformer", "none"] = "wordllama"
+    provider: Literal["wordllama", "voyage", "openai", "ollama", "none"] = "wordllama"
     model: str = ""
     url: str = ""
     api_key: _ApiKey = None
@@ -104,7 +103,6 @@ class EmbedSettings(_Section):
     document_prefix: str | None = None
     cache_mb: int = Field(default=512, ge=0)
     keep_alive: str = ""
-    download: bool = False
     private: tuple[str, ...] = ()
     query_seconds: float = Field(default=2.0, gt=0, le=60)
     max_tokens_unasked: int = Field(default=100_000, ge=0)
@@ -168,13 +166,12 @@ class GraphSettings(_Section):
 class RerankSettings(_Section):
     """What orders the best notes of a search again. `none` leaves the order that words and meaning give."""
 
-    provider: Literal["none", "voyage", "http", "cross-encoder"] = "none"
+    provider: Literal["none", "voyage", "http"] = "none"
     url: str = ""
     model: str = ""
     api_key: _ApiKey = None
     candidates: int = Field(default=20, ge=2, le=100)
     seconds: float = Field(default=1.5, gt=0, le=60)
-    download: bool = False
 
 
 class VoyageSettings(_Section):
@@ -422,9 +419,9 @@ EXAMPLE_CONFIG = """\
 
 [embed]
 # provider = "wordllama"       # what makes vectors: wordllama (offline, in the package), openai (any service that
-#                              # speaks its language), ollama, voyage, transformer (in this process), or none for
-#                              # words alone. A vault's own file may say wordllama or none, and nothing of model, url,
-#                              # api_key and download: see docs/embedders.md
+#                              # speaks its language), ollama, voyage, or none for words alone. A vault's own
+#                              # file may say wordllama or none, and nothing of model, url and api_key: see
+#                              # docs/embedders.md
 # model = ""                   # the model, by the name the service has for it
 # url = ""                     # where the service is, for example http://localhost:1234/v1
 # api_key = { path = "~/.config/embed.key" }   # the key, or where it lies: { env = "NAME" }, { path = "FILE" }
@@ -435,7 +432,6 @@ EXAMPLE_CONFIG = """\
 # document_prefix = "passage: "   # ...before a passage; known models have theirs
 # cache_mb = 512               # megabytes of vectors that are kept beside the index, so that none is paid for twice
 # keep_alive = ""              # how long ollama keeps the model loaded, for example 30m
-# download = false             # whether a local transformer may be fetched when it is not there
 # private = ["journal/", "*.secret"]   # folders, notes and patterns whose text never leaves this machine
 #                              # (what all files say adds up; so are notes with `private: true` or the tag `private`)
 # query_seconds = 2.0          # a search waits no longer for its vector; then it goes by words only
@@ -472,14 +468,13 @@ EXAMPLE_CONFIG = """\
 
 [rerank]
 # provider = "none"            # what orders the best notes of a search again: voyage, http (an endpoint that speaks as
-#                              # Cohere's, Jina's or text-embeddings-inference does), cross-encoder (on this machine),
-#                              # or none. A vault's own file may say none and nothing else here: see docs/rerankers.md
+#                              # Cohere's, Jina's or text-embeddings-inference does), or none. A vault's own file
+#                              # may say none and nothing else here: see docs/rerankers.md
 # url = ""                     # where the endpoint is, for example http://localhost:8000/v1/rerank
-# model = ""                   # the model, by the name the service has for it, or its folder
+# model = ""                   # the model, by the name the service has for it
 # api_key = { env = "COHERE_API_KEY" }   # the key, or where it lies: { env = "NAME" }, { path = "FILE" }
 # candidates = 20              # so many of the best notes are ordered again
 # seconds = 1.5                # a search waits no longer for it
-# download = false             # whether a cross-encoder may be fetched when it is not there
 
 [voyage_ai]
 # What a file of the original simplemem may say: Voyage's key and models, where [embed] or [rerank] asks for voyage and

@@ -104,12 +104,10 @@ def test_a_list_in_the_environment_may_stand_there_as_in_a_file(tmp_path: Path, 
     [
         'provider = "openai"',
         'provider = "ollama"',
-        'provider = "transformer"',
         'provider = ["openai"]',
         'url = "https://example.org"',
         'api_key = { path = "/etc/passwd" }',
         'model = "other"',
-        "download = true",
     ],
 )
 def test_a_vault_cannot_have_its_notes_sent_anywhere(tmp_path: Path, line: str) -> None:
@@ -201,8 +199,8 @@ def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ['provider = "http"', 'provider = "cross-encoder"', 'url = "http://elsewhere/rerank"', 'model = "m"',
-     'api_key = { path = "/etc/passwd" }', "candidates = 100", "seconds = 60", "download = true"],
+    ['provider = "http"', 'url = "http://elsewhere/rerank"', 'model = "m"',
+     'api_key = { path = "/etc/passwd" }', "candidates = 100", "seconds = 60"],
 )  # fmt: skip
 def test_a_vault_cannot_have_its_notes_reranked_but_may_say_that_they_are_not(tmp_path: Path, line: str) -> None:
     env = user_file(tmp_path, '[rerank]\nprovider = "http"\nurl = "http://localhost:8000/rerank"')

@@ -15,15 +15,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from simplemem.note.authors import COMMAND_LINE
-
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from simplemem.index.sync import SyncReport
     from simplemem.store import EnhancedStore
 
-WHO = COMMAND_LINE
+WHO = "command line"
 """How the history names whoever used these commands."""
 
 _PATIENCE = 1.0
@@ -37,7 +35,7 @@ def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Ite
     from simplemem.config import find_vault, load_settings
 
     root = find_vault(vault)
-    with open_store(root, settings=load_settings(vault=root).for_a_person()) as store:
+    with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:
         if sync:
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=embed, begin=False)

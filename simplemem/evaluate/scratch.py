@@ -21,7 +21,7 @@ from simplemem.index.sync import Progress
 from simplemem.note.copies import conflict_name
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
-from simplemem.store.embedder import cache_path
+from simplemem.store.embedding import cache_path
 from simplemem.store.rooms import sweep
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Vault

@@ -20,7 +20,7 @@ class NoArguments(Arguments):
 
 def _cache(call: Call) -> VectorCache:
     from simplemem.index.vector_cache import VectorCache
-    from simplemem.store.embedder import cache_path
+    from simplemem.store.embedding import cache_path
 
     return VectorCache(cache_path(call.store.core.index.path), call.store.settings.embed.cache_mb * 1024 * 1024)
 

@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -18,7 +17,7 @@ from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.store import EnhancedStore
 
 if TYPE_CHECKING:
-    from simplemem.kinds.graph.past import Version
+    from simplemem.kinds.graph.past import EntityVersion, RelationVersion
 
 AT: Final = "at"
 """When a relation or an observation was last said to be so."""
@@ -112,7 +111,7 @@ def kept_of(store: EnhancedStore) -> dict[str, Kept]:
     """What the history tells of every page. Only what is new in it is read again."""
     with _GUARD:
         read = _READ.setdefault(store, _Read(0, {}))
-        new = list(takewhile(lambda version: version.number > read.upto, store.vault.history.log.backwards()))
+        new = store.bench.changes_since(read.upto)
         for version in reversed(new):
             read.upto = version.number
             for path, _, after in version.effects:
@@ -131,10 +130,11 @@ def entity_told(entity: Entity, kept: Kept) -> dict[str, Any]:
     }
 
 
-def version_told(number: int, first: Version[Entity], version: Version[Entity]) -> dict[str, Any]:
+def version_told(number: int, first: EntityVersion, version: EntityVersion) -> dict[str, Any]:
     """One version of an entity."""
-    times = _times(version.value.name, number, first.since, version.since, version.until, version.by)
-    return {**entity_shown(version.value), **times}
+    span = version.span
+    times = _times(version.entity.name, number, first.span.since, span.since, span.until, span.by)
+    return {**entity_shown(version.entity), **times}
 
 
 def _times(
@@ -164,15 +164,16 @@ def relation_told(relation: Relation, page: datetime | None) -> dict[str, Any]:
     return shown
 
 
-def relation_version_told(number: int, first: Version[Relation], version: Version[Relation]) -> dict[str, Any]:
+def relation_version_told(number: int, first: RelationVersion, version: RelationVersion) -> dict[str, Any]:
     """One version of a relation, with from when to when it was so."""
+    span = version.span
     return {
-        **relation_told(version.value, version.since),
+        **relation_told(version.relation, span.since),
         "version": number,
-        "createdAt": milliseconds(first.since),
-        "validFrom": milliseconds(version.since),
-        "validTo": milliseconds(version.until) if version.until is not None else None,
-        "changedBy": version.by or None,
+        "createdAt": milliseconds(first.span.since),
+        "validFrom": milliseconds(span.since),
+        "validTo": milliseconds(span.until) if span.until is not None else None,
+        "changedBy": span.by or None,
     }
 
 

@@ -101,8 +101,8 @@ def _once(into: list[str], item: str) -> None:
 
 
 DUMPED = (
-    "file", "note", "aliases", "tags", "tag_pairs", "properties", "link", "passages", "blocks", "vectors", "orphans",
-    "note_text", "block_text",
+    "file", "change", "lineage", "note", "aliases", "tags", "tag_pairs", "properties", "link", "passages", "blocks",
+    "vectors", "orphans", "note_text", "block_text",
 )  # fmt: skip
 
 
@@ -114,6 +114,10 @@ def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> It
     With `words`, the words of the lexical legs are part of it.
     """
     yield from (("file", *row) for row in db.execute("SELECT path, name_key, copy_of FROM files ORDER BY path"))
+    yield from (("change", "", *row) for row in db.execute("SELECT * FROM changes ORDER BY seq"))
+    yield from (
+        ("lineage", *row) for row in db.execute("SELECT path, id, there, holds FROM lineages ORDER BY path, id")
+    )
     notes = """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path"""
     yield from (("note", *row) for row in db.execute(notes))

@@ -19,7 +19,7 @@ from simplemem.errors import Unavailable
 from simplemem.index.failures import Damaged, speaking_plainly
 from simplemem.vault.kernel import is_alive
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from simplemem.embed import Embedder
-from simplemem.embed.hashes import hash_of
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import generations, text, vectors
 from simplemem.index.database import Database
@@ -21,7 +19,8 @@ from simplemem.index.waiting import Waiting
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_reason
 from simplemem.note.words import without_stop_words
-from simplemem.remote.failures import Refused
+from simplemem.services.embed import Embedder, hash_of
+from simplemem.services.failures import Refused
 from simplemem.vault.vault import Vault
 
 _NOTES_AT_ONCE = 500

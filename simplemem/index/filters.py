@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from simplemem.index.changes import written_by
 from simplemem.index.database import state_of
 from simplemem.index.notes import _ROW, Row
 from simplemem.note.names import compare_key
@@ -33,8 +34,7 @@ class Narrow:
     without: tuple[str, ...] = ()
     without_forms: tuple[str, ...] = ()  # further forms of those
     only: tuple[str, ...] = ()  # vault paths
-    author: str = ""  # as it was asked for...
-    texts: tuple[str, ...] = ()  # ...and the hashes of the texts that are theirs; for `human`, of those that are not
+    author: str = ""
     hidden: bool = False  # whether notes left out of recall take part
 
     def is_open(self) -> bool:
@@ -80,9 +80,9 @@ class Narrow:
             parts.append("n.path IN (SELECT value FROM json_each(:only))")
             values["only"] = json.dumps(list(self.only))
         if self.author:
-            human = self.author.casefold() == "human"
-            parts.append(f"n.sha256 {'NOT ' if human else ''}IN (SELECT value FROM json_each(:texts))")
-            values["texts"] = json.dumps(list(self.texts))
+            condition, more = written_by(self.author)
+            parts.append(condition)
+            values |= more
         for k, phrase in enumerate(self.phrases):
             parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
             values[f"phrase{k}"] = exactly(phrase)

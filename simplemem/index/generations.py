@@ -122,34 +122,20 @@ def _clear(db: apsw.Connection, shelf: Shelf) -> None:
 # -- counting
 
 
-def waiting_for(db: apsw.Connection, embedder: str, *, remote: bool) -> int:
-    """Notes that wait for a vector of this embedder, which may not have a generation yet."""
+def progress(db: apsw.Connection, embedder: str, *, remote: bool) -> tuple[int, int]:
+    """How many notes wait for a vector of this embedder, which may not have a generation yet, and how many are to have
+    one."""
+    wanted = "SELECT count(*) FROM notes WHERE hidden IS NULL AND NOT (:remote AND private IS NOT NULL)"
+    total = int(db.execute(wanted, {"remote": remote}).get)
     found = generation_of(db, embedder)
     if found is None:
-        return _wanted_by(db, remote=remote)
-    return int(db.execute(f"SELECT count(*) FROM notes WHERE {found.shelf.flag} = 0").get)
-
-
-def progress(db: apsw.Connection, generation: Generation) -> tuple[int, int]:
-    """How many notes have their vectors, of how many that are to have them."""
-    total = _wanted_by(db, remote=generation.remote)
-    return max(0, total - waiting_for(db, generation.embedder, remote=generation.remote)), total
-
-
-def _wanted_by(db: apsw.Connection, *, remote: bool) -> int:
-    sql = "SELECT count(*) FROM notes WHERE hidden IS NULL AND NOT (:remote AND private IS NOT NULL)"
-    return int(db.execute(sql, {"remote": remote}).get)
+        return total, total
+    return int(db.execute(f"SELECT count(*) FROM notes WHERE {found.shelf.flag} = 0").get), total
 
 
 def private_count(db: apsw.Connection) -> int:
     """Notes that are kept private, and take part in search."""
     return int(db.execute("SELECT count(*) FROM notes WHERE private IS NOT NULL AND hidden IS NULL").get)
-
-
-def privacy(db: apsw.Connection) -> dict[str, tuple[str, bool]]:
-    """Each note's hash, and whether what had that hash is kept private."""
-    rows = db.execute("SELECT path, sha256, private IS NOT NULL FROM notes")
-    return {path: (sha256, bool(private)) for path, sha256, private in rows}
 
 
 def refused(db: apsw.Connection) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import apsw
@@ -38,11 +39,13 @@ class StoredLink:
 def named_by(db: apsw.Connection) -> Named:
     """Which files have a name, asked of the index."""
 
-    def named(key: str) -> Sequence[str]:
-        # Not ORDER BY: SQLite prepares a statement that orders and has a value given anew for every value.
-        return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
+    return partial(files_named, db)
 
-    return named
+
+def files_named(db: apsw.Connection, key: str) -> list[str]:
+    """The files of a name, as names are compared."""
+    # Not ORDER BY: SQLite prepares a statement that orders and has a value given anew for every value.
+    return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
 
 
 def named_in_memory(paths: Iterable[str]) -> Named:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
@@ -56,8 +56,15 @@ class Known(NamedTuple):
     mtime_ns: int
     ctime_ns: int
     checked_ns: int
+    type: str
     hidden: str | None
     private: str | None
+    rev: int  # the change that made it what it is
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is left out of recall as a conflict copy."""
+        return is_copy_reason(self.hidden)
 
     @property
     def stat(self) -> Stat:
@@ -244,35 +251,16 @@ def known_below(db: apsw.Connection, folder: str) -> list[Known]:
     return [Known._make(row) for row in db.execute(sql, (folder, folder))]
 
 
-def changed_since(db: apsw.Connection, rev: int) -> tuple[int, list[str]]:
-    """The newest revision, and the paths of notes put after `rev`."""
-    return newest_rev(db), [row[0] for row in db.execute("SELECT path FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
+def known_since(db: apsw.Connection, rev: int) -> list[Known]:
+    """The notes put after `rev`."""
+    return [Known._make(row) for row in db.execute(f"SELECT {_KNOWN} FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
 
 
-def revs_of(db: apsw.Connection, paths: Iterable[str]) -> dict[str, int]:
-    """The change that made each of the notes at these paths what it is."""
-    sql = "SELECT path, rev FROM notes WHERE path IN (SELECT value FROM json_each(?))"
-    return dict(db.execute(sql, (json.dumps(list(paths)),)))
-
-
-class Noted(NamedTuple):
-    """What tells somebody above whether a note concerns them. `is_copy` is of what is left out as a conflict copy."""
-
-    path: str
-    type: str
-    sha256: str
-    is_copy: bool
-
-
-def noted_since(db: apsw.Connection, rev: int, having: str) -> tuple[list[Noted], frozenset[str]]:
-    """The notes put after `rev`, and which of them have a property."""
-    sql = """SELECT path, type, sha256, hidden, EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = ?)
-             FROM notes n WHERE rev > ?"""
-    rows: list[tuple[Any, ...]] = db.execute(sql, (having, rev)).fetchall()
-    return (
-        [Noted(path, kind, sha256, is_copy_reason(hidden)) for path, kind, sha256, hidden, _ in rows],
-        frozenset(row[0] for row in rows if row[4]),
-    )
+def with_property(db: apsw.Connection, key: str, rev: int) -> frozenset[str]:
+    """The paths of those of the notes put after `rev` whose header has a property."""
+    sql = """SELECT path FROM notes n
+             WHERE rev > ? AND EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = ?)"""
+    return frozenset(row[0] for row in db.execute(sql, (rev, key)))
 
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:

@@ -90,6 +90,43 @@ CREATE TABLE properties (
     PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 
+-- The log of changes as a table (`history/log.jsonl` is the truth; meta.log says how far it was read). `seq` is the order of
+-- the lines, `version` their number, `step` that of the first change of the operation, `lineage` the note it is of, and
+-- `author` who made it: 'human', or the name of a program, compared without case.
+CREATE TABLE changes (
+    seq INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    new_path TEXT,
+    at TEXT NOT NULL,
+    op TEXT NOT NULL,
+    who TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    before TEXT,
+    after TEXT,
+    trash TEXT,
+    kind TEXT NOT NULL,
+    lineage INTEGER NOT NULL,
+    author TEXT NOT NULL
+);
+CREATE INDEX changes_by_version ON changes (version);
+CREATE INDEX changes_by_path ON changes (path);
+CREATE INDEX changes_by_new_path ON changes (new_path) WHERE new_path IS NOT NULL;
+CREATE INDEX changes_by_text_before ON changes (before);
+CREATE INDEX changes_by_text_after ON changes (after);
+
+-- A note as the log knows it, whatever its names were: where it lies or lay when we deleted it (`there` = 0). It no longer
+-- `holds` its place when another note has it, which some other program must have made room for.
+CREATE TABLE lineages (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    there INTEGER NOT NULL,
+    holds INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
+
 -- Links as they stand and what they mean now. `key` is what they are looked up by, so that a file that comes, goes or
 -- moves touches only the links that could mean it.
 CREATE TABLE links (

@@ -1,41 +1,81 @@
-"""The door of the sidecar: the small set of operations that store and search use. They speak values, not SQL.
+"""The sidecar: what store and search ask of the index, in values and not in SQL, and what becomes of it when it is damaged.
 
-A second implementation on another engine would offer this class's methods and nothing above would notice.
+It is disposable, so whoever asks never sees that: a file that was replaced or turns out to be damaged is made anew and
+the question asked again. A second implementation on another engine would offer this class's methods.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import apsw
 
-from simplemem.embed import Embedder
+from simplemem.errors import Unavailable
 from simplemem.index import copies, counts, filters, generations, legs, links, notes, text, vectors, vocabulary
 from simplemem.index.bm25 import CountsKept
 from simplemem.index.copies import Copy
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
+from simplemem.index.failures import Damaged, Replaced
 from simplemem.index.filters import Narrow, Narrowed
 from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
 from simplemem.index.links import StoredLink
-from simplemem.index.notes import Known, Noted, Row
+from simplemem.index.notes import Known, Row
 from simplemem.index.resident import Resident
 from simplemem.index.text import Place
 from simplemem.index.vectors import Nearness, QueryVector
+from simplemem.services.embed import Embedder
 from simplemem.vault.links import Named
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_CHECK_SECONDS = 24 * 3600.0
+_TRIES = 5
+_LOG = logging.getLogger(__name__)
+
+
+class Mark(NamedTuple):
+    """A state of the index, to ask what changed since."""
+
+    generation: int
+    rev: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The notes put since a mark, which of them have the property that was asked for, and how many notes there are in all.
+    `whole` says that these are all there are."""
+
+    mark: Mark
+    notes: Sequence[Known]
+    having: frozenset[str]
+    count: int
+    whole: bool
 
 
 class Sidecar:
-    """One vault's sidecar. Thread-safe: every thread has its own connection."""
+    """One vault's sidecar. Thread-safe: every thread has its own connection. `lock` is the vault's; `begin_anew` is called
+    when another file lies where the index was, which may be empty."""
 
-    def __init__(self, path: Path, lock: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        lock: Callable[[], AbstractContextManager[None]],
+        begin_anew: Callable[[], None] = lambda: None,
+    ) -> None:
         self._lock = lock
+        self._begin_anew = begin_anew
         self.database: Database = open_database(path, lock)
+        self.taken_up = self.generation  # that of the file as it was when it was last asked
         self._in_memory = False
         self._resident: Resident | None = None
         self._resident_of: tuple[str, int] | None = None  # the embedder and the dimension it was made for
@@ -50,7 +90,10 @@ class Sidecar:
     @property
     def generation(self) -> int:
         """Grows when another file took the place of the index: what was known of it holds no more."""
-        self.database.connection()
+        try:
+            self.database.connection()
+        except Damaged:
+            self.database.discard()
         return self.database.generation
 
     def keep_vectors_in_memory(self) -> None:
@@ -67,61 +110,126 @@ class Sidecar:
     def close(self) -> None:
         self.database.close()
 
+    # -- an index that was replaced, or is damaged
+
+    def consistently(self, question: Callable[[], T]) -> T:
+        """Answer a question that may need several calls. If the index turns out to be gone or damaged, it is made anew and
+        all of the question is asked again."""
+        if getattr(self._local, "asked", False):
+            return question()
+        with self._asking():
+            if self.generation != self.taken_up:
+                self._take_up()
+            try:
+                return question()
+            except Replaced:
+                return self._ask_again(question)
+            except (Damaged, apsw.Error, TypeError, ValueError) as error:
+                if not self._is_damage(error):
+                    raise
+                self._make_anew(error)
+                return question()
+
+    def check(self) -> None:
+        """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
+        last = float(self.consistently(lambda: self.database.meta("checked")) or 0)
+        if abs(time.time() - last) < _CHECK_SECONDS:
+            return
+        if found := self.database.check():
+            self._make_anew(found[0])
+        self.consistently(lambda: self.database.set_meta("checked", f"{time.time():.0f}"))
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        self._local.asked = True
+        try:
+            yield
+        finally:
+            self._local.asked = False
+
+    def _read(self, ask: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask one thing in one snapshot."""
+
+        def question() -> T:
+            with self.database.reading() as db:
+                return ask(db, *args, **kwargs)
+
+        return self.consistently(question)
+
+    def _ask_again(self, question: Callable[[], T]) -> T:
+        """The index was replaced in the middle of a question."""
+        for _ in range(_TRIES):
+            self._take_up()
+            with suppress(Replaced):
+                return question()
+        raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
+
+    def _make_anew(self, found: object) -> None:
+        _LOG.warning("the index is damaged and will be rebuilt: %s", found)
+        self.database.discard()
+        self._take_up()
+
+    def _take_up(self) -> None:
+        self.taken_up = self.generation
+        self._begin_anew()
+
+    def _is_damage(self, error: Exception) -> bool:
+        """Whether a question failed because the index says what we never wrote: not every damage shows as one to SQLite."""
+        return isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError)) or bool(self.database.check())
+
     # -- notes
 
     def known(self, path: str) -> Known | None:
-        with self.database.reading() as db:
-            return notes.known(db, path)
+        """What is known of a note without reading it."""
+        return self._read(notes.known, path)
 
     def all_known(self) -> dict[str, Known]:
-        with self.database.reading() as db:
-            return notes.all_known(db)
+        return self._read(notes.all_known)
+
+    def known_at(self, paths: Iterable[str]) -> dict[str, Known]:
+        """What is known of those of these notes that are there."""
+        return self._read(notes.known_at, paths)
+
+    def mark(self) -> Mark:
+        """The state of the index now."""
+        return self._read(lambda db: Mark(self.database.generation, notes.newest_rev(db)))
+
+    def since(self, mark: Mark | None, having: str = "") -> Changes:
+        """What was put since a mark, by any process; everything without one. `having` is a property to look for."""
+        return self._read(self._since, mark, having)
+
+    def _since(self, db: apsw.Connection, mark: Mark | None, having: str) -> Changes:
+        now = Mark(self.database.generation, notes.newest_rev(db))
+        if now == mark:
+            return Changes(now, (), frozenset(), -1, whole=False)
+        whole = mark is None or mark.generation != now.generation
+        rev = -1 if whole or mark is None else mark.rev
+        having_it = notes.with_property(db, having, rev) if having else frozenset()
+        return Changes(now, notes.known_since(db, rev), having_it, notes.count(db), whole)
 
     def row(self, path: str) -> Row | None:
-        with self.database.reading() as db:
-            return notes.row_at(db, path)
+        return self._read(notes.row_at, path)
 
     def rows(self, ids: Iterable[int]) -> dict[int, Row]:
-        with self.database.reading() as db:
-            return notes.rows_of(db, ids)
+        return self._read(notes.rows_of, ids)
 
     def tags_of(self, note_id: int) -> tuple[str, ...]:
-        with self.database.reading() as db:
-            return notes.tags_of(db, note_id)
+        return self._read(notes.tags_of, note_id)
 
     def paths_named(self, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
-        with self.database.reading() as db:
-            return notes.paths_named(db, key)
+        """Notes whose path, file name, title or alias compares equal to `key`."""
+        return self._read(notes.paths_named, key)
 
     def near_names(self, prefix: str, limit: int) -> list[str]:
-        with self.database.reading() as db:
-            return notes.near_names(db, prefix, limit)
+        """Paths of notes whose path or name begins so."""
+        return self._read(notes.near_names, prefix, limit)
 
     def all_paths(self) -> list[str]:
-        with self.database.reading() as db:
-            return notes.all_names(db)
+        return self._read(notes.all_names)
 
     def paths_in(self, folder: str) -> list[str]:
-        with self.database.reading() as db:
-            return notes.paths_in(db, folder)
-
-    def changed_since(self, rev: int) -> tuple[int, list[str]]:
-        """The newest revision, and the paths of notes put after `rev`."""
-        with self.database.reading() as db:
-            return notes.changed_since(db, rev)
-
-    def revs_of(self, paths: Collection[str]) -> dict[str, int]:
-        """The change that made each of these notes what it is."""
-        with self.database.reading() as db:
-            return notes.revs_of(db, paths)
-
-    def noted_since(self, rev: int, having: str) -> tuple[int, list[Noted], frozenset[str], int]:
-        """The newest revision, the notes put after `rev`, which of them have a property, and how many notes there are."""
-        with self.database.reading() as db:
-            newest = notes.newest_rev(db)
-            if newest == rev:
-                return rev, [], frozenset(), -1
-            return newest, *notes.noted_since(db, rev, having), notes.count(db)
+        """The notes that lie in a folder itself."""
+        return self._read(notes.paths_in, folder)
 
     # -- narrowing and listing
 
@@ -189,62 +297,33 @@ class Sidecar:
         with self.database.reading() as db:
             return vectors.vectors_of(db, note_id)
 
-    def holds_vectors_of(self, embedder: str) -> bool:
-        """Whether the vectors in use are this embedder's. A question never waits for the index to be written."""
-        with self.database.reading() as db:
-            found = generations.in_use(db)
-        return found is not None and found.embedder == embedder
+    # -- generations of vectors
 
     def generations(self) -> list[Generation]:
         """The generations of vectors, the one in use first."""
-        with self.database.reading() as db:
-            return generations.generations(db)
+        return self._read(generations.generations)
 
-    def generation_of(self, embedder: str) -> Generation | None:
-        """This embedder's generation of vectors, in use or being made."""
-        with self.database.reading() as db:
-            return generations.generation_of(db, embedder)
+    def holds_vectors_of(self, embedder: str) -> bool:
+        """Whether the vectors in use are this embedder's. A question never waits for the index to be written."""
+        found = self._read(generations.in_use)
+        return found is not None and found.embedder == embedder
 
-    def pending(self, generation: Generation) -> int:
-        """Notes that wait for their vectors."""
-        with self.database.reading() as db:
-            return vectors.count_missing(db, generation.shelf)
-
-    def waiting_for(self, embedder: str, remote: bool) -> int:
-        """Notes that wait for a vector of this embedder, which may not have a generation yet."""
-        with self.database.reading() as db:
-            return generations.waiting_for(db, embedder, remote=remote)
-
-    def progress(self, generation: Generation) -> tuple[int, int]:
-        """How many notes have their vectors, of how many that are to have them."""
-        with self.database.reading() as db:
-            return generations.progress(db, generation)
+    def progress(self, embedder: str, remote: bool) -> tuple[int, int]:
+        """How many notes wait for a vector of this embedder, which may not have a generation yet, and how many are to have
+        one."""
+        return self._read(generations.progress, embedder, remote=remote)
 
     def private_count(self) -> int:
         """Notes that are kept private, and take part in search."""
-        with self.database.reading() as db:
-            return generations.private_count(db)
-
-    def privacy(self) -> dict[str, tuple[str, bool]]:
-        """Each note's hash, and whether what had that hash is kept private."""
-        with self.database.reading() as db:
-            return generations.privacy(db)
+        return self._read(generations.private_count)
 
     def refused(self) -> list[tuple[str, str]]:
         """Notes of which the embedder refused some text, and what it said."""
-        with self.database.reading() as db:
-            return generations.refused(db)
+        return self._read(generations.refused)
 
-    def estimate(
-        self,
-        embedder: Embedder,
-        *,
-        anew: bool = False,
-        known: MadeBefore = nothing_made_before,
-    ) -> Estimate:
+    def estimate(self, embedder: Embedder, *, anew: bool = False, known: MadeBefore = nothing_made_before) -> Estimate:
         """What it takes to give every note its vectors."""
-        with self.database.reading() as db:
-            return estimate(db, embedder.name, remote=embedder.remote, anew=anew, known=known)
+        return self._read(estimate, embedder.name, remote=embedder.remote, anew=anew, known=known)
 
     # -- links
 
@@ -252,56 +331,47 @@ class Sidecar:
         """Which files have a name, as the index knows it."""
 
         def named(key: str) -> Sequence[str]:
-            with self.database.reading() as db:
-                return links.named_by(db)(key)
+            return self._read(links.files_named, key)
 
         return named
 
     def files(self) -> set[str]:
-        with self.database.reading() as db:
-            return links.all_files(db)
+        return self._read(links.all_files)
 
     def links_from(self, path: str) -> list[StoredLink]:
-        with self.database.reading() as db:
-            return links.links_from(db, path)
+        return self._read(links.links_from, path)
 
     def links_to(self, path: str) -> list[StoredLink]:
-        with self.database.reading() as db:
-            return links.links_to(db, path)
+        return self._read(links.links_to, path)
 
     def sources_that_could_mean(self, paths: Iterable[str]) -> list[str]:
-        with self.database.reading() as db:
-            return links.sources_that_could_mean(db, paths)
+        """The notes with a link that is looked up by the name of one of these files."""
+        return self._read(links.sources_that_could_mean, paths)
 
     def all_links(self) -> list[StoredLink]:
-        with self.database.reading() as db:
-            return links.all_links(db)
+        return self._read(links.all_links)
 
     def conflict_copies(self) -> list[Copy]:
         """Every file that is a conflict copy by its name of a note that is there."""
-        with self.database.reading() as db:
-            return copies.all_copies(db)
+        return self._read(copies.all_copies)
 
     # -- counting
 
     def counts(self) -> dict[str, Any]:
-        with self.database.reading() as db:
-            return counts.counts(db)
+        return self._read(counts.counts)
 
     def hidden_counts(self) -> dict[str, int]:
-        with self.database.reading() as db:
-            return counts.hidden_notes(db)
+        return self._read(counts.hidden_notes)
 
     def note_count(self) -> int:
-        return int(self.database.value("SELECT count(*) FROM notes"))
+        return self._read(notes.count)
 
     def tag_counts(self) -> dict[str, int]:
-        with self.database.reading() as db:
-            return counts.tags(db)
+        return self._read(counts.tags)
 
     def inspection(self) -> dict[str, dict[str, Any]]:
-        with self.database.reading() as db:
-            return counts.inspection(db)
+        """Everything that was read from every note."""
+        return self._read(counts.inspection)
 
 
 def _comparable(db: apsw.Connection, query: bytes) -> bool:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 import apsw
 
 from simplemem.errors import SimplememError
-from simplemem.index import links, notes
+from simplemem.index import changes, links, notes
 from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
 from simplemem.index.notes import Known, stat_of, understood
@@ -20,7 +21,7 @@ from simplemem.index.putting import Putting
 from simplemem.index.reconciling import Reconciling, Sides
 from simplemem.index.report import Progress, Stopped, SyncReport
 from simplemem.index.waiting import Waiting
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import Note
 from simplemem.vault.vault import Entry, Vault
 
 __all__ = ["Progress", "Stopped", "Sync", "SyncReport"]
@@ -64,55 +65,34 @@ class Sync:
 
     # -- a change of ours
 
-    def put_written(self, path: str, note: Note, entry: Entry) -> None:
-        """Index a note we have just written, under the lock in which it was written."""
+    def put(
+        self,
+        written: Sequence[tuple[str, Note, Entry]],
+        *,
+        gone: Collection[str] = (),
+        moved: tuple[str, str] | None = None,
+    ) -> None:
+        """Index notes that we have just written, deleted or renamed in one step, under the lock in which it was done. A note
+        that moved keeps its id and its vectors."""
+        read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
+        gone = {*gone, *(moved[:1] if moved else ())}
         with self.database.writing() as db:
-            came = not links.is_file(db, path)
-            if came:
-                links.add_files(db, [path])
-            named = links.named_by(db)
-            self.putting.put_unless_large(db, understood(path, note, stat_of(entry)), named)
-            if came:
-                links.resolve_again(db, [path], named)
-            self.putting.judge_copies_of(db, [path], named)
-
-    def put_together(self, there: Mapping[str, tuple[bytes, Entry]], gone: Collection[str] = ()) -> None:
-        """Notes that we have just written or deleted in one step, under the lock in which it was done."""
-        read = [understood(path, read_note(data), stat_of(entry)) for path, (data, entry) in there.items()]
-        with self.database.writing() as db:
+            changes.grow(db, self.vault.history.log)
+            if moved is not None:
+                self.putting.remove_at(db, moved[1])  # if its file went, and nobody told us
+                if (known := notes.known(db, moved[0])) is not None:
+                    notes.rename(db, known.id, moved[1])
             for path in gone:
                 self.putting.remove_at(db, path)
-            came = [path for path in there if not links.is_file(db, path)]
-            links.add_files(db, there)
+            came = [each.path for each in read if not links.is_file(db, each.path)]
+            links.add_files(db, came)
             links.remove_files(db, gone)
             named = links.named_by(db)
             for each in read:
                 self.putting.put_unless_large(db, each, named)
-            links.resolve_again(db, {*came, *gone}, named)
-            self.putting.judge_copies_of(db, {*there, *gone}, named)
-
-    def forget(self, path: str) -> None:
-        """A note we have just moved away or deleted."""
-        with self.database.writing() as db:
-            self.putting.remove_at(db, path)
-            links.remove_files(db, [path])
-            named = links.named_by(db)
-            links.resolve_again(db, [path], named)
-            self.putting.judge_copies_of(db, [path], named)
-
-    def move(self, old: str, new: str, note: Note, entry: Entry) -> None:
-        """A note we have just renamed: same id, same vectors."""
-        with self.database.writing() as db:
-            found = notes.known(db, old)
-            self.putting.remove_at(db, new)  # if its file went, and nobody told us
-            links.remove_files(db, [old])
-            links.add_files(db, [new])
-            if found is not None:
-                notes.rename(db, found.id, new)
-            named = links.named_by(db)
-            self.putting.put_unless_large(db, understood(new, note, stat_of(entry)), named)
-            links.resolve_again(db, [old, new], named)
-            self.putting.judge_copies_of(db, [old, new], named)
+            if came or gone:
+                links.resolve_again(db, {*came, *gone}, named)
+            self.putting.judge_copies_of(db, {*(each.path for each in read), *gone}, named)
 
     # -- hints and scans
 
@@ -140,6 +120,8 @@ class Sync:
         """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what has just
         been found there."""
         began = time.perf_counter()
+        with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
+            changes.follow(self.database, self.vault.history.log)
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import apsw
 
-from simplemem.embed.hashes import hash_of
 from simplemem.index.facts import Facts, Unit, embedded_text
 from simplemem.index.generations import NOW, Generation, Shelf, generations
 from simplemem.index.rows import Rows
 from simplemem.note.language import MARKS, stems_of
 from simplemem.note.names import base_name
 from simplemem.note.words import may_hold_names, parts_of_names, searchable
+from simplemem.services.embed import hash_of
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks

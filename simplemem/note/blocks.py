@@ -1,95 +1,24 @@
-"""The blocks of a Markdown body: from the scanner where it is sure, else from `markdown-it-py`. Pure; no inline markup."""
+"""The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
+
+CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost. Where the two might differ
+the parser is asked; a property test holds them equal elsewhere. What is too long or too deep for the parser, which recurses
+and looks at a line once for every quote around it, is read as the scanner thinks best: nothing in a note may stall the
+program.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_block.state_block import StateBlock
-
+from typing import NamedTuple
 
 # What CommonMark strips around text: all of Unicode's spaces, but fewer controls than str.strip() takes.
 SPACES = " \t\n\v\f\r\xa0\u1680\u202f\u205f\u3000\u2028\u2029" + "".join(map(chr, range(0x2000, 0x200B)))
 
-_BLOCK_NAMES = (
-    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div"
-    "|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li"
-    "|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td"
-    "|tfoot|th|thead|title|tr|track|ul"
-)
-_VALUE = r"""(?:[^"'=<>`\x00-\x20]++|'[^']*'|"[^"]*")"""
-_ATTRIBUTE = rf"(?:\s++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:\s*+=\s*+{_VALUE})?+)"
-HTML_TAG = rf"(?:<[A-Za-z][A-Za-z0-9-]*+{_ATTRIBUTE}*+\s*+/?>|</[A-Za-z][A-Za-z0-9-]*+\s*+>)"
-
-# CommonMark 4.6: how an HTML block begins, what ends it (None: an empty line), may it end a paragraph.
-_HTML_KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str] | None, bool], ...] = (
-    (
-        re.compile(r"<(?a:script|pre|style|textarea)(?=\s|>|$)", re.IGNORECASE),
-        re.compile(r"</(?a:script|pre|style|textarea)>", re.IGNORECASE),
-        True,
-    ),
-    (re.compile(r"<!--"), re.compile(r"-->"), True),
-    (re.compile(r"<\?"), re.compile(r"\?>"), True),
-    (re.compile(r"<![A-Za-z]"), re.compile(r">"), True),
-    (re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>"), True),
-    (re.compile(rf"</?(?a:{_BLOCK_NAMES})(?=\s|/?>|$)", re.IGNORECASE), None, True),
-    (re.compile(HTML_TAG + r"\s*$"), None, False),
-)
-
-_COLUMN = re.compile(r":?-+:?")
-_BAR = re.compile(r"(?<!\\)\|")
-
-# One line that is a link definition whatever stands around it, unless the next line begins a title.
-_DEFINITION = re.compile(
-    r"\[(?=\s*+[^\]\s])[^\[\]\\]++\]:[ \t]*+"
-    r"(?!(?i:vbscript|javascript|file|data):)[^\s<>\\()&%\x00-\x1f\x7f]++"
-    r"""([ \t]++(?:"[^"\\]*+"|'[^'\\]*+'))?[ \t]*+$"""
-)
-_LABEL_PART = re.compile(r"\\.|[\[\]]")
-
-
-def html_block_kind(rest: str, in_paragraph: bool) -> tuple[bool, re.Pattern[str] | None]:
-    """Whether an HTML block begins with this text, and what ends it: a pattern, or None for a blank line."""
-    for start, end, interrupts in _HTML_KINDS:
-        if start.match(rest):
-            return interrupts or not in_paragraph, end
-    return False, None
-
-
-def is_table_head(header: str, delimiters: str) -> bool:
-    """Whether these two lines begin a table: as many delimiters as there are header cells."""
-    cells = [cell.strip() for cell in delimiters.split("|")]
-    inner = [cell for k, cell in enumerate(cells) if cell or k not in (0, len(cells) - 1)]
-    return all(_COLUMN.fullmatch(cell) for cell in inner) and 0 < len(inner) == _column_count(header)
-
-
-def _column_count(row: str) -> int:
-    """How many cells a table row has: bars divide them unless escaped, one at either end is a border."""
-    row = row.strip(SPACES)
-    cells = len(_BAR.findall(row)) + 1
-    cells -= row.startswith("|")
-    return cells - (cells > 0 and row.endswith("|") and not row.endswith("\\|"))
-
-
-def is_definition(line: str, at: int, following: str) -> bool | None:
-    """Whether a link definition begins here; None when only the parser knows. A footnote `[^1]:` is none."""
-    if line.startswith("[^", at):
-        return False
-    for found in _LABEL_PART.finditer(line, at + 1):
-        if found[0] == "[":
-            return False
-        if found[0] == "]":
-            if not line.startswith(":", found.end()):
-                return False
-            break
-    definition = _DEFINITION.match(line, at)
-    if definition is None or (definition[1] is None and following.lstrip(" \t>")[:1] in ('"', "'", "(")):
-        return None
-    return True
+_MOST_CHARACTERS = 400_000  # that the parser is given, ...
+_DEEP = re.compile(r"(?:>[-+*0-9.) \t]{0,12}+){8}")  # ... and far fewer where quotes stand in quotes
+_SMALL = 4096
+MOST_CONTAINERS = 50
 
 
 class Leaf(NamedTuple):
@@ -101,11 +30,48 @@ class Leaf(NamedTuple):
     level: int = 0
 
 
+def find_blocks(lines: Sequence[str]) -> list[Leaf]:
+    """The leaves of these lines, in order."""
+    leaves = scan_blocks(lines)
+    if leaves is None and _may_be_parsed(lines):
+        from simplemem.note.markdown import parse_blocks  # most notes need no parser
+
+        leaves = parse_blocks(lines)
+    return guess_blocks(lines) if leaves is None else leaves
+
+
+def _may_be_parsed(lines: Sequence[str]) -> bool:
+    size = sum(map(len, lines)) + len(lines)
+    return size <= _SMALL or (size <= _MOST_CHARACTERS and not any(map(_DEEP.search, lines)))
+
+
+def scan_blocks(lines: Sequence[str]) -> list[Leaf] | None:
+    """The leaves of these lines in order, or None where only the parser knows."""
+    try:
+        return _Scan(lines, sure=True).run()
+    except _UnsureError:
+        return None
+
+
+def guess_blocks(lines: Sequence[str]) -> list[Leaf]:
+    """The leaves of any lines, as CommonMark would have them where the scanner is not sure."""
+    return _Scan(lines, sure=False).run()
+
+
+def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
+    """A leaf without the empty lines at its end: what nobody closed runs to the end of what holds it."""
+    end = leaf.end
+    while end - 1 > leaf.first and not lines[end - 1].strip(" \t>"):
+        end -= 1
+    return leaf._replace(end=end)
+
+
+# ------------------------------------------------------------------ the scanner
+
+
 class _UnsureError(Exception):
     """A place where the parser has to be asked."""
 
-
-_MOST_CONTAINERS = 50
 
 _BLANK_START = re.compile(r"[ \t]*")
 _ATX = re.compile(r"(#{1,6})(?:[ \t]|$)")
@@ -116,27 +82,6 @@ _MARKER = re.compile(r"(?:[-+*]|([0-9]{1,9})[.)])(?=[ \t]|$)")
 _DELIMITERS = re.compile(r"(?:[|:][-|: \t]|-[-|:])[-|: \t]*$")
 _STARTERS = frozenset("#>-+*_`~<=|:$[0123456789")
 _NOT_PLAIN = _STARTERS | {" ", "\t"}
-
-
-def scan_blocks(lines: Sequence[str]) -> list[Leaf] | None:
-    """The leaves of these lines in order, or None where only the parser knows."""
-    scan = _Scan(lines)
-    try:
-        for number, line in enumerate(lines):
-            if number >= scan.skip_to:
-                scan.take(number, line)
-    except _UnsureError:
-        return None
-    scan.close(len(lines))
-    return scan.leaves
-
-
-def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
-    """A leaf without the empty lines at its end: what nobody closed runs to the end of what holds it."""
-    end = leaf.end
-    while end - 1 > leaf.first and not lines[end - 1].strip(" \t>"):
-        end -= 1
-    return leaf._replace(end=end)
 
 
 class _Item:
@@ -152,8 +97,9 @@ class _Item:
 class _Scan:
     """The open containers and the open leaf while the lines go by (CommonMark, appendix A)."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], *, sure: bool) -> None:
         self.lines = lines
+        self.sure = sure  # where it is not, the parser is asked
         self.leaves: list[Leaf] = []
         self.stack: list[_Item] = []
         self.skip_to = 0
@@ -166,6 +112,18 @@ class _Scan:
         self.opened_at = -1
         # Of the paragraph line before: where its content begins, its indent, whether it was lazy.
         self.before = (0, 0, False)
+
+    def run(self) -> list[Leaf]:
+        for number, line in enumerate(self.lines):
+            if number >= self.skip_to:
+                self.take(number, line)
+        self.close(len(self.lines))
+        return self.leaves
+
+    def unsure(self) -> None:
+        """Here the parser has to be asked, or goes a way of its own."""
+        if self.sure:
+            raise _UnsureError
 
     def close(self, number: int) -> None:
         """End the open leaf before line `number`."""
@@ -195,8 +153,6 @@ class _Scan:
             self.stack[-1].fresh = False
 
     def enter(self, width: int, number: int) -> None:
-        if len(self.stack) >= _MOST_CONTAINERS:
-            raise _UnsureError
         if self.stack:
             self.stack[-1].fresh = False
         self.stack.append(_Item(width))
@@ -228,8 +184,9 @@ class _Scan:
                 if blank or line[at] != ">":
                     break
                 if indent > 3:
-                    raise _UnsureError  # code to CommonMark, more of the quote to the parser
-                at, indent = _after_quote(line, at)
+                    self.unsure()  # code to CommonMark, more of the quote to the parser
+                    break
+                at, indent = self._after_quote(line, at)
                 quoted, blank = True, at == length
             elif not blank:
                 if indent < item.width:
@@ -283,7 +240,7 @@ class _Scan:
             lazy = in_paragraph and matched < len(self.stack)
             if indent >= 4:
                 if lazy:
-                    raise _UnsureError  # the parser counts from the item, CommonMark from what holds it
+                    self.unsure()  # the parser counts from the item, CommonMark from what holds it
                 if not in_paragraph:
                     self._end(number, matched)
                     self.begin("code", number)
@@ -299,9 +256,12 @@ class _Scan:
                 self.leaves.append(Leaf("heading", self.first, number + 1, 1 if mark == "=" else 2))
                 self.open = ""
                 return
+            if len(self.stack) >= MOST_CONTAINERS and matched == len(self.stack):
+                self.unsure()
+                break
             if mark == ">":
                 self._end(number, matched)
-                at, indent = _after_quote(line, at)
+                at, indent = self._after_quote(line, at)
                 self.enter(-1, number)
                 matched, quoted = len(self.stack), True
             elif (found := _MARKER.match(line, at)) is not None and not _RULE.match(line, at):
@@ -311,7 +271,7 @@ class _Scan:
                     break
                 gap = line[found.end() : after]
                 if quoted and "\t" in gap:
-                    raise _UnsureError
+                    self.unsure()
                 column += found.end() - at
                 room = len(gap) if "\t" not in gap else _columns(gap, column)
                 used = 1 if empty or room > 4 else room
@@ -331,9 +291,9 @@ class _Scan:
             return
         self._end(number, matched)
         if line[at] == "[":
-            definition = is_definition(line, at, "".join(self.lines[number + 1 : number + 2]))
+            definition = _is_definition(line, at, "".join(self.lines[number + 1 : number + 2]))
             if definition is None:
-                raise _UnsureError
+                self.unsure()
             if definition:
                 self.emit("definition", number)
                 return
@@ -344,6 +304,16 @@ class _Scan:
         """Something begins here: the open leaf and the containers that did not go on are over."""
         self.close(number)
         del self.stack[matched:]
+
+    def _after_quote(self, line: str, at: int) -> tuple[int, int]:
+        """Past a quote's `>` and one space: where the content begins and how far it is indented."""
+        begins = at + 1
+        if line.startswith(" ", begins):
+            begins += 1
+        after = _BLANK_START.match(line, begins).end()  # type: ignore[union-attr]
+        if "\t" in line[begins:after]:
+            self.unsure()  # a tab after a mark is as wide as the mark lets it be
+        return after, after - begins
 
     def _leaf(self, number: int, line: str, at: int, mark: str, matched: int) -> bool:
         """Begin a leaf that its first characters announce. False when the line is only text."""
@@ -376,7 +346,7 @@ class _Scan:
         if not line.startswith("$$", at) or "$$" in line[at + 2 :]:
             return False
         if matched:
-            raise _UnsureError
+            self.unsure()
         self._end(number, matched)
         for later in range(number + 1, len(self.lines)):
             if "$$" in self.lines[later]:
@@ -387,7 +357,7 @@ class _Scan:
 
     def _html(self, number: int, line: str, at: int, matched: int) -> bool:
         rest = line[at:]
-        begins, end = html_block_kind(rest, self.open in ("paragraph", "table"))
+        begins, end = _html_block_kind(rest, self.open in ("paragraph", "table"))
         if not begins:
             return False
         self._end(number, matched)
@@ -409,8 +379,9 @@ class _Scan:
             return False
         begins, indent, was_lazy = self.before
         if self.open != "paragraph" or lazy or was_lazy or self.opened_at == number - 1:
-            raise _UnsureError
-        if indent >= 4 or not is_table_head(self.lines[number - 1][begins:], line[at:]):
+            self.unsure()
+            return False
+        if indent >= 4 or not _is_table_head(self.lines[number - 1][begins:], line[at:]):
             return False
         if self.first == number - 1:
             self.open, self.kind = "table", "table"
@@ -428,160 +399,80 @@ def _columns(blank: str, column: int) -> int:
     return column - start
 
 
-def _after_quote(line: str, at: int) -> tuple[int, int]:
-    """Past a quote's `>` and one space: where the content begins and how far it is indented."""
-    begins = at + 1
-    if line.startswith(" ", begins):
-        begins += 1
-    after = _BLANK_START.match(line, begins).end()  # type: ignore[union-attr]
-    if "\t" in line[begins:after]:
-        raise _UnsureError  # a tab after a mark is as wide as the mark lets it be
-    return after, after - begins
+# ------------------------------------------------------------------ blocks that their first lines tell
+
+_BLOCK_NAMES = (
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div"
+    "|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li"
+    "|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td"
+    "|tfoot|th|thead|title|tr|track|ul"
+)
+_VALUE = r"""(?:[^"'=<>`\x00-\x20]++|'[^']*'|"[^"]*")"""
+_ATTRIBUTE = rf"(?:\s++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:\s*+=\s*+{_VALUE})?+)"
+HTML_TAG = rf"(?:<[A-Za-z][A-Za-z0-9-]*+{_ATTRIBUTE}*+\s*+/?>|</[A-Za-z][A-Za-z0-9-]*+\s*+>)"
+
+# CommonMark 4.6: how an HTML block begins, what ends it (None: an empty line), may it end a paragraph.
+_HTML_KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str] | None, bool], ...] = (
+    (
+        re.compile(r"<(?a:script|pre|style|textarea)(?=\s|>|$)", re.IGNORECASE),
+        re.compile(r"</(?a:script|pre|style|textarea)>", re.IGNORECASE),
+        True,
+    ),
+    (re.compile(r"<!--"), re.compile(r"-->"), True),
+    (re.compile(r"<\?"), re.compile(r"\?>"), True),
+    (re.compile(r"<![A-Za-z]"), re.compile(r">"), True),
+    (re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>"), True),
+    (re.compile(rf"</?(?a:{_BLOCK_NAMES})(?=\s|/?>|$)", re.IGNORECASE), None, True),
+    (re.compile(HTML_TAG + r"\s*$"), None, False),
+)
+
+_COLUMN = re.compile(r":?-+:?")
+_BAR = re.compile(r"(?<!\\)\|")
+
+# One line that is a link definition whatever stands around it, unless the next line begins a title.
+_DEFINITION = re.compile(
+    r"\[(?=\s*+[^\]\s])[^\[\]\\]++\]:[ \t]*+"
+    r"(?!(?i:vbscript|javascript|file|data):)[^\s<>\\()&%\x00-\x1f\x7f]++"
+    r"""([ \t]++(?:"[^"\\]*+"|'[^'\\]*+'))?[ \t]*+$"""
+)
+_LABEL_PART = re.compile(r"\\.|[\[\]]")
 
 
-MOST_NESTING = 60
-MOST_CHARACTERS = 400_000
-_DEEP = re.compile(r"(?:>[-+*0-9.) \t]{0,12}+){8}")
-_SMALL = 4096
+def _html_block_kind(rest: str, in_paragraph: bool) -> tuple[bool, re.Pattern[str] | None]:
+    """Whether an HTML block begins with this text, and what ends it: a pattern, or None for a blank line."""
+    for start, end, interrupts in _HTML_KINDS:
+        if start.match(rest):
+            return interrupts or not in_paragraph, end
+    return False, None
 
 
-def find_blocks(lines: Sequence[str]) -> list[Leaf]:
-    """The leaves of these lines, in order."""
-    leaves = scan_blocks(lines)
-    if leaves is not None:
-        return leaves
-    size = sum(map(len, lines)) + len(lines)
-    if size > MOST_CHARACTERS or (size > _SMALL and any(_DEEP.search(line) for line in lines)):
-        return plain_blocks(lines, 0, len(lines))
-    return parse_blocks(lines)
+def _is_table_head(header: str, delimiters: str) -> bool:
+    """Whether these two lines begin a table: as many delimiters as there are header cells."""
+    cells = [cell.strip() for cell in delimiters.split("|")]
+    inner = [cell for k, cell in enumerate(cells) if cell or k not in (0, len(cells) - 1)]
+    return all(_COLUMN.fullmatch(cell) for cell in inner) and 0 < len(inner) == _column_count(header)
 
 
-def parse_blocks(lines: Sequence[str]) -> list[Leaf]:
-    """The leaves as `markdown-it-py` finds them, and by plain rules where it gave up (nested too deep)."""
-    tokens = _parser().parse("\n".join(lines))
-    leaves: list[Leaf] = []
-    containers: list[str] = []
-    reached = 0
-    before = ""
-    for token in tokens:
-        if token.nesting < 0 and containers and token.type.startswith(containers[-1]):
-            containers.pop()
-        elif token.type in ("list_item_open", "blockquote_open"):
-            containers.append(token.type.removesuffix("_open"))
-        kind = _KINDS.get(token.type)
-        if kind is not None and token.map is not None:
-            if kind == "paragraph" and containers:
-                if containers[-1] == "blockquote":
-                    kind = "quote"
-                elif before == "list_item_open":
-                    kind = "item"
-            leaf = Leaf(kind, token.map[0], token.map[1], int(token.tag[1]) if kind == "heading" else 0)
-            leaves += _gap(lines, reached, leaf.first)
-            leaves.append(trimmed(lines, leaf) if token.type in ("fence", "html_block") else leaf)
-            reached = leaf.end
-        before = token.type
-    return leaves + _gap(lines, reached, len(lines))
+def _column_count(row: str) -> int:
+    """How many cells a table row has: bars divide them unless escaped, one at either end is a border."""
+    row = row.strip(SPACES)
+    cells = len(_BAR.findall(row)) + 1
+    cells -= row.startswith("|")
+    return cells - (cells > 0 and row.endswith("|") and not row.endswith("\\|"))
 
 
-_KINDS = {
-    "paragraph_open": "paragraph",
-    "heading_open": "heading",
-    "fence": "code",
-    "code_block": "code",
-    "html_block": "html",
-    "table_open": "table",
-    "math_block": "math",
-    "definition": "definition",
-    "hr": "rule",
-}
-
-_EMPTY = re.compile(r"[ \t]*+(?:(?:>|[-+*](?=[ \t]|$)|[0-9]{1,9}[.)](?=[ \t]|$))[ \t]*+)*+$")
-
-
-def _gap(lines: Sequence[str], first: int, end: int) -> list[Leaf]:
-    """Lines between two leaves hold nothing but marks, unless the parser gave up on them."""
-    if all(_EMPTY.match(line) for line in lines[first:end]):
-        return []
-    return plain_blocks(lines, first, end)
-
-
-_PLAIN_MARKS = re.compile(r"[ \t>]*+")
-_PLAIN_ITEM = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]|$)")
-_PLAIN_HEADING = re.compile(r"(#{1,6})(?:[ \t]|$)")
-_PLAIN_FENCE = re.compile(r"(?:`{3,}(?=[^`]*$)|~{3,})")
-
-
-def plain_blocks(lines: Sequence[str], first: int, end: int) -> list[Leaf]:
-    """Leaves by rules that look at one line at a time, for what is beyond the parser."""
-    leaves: list[Leaf] = []
-    start, kind, fence = -1, "paragraph", ""
-
-    def close(number: int) -> None:
-        nonlocal start
-        if start >= 0:
-            leaves.append(trimmed(lines, Leaf(kind, start, number)))
-        start = -1
-
-    for number in range(first, end):
-        line = lines[number]
-        at = _PLAIN_MARKS.match(line).end()  # type: ignore[union-attr]  # it matches everything
-        if fence:
-            rest = line[at:].rstrip(" \t")
-            if len(rest) >= len(fence) and not rest.strip(fence[0]):
-                close(number + 1)
-                fence = ""
-        elif at == len(line):
-            close(number)
-        elif (mark := _PLAIN_FENCE.match(line, at)) is not None:
-            close(number)
-            start, kind, fence = number, "code", mark[0]
-        elif (mark := _PLAIN_HEADING.match(line, at)) is not None:
-            close(number)
-            leaves.append(Leaf("heading", number, number + 1, len(mark[1])))
-        elif _PLAIN_ITEM.match(line, at):
-            close(number)
-            start, kind = number, "item"
-        elif start < 0:
-            start, kind = number, "paragraph"
-    close(end)
-    return leaves
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_block import reference
-
-    def definition(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-        # A footnote's text holds links (obsidian.md §1.2); to CommonMark "[^1]: [[x]]" would be a link
-        # definition.
-        if state.src.startswith("[^", state.bMarks[first] + state.tShift[first]):
-            return False
-        return reference(state, first, end, silent)
-
-    parser = MarkdownIt("commonmark", {"maxNesting": MOST_NESTING, "inline_definitions": True}).enable("table")
-    parser.block.ruler.at("reference", definition)
-    parser.block.ruler.before("fence", "math", _math, {"alt": ["paragraph", "reference", "blockquote", "list"]})
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
-def _math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A line `$$` opens a block up to the next `$$`, over empty lines and whatever looks like a list."""
-    if state.is_code_block(first):
+def _is_definition(line: str, at: int, following: str) -> bool | None:
+    """Whether a link definition begins here; None when only the parser knows. A footnote `[^1]:` is none."""
+    if line.startswith("[^", at):
         return False
-    begins = state.bMarks[first] + state.tShift[first]
-    if not state.src.startswith("$$", begins) or "$$" in state.src[begins + 2 : state.eMarks[first]]:
-        return False
-    if silent:
-        return True
-    for number in range(first + 1, end):
-        outdented = state.sCount[number] < state.blkIndent
-        if outdented and not state.isEmpty(number):
+    for found in _LABEL_PART.finditer(line, at + 1):
+        if found[0] == "[":
             return False
-        if "$$" in state.src[state.bMarks[number] : state.eMarks[number]]:
-            state.line = number + 1
-            token = state.push("math_block", "", 0)
-            token.map = [first, state.line]
-            return True
-    return False
+        if found[0] == "]":
+            if not line.startswith(":", found.end()):
+                return False
+            break
+    definition = _DEFINITION.match(line, at)
+    if definition is None or (definition[1] is None and following.lstrip(" \t>")[:1] in ('"', "'", "(")):
+        return None
+    return True

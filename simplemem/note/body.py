@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from simplemem.note.blocks import SPACES, Leaf, find_blocks
 from simplemem.note.header import Scalar
-from simplemem.note.inline import InlineScanner, InlineTag, Link, read_markdown_link, read_wikilink
+from simplemem.note.inline import InlineScanner, InlineTag, Link, read_value_link
 
 
 class Heading(NamedTuple):
@@ -71,7 +71,6 @@ _QUOTE_MARKS = re.compile(r"[ \t>]*+")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 _TASK = re.compile(rf"{_MARKS}(?<=[ \t])\[(.)\](?:[ \t]+(.*))?$", re.DOTALL)
 _BLOCK_ID = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
-_BETWEEN_LINKS = re.compile(r"\[\[|\]\]|[\n\r]")
 _ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
 
 _WITH_TEXT = frozenset({"paragraph", "item", "quote", "heading", "math"})
@@ -100,10 +99,9 @@ def read_body(text: str, start: int) -> Body:
         if kind == "heading":
             headings.append(Heading(level, _heading_text(lines, leaf), first + first_line, begins, ends))
         if kind in _WITH_TEXT:
+            # In a heading on one line with nothing but its marks there is nothing.
             if kind != "heading" or end - first > 1 or "[" in line or line.count("#") != level:
-                scanner.read(
-                    starts[first], ends
-                )  # of a heading in one line with nothing but its marks there is nothing
+                scanner.read(starts[first], ends)
             if kind == "item" and (task := _TASK.match(line)) is not None:
                 said = (task[2] or "").strip()
                 tasks.append(Task(said, task[1], first + first_line, begins, starts[first] + len(line)))
@@ -113,15 +111,8 @@ def read_body(text: str, start: int) -> Body:
         if has_ids and kind in _WITH_IDS and (found := _BLOCK_ID.search(lines[end - 1])) is not None:
             ids.append((found[1], end - 1 + first_line))
         blocks.append(Block(kind, begins, ends, first + first_line, len(headings) - 1))
-    return Body(
-        tuple(headings),
-        tuple(blocks),
-        tuple(scanner.links),
-        tuple(scanner.tags),
-        tuple(tasks),
-        tuple(ids),
-        start,
-    )
+    inline = tuple(scanner.links), tuple(scanner.tags)
+    return Body(tuple(headings), tuple(blocks), *inline, tuple(tasks), tuple(ids), start)
 
 
 def _split(text: str, start: int) -> tuple[list[str], list[int]]:
@@ -151,51 +142,18 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
     found = _HEADING.match(lines[leaf.first]) if leaf.end == leaf.first + 1 else None
     if found is not None:
         return _CLOSING_HASHES.sub("", lines[leaf.first][found.end() :]).strip(SPACES)
-    first = _LEADING_MARKS.sub("", lines[leaf.first], count=1)
-    more = (_QUOTE_MARKS.sub("", line, count=1) for line in lines[leaf.first + 1 : leaf.end - 1])
-    return " ".join(part.strip(SPACES) for part in (first, *more)).strip(SPACES)
+    marks = _LEADING_MARKS.match(lines[leaf.first])[0]  # type: ignore[index]  # it matches everything
+    more = lines[leaf.first + 1 : leaf.end - 1]
+    if ">" in marks:
+        more = [_QUOTE_MARKS.sub("", line, count=1) for line in more]
+    return " ".join(part.strip(SPACES) for part in (lines[leaf.first][len(marks) :], *more)).strip(SPACES)
 
 
 def read_property_links(text: str, scalars: Iterable[Scalar]) -> tuple[Link, ...]:
     """The links in a header: values that are one link and nothing else (obsidian.md §1.3)."""
     found = ((read_value_link(scalar.value), scalar) for scalar in scalars)
-    return tuple(_placed(link, text, scalar) for link, scalar in found if link is not None)
-
-
-def read_value_link(value: str) -> Link | None:
-    """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
-    value = value.strip()
-    if value.startswith("[[") and value.endswith("]]"):
-        if not _BETWEEN_LINKS.search(value, 2, len(value) - 2):
-            return read_wikilink(value, 0, len(value), False, 0)
-    elif value.startswith("[") and value.endswith(")"):
-        return read_markdown_link(value, 0)
-    return None
-
-
-def _placed(link: Link, text: str, scalar: Scalar) -> Link:
-    """A link read from a value, in its place; where the source is escaped, only the scalar has one."""
-    line = 1 + count_lines(text, 0, scalar.start)
-    link = link._replace(property=".".join(scalar.path), line=line, scalar=scalar)
-    if scalar.verbatim < 0:
-        start, end = scalar.start, scalar.end
-        return link._replace(
-            start=start,
-            end=end,
-            path_start=start,
-            path_end=end,
-            display_start=-1,
-            display_end=-1,
-        )
-    by = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
-    shown = link.display_start >= 0
-    return link._replace(
-        start=link.start + by,
-        end=link.end + by,
-        path_start=link.path_start + by,
-        path_end=link.path_end + by,
-        display_start=link.display_start + by if shown else -1,
-        display_end=link.display_end + by if shown else -1,
+    return tuple(
+        link.in_property(scalar, 1 + count_lines(text, 0, scalar.start)) for link, scalar in found if link is not None
     )
 
 

@@ -1,8 +1,7 @@
 """The header of a note: its properties, and where each of them stands. Pure; it reads and never changes.
 
-A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never
-raises and never stalls; a header that cannot be read says why and where in `problem`. Changing a property
-is the work of `properties.py`, through which everybody else reads headers too.
+A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
+stalls; a header that cannot be read says why and where in `problem`. Changing a property is the work of `properties.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ class Scalar(NamedTuple):
     start: int  # with its quotes, in the whole text
     end: int
     verbatim: int  # where `value` stands letter for letter, or -1 when escapes or folding changed it
+    flow: bool = False  # inside brackets or braces
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,7 @@ class Header:
     @cached_property
     def scalars(self) -> tuple[Scalar, ...]:
         """The texts in it, in order."""
-        found: list[Scalar] = []
-        if self.root is not None:
-            _collect_scalars(self.text, self.root, (), found)
-        return tuple(found)
+        return () if self.root is None else tuple(_scalars(self.text, self.root, ()))
 
     @property
     def may_hold_links(self) -> bool:
@@ -81,13 +78,18 @@ class Reading(NamedTuple):
 
     header: Header
     fences: Fences | None
-    root: Node | None
     end: int  # where a property may be added
+
+    @property
+    def root(self) -> Node | None:
+        return self.header.root
 
 
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_MOST_KEPT: Final = 1 << 20  # characters
+_last: tuple[str, Reading] | None = None
 
 
 def read_header(text: str) -> Header:
@@ -109,35 +111,28 @@ def read_with_places(text: str) -> Reading:
     return reading
 
 
-_MOST_KEPT: Final = 1 << 20  # characters
-_last: tuple[str, Reading] | None = None
-
-
 def _read(text: str) -> Reading:
     fences = find_fences(text)
     if fences is None:
-        return Reading(Header("none", {}, None, 0), None, None, 0)
+        return Reading(Header("none", {}, None, 0), None, 0)
     start, end, body = fences
     try:
-        document = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
+        root, end = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
     except RefusedError as refused:
         # JSON has escapes that libyaml does not know: "\ud83d\ude00" is one smiling character in two halves.
-        found = read_json(text, start, end) if text[start : start + 1] == "{" else None
-        if found is not None:
-            return Reading(_json_header(found, text, start, body, None), fences, None, end)
-        return _broken(text, fences, refused.message, refused.offset)
-    root = document.root
+        if text.startswith("{", start) and (found := read_json(text, start, end)) is not None:
+            return Reading(_unwritable("json", found, text, start, body, None), fences, end)
+        return Reading(_broken(text, fences, refused.message, refused.offset), fences, end)
     if root is None:
-        return Reading(Header("yaml", {}, None, body), fences, None, document.end)
+        return Reading(Header("yaml", {}, None, body), fences, end)
     if root.style == ":":
-        return Reading(Header("yaml", root.value, None, body, text, root), fences, root, document.end)
+        return Reading(Header("yaml", root.value, None, body, text, root), fences, end)
     if root.style != "{":
-        return _broken(text, fences, "it is not a list of properties (name: value)", root.start)
+        return Reading(_broken(text, fences, "it is not a list of properties (name: value)", root.start), fences, end)
     found = read_json(text, start, end)
     if found is not None:
-        return Reading(_json_header(found, text, root.start, body, root), fences, root, end)
-    problem = _problem(text, "it is one pair of braces, which is read but not rewritten", root.start)
-    return Reading(Header("yaml", root.value, problem, body, text, root), fences, root, end)
+        return Reading(_unwritable("json", found, text, root.start, body, root), fences, end)
+    return Reading(_unwritable("yaml", root.value, text, root.start, body, root), fences, end)
 
 
 def find_fences(text: str) -> Fences | None:
@@ -163,48 +158,61 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
     return None
 
 
-def _json_header(found: dict[str, Any], text: str, at: int, body: int, root: Node | None) -> Header:
-    return Header("json", found, _problem(text, "it is JSON, which is read but not rewritten", at), body, text, root)
+def _unwritable(
+    style: Literal["yaml", "json"], found: dict[str, Any], text: str, at: int, body: int, root: Node | None
+) -> Header:
+    what = "JSON" if style == "json" else "one pair of braces"
+    problem = _problem(text, f"it is {what}, which is read but not rewritten", at)
+    return Header(style, found, problem, body, text, root)
 
 
-def _broken(text: str, fences: Fences, message: str, offset: int) -> Reading:
-    header = Header("broken", {}, _problem(text, message, offset), fences.body)
-    return Reading(header, fences, None, fences.end)
+def _broken(text: str, fences: Fences, message: str, offset: int) -> Header:
+    return Header("broken", {}, _problem(text, message, offset), fences.body)
 
 
 def _problem(text: str, message: str, offset: int) -> Problem:
-    line = 1
-    line_start = 0
-    for line_end in _LINE_END.finditer(text, 0, offset):
-        line += 1
-        line_start = line_end.end()
-    return Problem(message, line, offset - line_start + 1)
+    line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    return Problem(message, _line_of(text, line_start), offset - line_start + 1)
 
 
-def _collect_scalars(text: str, node: Node, path: tuple[str, ...], found: list[Scalar]) -> None:
+def _line_of(text: str, offset: int) -> int:
+    return 1 + sum(1 for _ in _LINE_END.finditer(text, 0, offset))
+
+
+def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -> Iterator[Scalar]:
     style = node.style
-    if style in (":", "{"):
-        nodes = iter(node.children)
-        for key, value in zip(nodes, nodes, strict=True):
-            _collect_scalars(text, value, (*path, key.value), found)
-    elif style in ("-", "["):
+    flow = flow or style in ("[", "{")
+    if isinstance(node.value, dict):
+        for key, value in node.pairs():
+            yield from _scalars(text, value, (*path, key.value), flow)
+    elif isinstance(node.value, list):
         for number, item in enumerate(node.children):
-            _collect_scalars(text, item, (*path, str(number)), found)
+            yield from _scalars(text, item, (*path, str(number)), flow)
     elif isinstance(node.value, str):
         inset = 1 if style in ("'", '"') else 0
         start = node.content + inset
         stands_there = style not in ("|", ">") and text[start : node.end - inset] == node.value
-        found.append(Scalar(path, node.value, node.content, node.end, start if stands_there else -1))
+        yield Scalar(path, node.value, node.content, node.end, start if stands_there else -1, flow)
 
+
+# ------------------------------------------------------------------ keys that are there twice
+# Two programs that each add a line leave such headers behind, and the note has no properties at all (obsidian.md §3.1).
 
 _LINE: Final = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
-_NEXT_LINE: Final = re.compile(r"\r\n|\r|\n")
 # What cannot begin a property: white space, a comment, an item of the list above, a bracket that ends one.
 _NO_KEY: Final = frozenset(" \t\r\n#-]}")
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Entry(NamedTuple):
+    """One property, read by itself."""
+
+    key: str
+    value: Any
+    start: int
+    end: int  # behind its last line; comments and blank lines below belong to what follows
+
+
+class Repeated(NamedTuple):
     """A key that is there again, with the lines of the file on which it stands; `equal` when both say the same."""
 
     key: str
@@ -213,23 +221,11 @@ class Repeated:
     equal: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    key: str
-    value: Any
-    start: int
-    end: int  # behind its last line; comments and blank lines below belong to what follows
-
-
 def repeated_keys(text: str) -> tuple[Repeated, ...]:
     """The keys that stand twice or more; none where the header is broken in another way."""
-    fences = find_fences(text)
-    entries = read_entries(text, fences) if fences is not None else None
-    if entries is None:
-        return ()
     first: dict[str, Entry] = {}
     found = []
-    for entry in entries:
+    for entry in read_entries(text) or ():
         there = first.setdefault(entry.key, entry)
         if there is not entry:
             equal = same(there.value, entry.value)
@@ -237,8 +233,11 @@ def repeated_keys(text: str) -> tuple[Repeated, ...]:
     return tuple(found)
 
 
-def read_entries(text: str, fences: Fences) -> list[Entry] | None:
+def read_entries(text: str) -> list[Entry] | None:
     """The properties one by one, None where they are not lines that can be read one by one."""
+    fences = find_fences(text)
+    if fences is None:
+        return None
     found = []
     try:
         for start, end, stop in _spans(text, fences):
@@ -256,18 +255,13 @@ def _spans(text: str, fences: Fences) -> Iterator[tuple[int, int, int]]:
     """Where each property begins, where the next does, and where its own last line ends."""
     start, stop, at = -1, -1, fences.start
     while at < fences.end:
-        line = _LINE.match(text, at, fences.end)
-        assert line is not None
+        end = _LINE.match(text, at, fences.end).end()  # type: ignore[union-attr]  # it matches everything
         if text[at] not in _NO_KEY:
             if start >= 0:
                 yield start, at, stop
             start = at
-        if line[0].strip() and text[at] != "#":
-            stop = line.end()
-        at = line.end()
+        if text[at:end].strip() and text[at] != "#":
+            stop = end
+        at = end
     if start >= 0:
         yield start, fences.end, stop
-
-
-def _line_of(text: str, offset: int) -> int:
-    return 1 + sum(1 for _ in _NEXT_LINE.finditer(text, 0, offset))

@@ -1,4 +1,9 @@
-"""Links and tags in a stretch of Markdown text: how each is written, and where they stand. Pure; no blocks here."""
+"""Links and tags in a stretch of Markdown text: how each is written, and where they stand. Pure; no blocks here.
+
+What counts and what hides is obsidian.md §1.1, §1.2 and §2: code, math, HTML comments and escapes hide; `%%` does not.
+Whatever begins first wins: a backtick in `[[...]]` is the link's, brackets in code are code. What a link leads to is not
+known to a note at all.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,15 @@ from urllib.parse import unquote
 
 from simplemem.note.blocks import HTML_TAG
 from simplemem.note.header import Scalar
+
+
+class InlineTag(NamedTuple):
+    """A `#tag` in the body, without its hash."""
+
+    name: str
+    line: int
+    start: int
+    end: int
 
 
 class Link(NamedTuple):
@@ -33,24 +47,34 @@ class Link(NamedTuple):
     angle: bool  # a Markdown destination in <>
     scalar: Scalar | None  # the value that a property link is, None in the body
 
-
-# A destination with its title: <in angles>, or without spaces and with parentheses nested at most three deep.
-_PLAIN = r"[^ \t\n\r\v\f\x00-\x1f\x7f()\\]++|\\[!-/:-@\[-`{-~]?+"
-_NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
-_TITLE = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))"""
-_GAP = r"[ \t\n\r]"
-DESTINATION = re.compile(
-    rf"\({_GAP}*+(?:<((?:[^<>\\\n\r]|\\.)*+)>|((?!<)(?:{_PLAIN}|{_NESTED})*+))(?:{_GAP}++{_TITLE})?+{_GAP}*+\)",
-    re.DOTALL,
-)
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+    def in_property(self, scalar: Scalar, line: int) -> Link:
+        """This link, read from a property's value, in its place; where the source is escaped, only the value has one."""
+        start, end = scalar.start, scalar.end
+        path_start, path_end, display_start, display_end = start, end, -1, -1
+        if scalar.verbatim >= 0:
+            at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
+            start, end, path_start, path_end = (at + place for place in self[7:11])
+            display_start, display_end = (at + place if place >= 0 else -1 for place in self[11:13])
+        shown = (self.target, self.subpath, self.display, line)
+        places = (start, end, path_start, path_end, display_start, display_end)
+        return Link(self.form, self.embed, ".".join(scalar.path), *shown, *places, self.angle, scalar)
 
 
-def read_wikilink(
-    text: str, start: int, end: int, embed: bool, line: int, property_path: str | None = None
-) -> Link | None:
+def read_value_link(value: str) -> Link | None:
+    """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
+    value = value.strip()
+    if value.startswith("[[") and value.endswith("]]"):
+        if not _WIKI_END.search(value, 2, len(value) - 2):
+            return _read_wikilink(value, 0, len(value), False, 0)
+    elif value.startswith("[") and value.endswith(")"):
+        scanner = InlineScanner(value, [0], 0)
+        scanner.read(0, len(value))
+        whole = (link for link in scanner.links if link.form == "markdown" and link.end - link.start == len(value))
+        return next(whole, None)
+    return None
+
+
+def _read_wikilink(text: str, start: int, end: int, embed: bool, line: int) -> Link | None:
     """The link `[[...]]` or `![[...]]` between two offsets, None when it names nothing."""
     begins, stop = start + 2 + embed, end - 2
     inner = text[begins:stop]
@@ -60,59 +84,43 @@ def read_wikilink(
     path = inner if bar < 0 else inner[:bar]
     if bar >= 0 and path.endswith("\\"):  # in tables the bar is escaped
         path = path[:-1]
-    hash_at = path.find("#")
-    name = path if hash_at < 0 else path[:hash_at]
-    subpath = "" if hash_at < 0 else path[hash_at:].rstrip()
+    name, mark, rest = path.partition("#")
     lead = len(name) - len(name.lstrip())
-    stripped = name.strip()
-    path_start = begins + lead if stripped else begins
-    shown = (begins + bar + 1, stop) if bar >= 0 else (-1, -1)
-    return Link(
-        "wiki",
-        embed,
-        property_path,
-        clean_target(stripped),
-        subpath,
-        inner[bar + 1 :] if bar >= 0 else "",
-        line,
-        start,
-        end,
-        path_start,
-        path_start + len(stripped),
-        *shown,
-        angle=False,
-        scalar=None,
-    )
+    name = name.strip()
+    at = begins + lead if name else begins
+    display = inner[bar + 1 :] if bar >= 0 else ""
+    places = (start, end, at, at + len(name), *((begins + bar + 1, stop) if bar >= 0 else (-1, -1)))
+    subpath = (mark + rest).rstrip()
+    return Link("wiki", embed, None, _looked_up(name), subpath, display, line, *places, angle=False, scalar=None)
 
 
-def read_destination(
+# A destination with its title: <in angles>, or without spaces and with parentheses nested at most three deep.
+_PLAIN = r"[^ \t\n\r\v\f\x00-\x1f\x7f()\\]++|\\[!-/:-@\[-`{-~]?+"
+_NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
+_TITLE = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))"""
+_GAP = r"[ \t\n\r]"
+_DESTINATION = re.compile(
+    rf"\({_GAP}*+(?:<((?:[^<>\\\n\r]|\\.)*+)>|((?!<)(?:{_PLAIN}|{_NESTED})*+))(?:{_GAP}++{_TITLE})?+{_GAP}*+\)",
+    re.DOTALL,
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+
+def _read_destination(
     text: str, found: re.Match[str], start: int, shown: tuple[int, int], image: bool, line: int
 ) -> Link | None:
-    """The internal Markdown link that a match of `DESTINATION` ends, None when it is external or empty."""
+    """The internal Markdown link that a match of `_DESTINATION` ends, None when it is external or empty."""
     angle = found[1] is not None
     begins, stop = found.span(1 if angle else 2)
     destination = text[begins:stop]
     if not destination or _SCHEME.match(destination):
         return None
-    hash_at = destination.find("#")
-    path = destination if hash_at < 0 else destination[:hash_at]
-    empty = shown[0] == shown[1]
-    return Link(
-        "markdown",
-        image,
-        None,
-        clean_target(_decoded(path).strip()),
-        "" if hash_at < 0 else _decoded(destination[hash_at:]),
-        text[shown[0] : shown[1]],
-        line,
-        start,
-        found.end(),
-        begins,
-        begins + len(path),
-        *((-1, -1) if empty else shown),
-        angle=angle,
-        scalar=None,
-    )
+    path, mark, rest = destination.partition("#")
+    target, subpath = _looked_up(_decoded(path).strip()), _decoded(mark + rest)
+    places = (start, found.end(), begins, begins + len(path), *(shown if shown[0] < shown[1] else (-1, -1)))
+    return Link("markdown", image, None, target, subpath, text[slice(*shown)], line, *places, angle, scalar=None)
 
 
 def _decoded(destination: str) -> str:
@@ -129,21 +137,12 @@ def _decoded(destination: str) -> str:
     return destination
 
 
-def clean_target(name: str) -> str:
+def _looked_up(name: str) -> str:
     """A link's path as it is looked up: no-break spaces are spaces, NFC, trimmed (obsidian.md §1.4)."""
-    if name.isascii():
-        return name
-    return unicodedata.normalize("NFC", name.replace("\xa0", " ")).strip()
+    return name if name.isascii() else unicodedata.normalize("NFC", name.replace("\xa0", " ")).strip()
 
 
-class InlineTag(NamedTuple):
-    """A `#tag` in the body, without its hash."""
-
-    name: str
-    line: int
-    start: int
-    end: int
-
+# ------------------------------------------------------------------ the scanner
 
 # Every alternative begins with a character of its own, so that `re` skips over plain text at once.
 _TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|``*|\$\$?|<|!\[\[?|\[\[?|\]|#")
@@ -152,8 +151,6 @@ _TICKS = re.compile(r"`+")
 _LINE_END = re.compile(r"[\n\r]")
 _MATH_END = re.compile(r"(?<![\s\\])\$(?![0-9])")
 _TAG_OR_AUTOLINK = re.compile(rf"<[A-Za-z][A-Za-z0-9+.-]{{1,31}}:[^\s<>\x00-\x1f]*+>|{HTML_TAG}")
-_COMMENT = "<!--"
-_COMMENT_END = "-->"
 
 # obsidian.md §2: what a tag cannot hold, and what must stand before its hash.
 _NO_TAG = "\\x00-\\x20!-,.:-@\\[-\\^`{-\\x7f\\x85\\xa0\\u1680\\u2000-\\u206f\\u2e00-\\u2e7f\\u3000\\ufeff"
@@ -162,7 +159,6 @@ _SPACE = frozenset(
     "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 )
 _QUOTE_MARKS = re.compile(r"[ \t>]*+")
-
 _CELL = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(\|)")
 
 
@@ -193,12 +189,10 @@ class InlineScanner:
         text = self.text
         if text.find("[", start, end) < 0 and text.find("#", start, end) < 0:
             return
-        links_before = len(self.links)
-        tags_before = len(self.tags)
-        nested = _Region(self, start, end).read()
-        if nested:  # a link is complete at its end, one inside it before that
-            self.links[links_before:] = sorted(self.links[links_before:], key=lambda link: link.start)
-            self.tags[tags_before:] = sorted(self.tags[tags_before:], key=lambda tag: tag.start)
+        links, tags = len(self.links), len(self.tags)
+        if _Region(self, start, end).read():  # a link is complete at its end, one inside it before that
+            self.links[links:] = sorted(self.links[links:], key=lambda link: link.start)
+            self.tags[tags:] = sorted(self.tags[tags:], key=lambda tag: tag.start)
 
 
 class _Region:
@@ -242,11 +236,14 @@ class _Region:
                 at = self._open(found.start(), token)
         return self.nested
 
+    def _past(self, end: int) -> int:
+        """Text begins anew here."""
+        self.chunk = end
+        return end
+
     def _tag(self, at: int) -> int:
         found = _TAG.match(self.text, at, self.end)
-        if found is None or not self._may_begin(at):
-            return at + 1
-        return self._add_tag(at, found[1])
+        return self._add_tag(at, found[1]) if found is not None and self._may_begin(at) else at + 1
 
     def _add_tag(self, at: int, name: str) -> int:
         name = name.rstrip("/")
@@ -254,8 +251,7 @@ class _Region:
         if not name or (name.isascii() and name.isdigit()):
             return end
         self.scanner.tags.append(InlineTag(name, self.scanner.line_of(at), at, end))
-        self.chunk = end
-        return end
+        return self._past(end)
 
     def _may_begin(self, at: int) -> bool:
         """Whether a hash here begins a tag: where a chunk starts, after a space, or where emphasis opens."""
@@ -284,21 +280,15 @@ class _Region:
                 self.ticks.setdefault(run.end() - run.start(), []).append(run.start())
         closers = self.ticks.get(after - at, [])
         k = bisect_right(closers, at)
-        if k == len(closers):
-            return after
-        self.chunk = closers[k] + after - at
-        return self.chunk
+        return after if k == len(closers) else self._past(closers[k] + after - at)
 
     def _math(self, after: int, display: bool) -> int:
         """Past `$math$` on one line or `$$math$$` over several. Prices ("$5 and $6") are none."""
         text = self.text
         if display:
             close = -1 if self.no_display_math else text.find("$$", after, self.end)
-            if close < 0:
-                self.no_display_math = True
-                return after
-            self.chunk = close + 2
-            return self.chunk
+            self.no_display_math = close < 0
+            return after if close < 0 else self._past(close + 2)
         if after >= self.end or after < self.no_math_until or text[after] in _SPACE:
             return after
         line_end = _LINE_END.search(text, after, self.end)
@@ -307,27 +297,19 @@ class _Region:
         if found is None:
             self.no_math_until = stop
             return after
-        self.chunk = found.end()
-        return self.chunk
+        return self._past(found.end())
 
     def _html(self, at: int) -> int:
         """Past a comment, a tag or an <autolink>."""
         text = self.text
-        if text.startswith(_COMMENT, at):
+        if text.startswith("<!--", at):
             if text.startswith((">", "->"), at + 4):
-                self.chunk = text.index(">", at) + 1
-                return self.chunk
-            close = -1 if self.no_comment else text.find(_COMMENT_END, at + 4, self.end)
-            if close < 0:
-                self.no_comment = True
-                return at + 1
-            self.chunk = close + 3
-            return self.chunk
+                return self._past(text.index(">", at) + 1)
+            close = -1 if self.no_comment else text.find("-->", at + 4, self.end)
+            self.no_comment = close < 0
+            return at + 1 if close < 0 else self._past(close + 3)
         found = _TAG_OR_AUTOLINK.match(text, at, self.end)
-        if found is None:
-            return at + 1
-        self.chunk = found.end()
-        return self.chunk
+        return at + 1 if found is None else self._past(found.end())
 
     def _open(self, at: int, token: str) -> int:
         """A wikilink, or brackets that may become a Markdown link."""
@@ -338,11 +320,10 @@ class _Region:
             if not text.startswith("[", begins):  # [[[x]]] is a bracket and a link: the innermost wins
                 found = _WIKI_END.search(text, begins, self.end)
                 if found is not None and found[0] == "]]":
-                    link = read_wikilink(text, at, found.end(), embed, self.scanner.line_of(at))
+                    link = _read_wikilink(text, at, found.end(), embed, self.scanner.line_of(at))
                     if link is not None:
                         self.scanner.links.append(link)
-                        self.chunk = found.end()
-                        return found.end()
+                        return self._past(found.end())
             begins -= 1
         self.brackets.append((at, embed))
         return begins
@@ -355,9 +336,7 @@ class _Region:
         level = len(self.brackets)
         dead = not image and level < self.dead_below
         self.dead_below = min(self.dead_below, level)
-        if dead or not self.text.startswith("(", at + 1):
-            return at + 1
-        found = DESTINATION.match(self.text, at + 1, self.end)
+        found = None if dead else _DESTINATION.match(self.text, at + 1, self.end)
         if found is None:
             return at + 1
         shown = start + 1 + image
@@ -366,18 +345,9 @@ class _Region:
             if (tag := _TAG.match(self.text, shown, at)) is not None:  # the text of a link is a chunk of its own
                 self._add_tag(shown, tag[1])
                 self.nested = True
-        link = read_destination(self.text, found, start, (shown, at), image, self.scanner.line_of(start))
+        link = _read_destination(self.text, found, start, (shown, at), image, self.scanner.line_of(start))
         if link is not None:
             links = self.scanner.links
             self.nested = self.nested or (bool(links) and links[-1].start > start)
             links.append(link)
-        self.chunk = found.end()
-        return found.end()
-
-
-def read_markdown_link(text: str, line: int) -> Link | None:
-    """The Markdown link that the whole of `text` is, or None."""
-    scanner = InlineScanner(text, [0], line)
-    scanner.read(0, len(text))
-    whole = (link for link in scanner.links if link.form == "markdown" and link.end - link.start == len(text))
-    return next(whole, None)
+        return self._past(found.end())

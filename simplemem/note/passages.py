@@ -1,4 +1,4 @@
-"""Cut a body into passages, the pieces that are searched and shown. Pure; it looks only at blocks and words.
+"""Cut a body into passages, the pieces that are searched and shown, and a text into sentences. Pure.
 
 retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of
 the one before, so that an answer on a border is whole in one of them. Every character that is not blank lies
@@ -124,7 +124,7 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
             start = begins
         tokens = count_tokens(text[start:end])
         if tokens > MOST_TOKENS:
-            pieces += _cut(text, start, end, line, block.heading, tokens)
+            pieces += _cut(text, start, end, line, block.heading)
             continue
         is_heading = block.kind == "heading"
         opens = is_heading and body.headings[block.heading].level <= _SECTION_LEVEL
@@ -135,54 +135,54 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
 _LINE_END = re.compile(r"\r\n?|\n")
 # The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no space. A class
 # of characters stands first, so that `re` skips over everything else at once.
-_SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]]*+(?=\s))")
+_SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))")
 _NOT_BLANK = re.compile(r"\S")
 _WORD = re.compile(r"\S++")
 
 
-def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int | None = None) -> Iterator[_Piece]:
-    """An oversized stretch as pieces: lines, else sentences, else words, else (without spaces) characters. `tokens` is how
-    large all of it is, where that is known."""
+def _cut(text: str, start: int, end: int, line: int, heading: int) -> Iterator[_Piece]:
+    """An oversized stretch as pieces: lines, else sentences, else words, else (without spaces) characters."""
     at = start
     while at < end:
         found = _LINE_END.search(text, at, end)
         line_end = found.start() if found else end
-        size = tokens if tokens is not None and (at, line_end) == (start, end) else count_tokens(text[at:line_end])
-        for piece_start, piece_end, held in _cut_line(text, at, line_end, size):
-            if held:
-                if text[piece_end - 1].isspace():
-                    piece_end = _without_blank(text, piece_start, piece_end)
-                if text[piece_start].isspace():
-                    piece_start = _skip_blank(text, piece_start)
-                yield _Piece(piece_start, piece_end, line, heading, held, False, False)
+        for first, last, tokens in _cut_line(text, at, line_end):
+            if tokens:
+                yield _Piece(
+                    _skip_blank(text, first), _without_blank(text, first, last), line, heading, tokens, False, False
+                )
         at = found.end() if found else end
         line += 1
 
 
-def _cut_line(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int, int]]:
+def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    tokens = count_tokens(text[start:end])
     if tokens <= MOST_TOKENS:
         yield start, end, tokens
         return
-    at = start
-    for sentence_end in [found.end() for found in _SENTENCE_END.finditer(text, start, end)] + [end]:
-        if sentence_end - at < end - start:
-            tokens = count_tokens(text[at:sentence_end])
+    for first, last in _by_sentences(text, start, end):
+        tokens = count_tokens(text[first:last])
         if tokens <= MOST_TOKENS:
-            yield at, sentence_end, tokens
+            yield first, last, tokens
         else:
-            yield from _cut_sentence(text, at, sentence_end)
-        at = sentence_end
+            yield from _cut_sentence(text, first, last)
+
+
+def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for found in _SENTENCE_END.finditer(text, start, end):
+        yield start, found.end()
+        start = found.end()
+    if start < end:
+        yield start, end
 
 
 def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Words packed up to a quarter of a passage, so that passages of them still overlap."""
-    plain = text[start:end].replace("\t", " ")
-    if plain.isascii() and plain.isprintable():
-        yield from _cut_plain_sentence(plain, start)
-        return
     at, last, tokens = start, start, 0
+    plain = text.isascii()
     for word_end in dict.fromkeys([*(found.end() for found in _WORD.finditer(text, start, end)), end]):
-        size = count_tokens(text[last:word_end])  # one word, with the blanks before it
+        # One word, with the blanks before it; the length of a plain one tells its tokens.
+        size = max(2, (word_end - last) // 4) if plain and word_end < end else count_tokens(text[last:word_end])
         if tokens and tokens + size > OVERLAP_TOKENS:
             yield at, last, tokens
             at, tokens = last, 0
@@ -198,29 +198,6 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
         yield at, end, tokens
 
 
-def _cut_plain_sentence(sentence: str, start: int) -> Iterator[tuple[int, int, int]]:
-    """Cut a sentence of ASCII letters and spaces alone, where the length of a word tells its tokens. It gives what
-    `_cut_sentence` gives, and is quick: a long line without sentences is many words."""
-    *lengths, _ = map(len, sentence.split(" "))
-    at, last, word_end, tokens = start, start, start - 1, 0
-    for length in lengths:
-        word_end += 1 + length
-        if length:
-            size = (word_end - last) // 4 if word_end - last > 11 else 2  # two or more, with the blanks before it
-            if tokens and tokens + size > OVERLAP_TOKENS:
-                yield at, last, tokens
-                at, tokens = last, 0
-            tokens += size
-            last = word_end
-    end = start + len(sentence)
-    size = count_tokens(sentence[last - start :])
-    if tokens and tokens + size > OVERLAP_TOKENS:
-        yield at, last, tokens
-        at, tokens = last, 0
-    if tokens + size:
-        yield at, end, tokens + size
-
-
 def _skip_blank(text: str, start: int) -> int:
     rest = _NOT_BLANK.search(text, start)
     return rest.start() if rest else len(text)
@@ -231,3 +208,39 @@ def _without_blank(text: str, start: int, end: int) -> int:
     while end > start and text[end - 1].isspace():
         end -= 1
     return end
+
+
+# ------------------------------------------------------------------ sentences
+
+_LINE = re.compile(r"(?<=\n)")
+_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
+_HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Where each sentence of some Markdown stands: every list item and row of a table is one at least, headings are none."""
+    found = []
+    for first, last in _paragraphs(text):
+        for at, end in _by_sentences(text, first, last):
+            start, stop = _skip_blank(text, at), _without_blank(text, at, end)
+            if start < stop:
+                found.append((start, stop))
+    return found
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Lines that belong together: a paragraph, a list item, a row."""
+    start = end = -1
+    offset = 0
+    for line in _LINE.split(text):
+        marker, is_heading = _MARKER.match(line), _HEADING.match(line)
+        if start >= 0 and (marker or is_heading or not line.strip()):
+            yield start, end
+            start = -1
+        if line.strip() and not is_heading:
+            if start < 0:
+                start = offset + (marker.end() if marker else 0)
+            end = offset + len(line)
+        offset += len(line)
+    if start >= 0:
+        yield start, end

@@ -1,53 +1,52 @@
 """Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure.
 
-Nothing is ever re-serialised. Each verb takes the text of a whole note and returns the new one, which has
-been read again: where any other property came out different, the edit is refused with Unreadable. A note
-whose header is broken, JSON or one pair of braces is never rewritten. Reading lives in `header.py`.
+Nothing that exists is re-serialised. Each verb takes the text of a whole note and returns the new one, which has been read
+again: where any other property came out different, the edit is refused with Unreadable. A note whose header is broken,
+JSON or one pair of braces is never rewritten. Only the header of a new note is written whole.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, Unreadable
-from simplemem.note.header import Reading, Scalar, find_fences, find_key, read_entries, read_header, read_with_places
+from simplemem.note.header import Reading, Scalar, find_key, read_entries, read_header, read_with_places
 from simplemem.note.splice import (
     LOOSE_LINES,
-    STEP,
-    add_entry,
     add_property,
-    apply,
-    change_flow,
+    change_property,
+    clean_value,
     find_place,
-    lines_of_entry,
-    list_step,
-    pair_spans,
-    render_lines,
-    set_flow_value,
-    set_value,
+    lines_of,
+    render_property,
+    write_text,
 )
-from simplemem.note.yaml_values import Node, clean_value, same, write_text
+from simplemem.note.yaml_values import read_yaml, same
 
-# ------------------------------------------------------------------ the verbs
+if TYPE_CHECKING:
+    from frontmatter.default_handlers import BaseHandler
 
 
 def set_property(text: str, key: str, value: Any) -> str:
-    """Give a property this value: in its place when the note has it, else at the end of the header."""
+    """Give a property this value: in its place when the note has it, else at the end of the header. In a list or a map
+    only the items that differ are touched."""
     reading = _read_to_edit(text)
     properties = dict(reading.header.properties)
     spelled = find_key(properties, key)
-    if spelled is not None and same(properties[spelled], value):
-        return text  # whatever it is: also what we would not write
-    wanted = clean_value(value, properties.get(spelled or key))
     if spelled is None:
+        wanted = clean_value(value)
         return _checked(text, reading, add_property(text, reading, key, wanted), {**properties, key: wanted})
+    if same(properties[spelled], value):
+        return text  # whatever it is: also what we would not write
+    wanted = clean_value(value, properties[spelled])
     if same(properties[spelled], wanted):
         return text
     assert reading.root is not None
-    place = find_place(text, reading.root, spelled)
-    edits = set_value(text, place, wanted, list_step(text, reading.root, place))
-    return _checked(text, reading, apply(text, edits), {**properties, spelled: wanted})
+    after = change_property(text, reading.root, spelled, wanted)
+    return _checked(text, reading, after, {**properties, spelled: wanted})
 
 
 def remove_property(text: str, key: str) -> str:
@@ -59,64 +58,34 @@ def remove_property(text: str, key: str) -> str:
         return text
     del properties[spelled]
     assert reading.root is not None
-    start, end = lines_of_entry(text, find_place(text, reading.root, spelled))
+    place = find_place(text, reading.root, spelled)
+    start, end = lines_of(text, place.begins, place.value)
     try:
         return _checked(text, reading, text[:start] + text[end:], properties)
     except Unreadable:
         # Blank lines or an indented comment below it would now belong to a block of text above it.
-        loose = LOOSE_LINES.match(text, end)
-        assert loose is not None
-        return _checked(text, reading, text[:start] + text[loose.end() :], properties)
+        end = LOOSE_LINES.match(text, end).end()  # type: ignore[union-attr]
+        return _checked(text, reading, text[:start] + text[end:], properties)
 
 
 def set_entry(text: str, key: str, entry: str, value: Any) -> str:
     """Give one entry of a map this value (`tags: {status: done}`), in the notation the map has."""
-    if isinstance(value, (Mapping, list, tuple)):
-        raise Invalid(f"An entry of {key} cannot hold a list or a map.", hint="Use one plain value.")
-    wanted = clean_value(value)
-    reading = _read_to_edit(text)
-    properties = dict(reading.header.properties)
-    spelled = find_key(properties, key)
-    if spelled is None or properties[spelled] is None:
-        return set_property(text, key, {entry: wanted})
-    entries = _map_in(properties, spelled)
-    assert reading.root is not None
-    node = find_place(text, reading.root, spelled).value
-    present = find_key(entries, entry)
-    if present is not None and same(entries[present], wanted):
-        return text
-    if present is None:
-        edits = add_entry(text, find_place(text, reading.root, spelled), entry, wanted)
-    elif node.style == "{":
-        edits = [set_flow_value(find_place(text, node, present), wanted)]
-    else:
-        edits = set_value(text, find_place(text, node, present), wanted, STEP)
-    properties[spelled] = {**entries, present or entry: wanted}
-    return _checked(text, reading, apply(text, edits), properties)
+    entries = _map_of(text, key)
+    return set_property(text, key, {**entries, find_key(entries, entry) or entry: value})
 
 
 def remove_entry(text: str, key: str, entry: str) -> str:
     """The note without one entry of a map; the last one leaves `{}`."""
-    reading = _read_to_edit(text)
-    properties = dict(reading.header.properties)
-    spelled = find_key(properties, key)
-    if spelled is None or properties[spelled] is None:
-        return text
-    entries = dict(_map_in(properties, spelled))
+    entries = _map_of(text, key)
     present = find_key(entries, entry)
-    if present is None:
-        return text
-    number = list(entries).index(present)
-    del entries[present]
-    if not entries:
-        return set_property(text, key, {})
-    assert reading.root is not None
-    node = find_place(text, reading.root, spelled).value
-    if node.style == "{":
-        edit = change_flow(pair_spans(node), number, number + 1, [])
-    else:
-        edit = (*lines_of_entry(text, find_place(text, node, present)), "")
-    return _checked(text, reading, apply(text, [edit]), {**properties, spelled: entries})
+    return text if present is None else set_property(text, key, {k: v for k, v in entries.items() if k != present})
+
+
+def _map_of(text: str, key: str) -> Mapping[str, Any]:
+    value = _read_to_edit(text).header.get(key)
+    if value is not None and not isinstance(value, Mapping):
+        raise Invalid(f"{key} is not a map, it has no entries.", hint="Add or remove an item, or set it whole.")
+    return value or {}
 
 
 def remove_item(text: str, key: str, item: Any) -> str:
@@ -131,39 +100,30 @@ def remove_item(text: str, key: str, item: Any) -> str:
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
     """The note with another text in this place, in the quotes that stand there wherever they can hold it."""
     reading = _read_to_edit(text)
-    found = None if reading.root is None else _node_at(reading.root, scalar.path, flow=False)
-    wanted = (scalar.start, scalar.end, scalar.value)
-    if found is None or (found[0].content, found[0].end, found[0].value) != wanted:
+    if scalar not in reading.header.scalars:
         raise Invalid(
             f"The property {'.'.join(scalar.path)} is not where it was.",
             hint="Read the note again, then change it.",
         )
-    node, flow = found
-    changed = text[: node.content] + write_text(value, node.style, flow=flow) + text[node.end :]
+    written = write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
+    changed = text[: scalar.start] + written + text[scalar.end :]
     return _checked(text, reading, changed, _with_value(dict(reading.header.properties), scalar.path, value))
 
 
-def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
-    """The header of a new note, as Obsidian writes it: block lists indented by two spaces, dates bare."""
-    cleaned = {key: clean_value(value) for key, value in properties.items()}
-    header = newline.join(["---", *render_lines(cleaned), "---", ""])
-    if not same(dict(read_header(header).properties), cleaned):
-        raise Invalid(
-            "These properties cannot be written as a header that reads back the same.",
-            hint="Use simpler ones.",
-        )
-    return header
+def _with_value(value: Any, path: Sequence[str], new: str) -> Any:
+    if not path:
+        return new
+    if isinstance(value, dict):
+        return {key: _with_value(inner, path[1:], new) if key == path[0] else inner for key, inner in value.items()}
+    return [_with_value(inner, path[1:], new) if str(at) == path[0] else inner for at, inner in enumerate(value)]
 
 
 def without_repeated(text: str) -> str:
-    """The note with each such key where it stands first. Unreadable where two of them differ, or more is wrong."""
-    fences = find_fences(text)
-    entries = read_entries(text, fences) if fences is not None else None
-    if fences is None or entries is None:
-        raise Unreadable("The header is broken in another way.", hint="Mend it in an editor.")
+    """The note with each key that is there twice where it stands first. Unreadable where two of them differ, or more is
+    wrong."""
     kept: dict[str, Any] = {}
     pieces, at = [], 0
-    for entry in entries:
+    for entry in read_entries(text) or ():
         if entry.key not in kept:
             kept[entry.key] = entry.value
         elif same(kept[entry.key], entry.value):
@@ -172,15 +132,10 @@ def without_repeated(text: str) -> str:
         else:
             raise Unreadable(f"{entry.key!r} is there twice, with two values.", hint="Keep one of them.")
     changed = "".join([*pieces, text[at:]])
-    now = read_with_places(changed)
-    if now.header.problem is not None or not same(dict(now.header.properties), kept):
-        raise Unreadable("The header is broken in another way as well.", hint="Mend it in an editor.")
-    if changed[now.header.body_start :] != text[fences.body :]:
-        raise Unreadable("The header does not end where it seems to.", hint="Mend it in an editor.")
+    now, body = read_header(changed), read_header(text).body_start
+    if now.problem or not kept or not same(dict(now.properties), kept) or changed[now.body_start :] != text[body:]:
+        raise Unreadable("The header is broken in another way.", hint="Mend it in an editor.")
     return changed
-
-
-# ------------------------------------------------------------------ before and after
 
 
 def _read_to_edit(text: str) -> Reading:
@@ -197,11 +152,9 @@ def _read_to_edit(text: str) -> Reading:
 
 def _checked(before: str, was: Reading, after: str, expected: dict[str, Any]) -> str:
     """The belt to the braces: what was spliced is read again before anybody may write it."""
-    now = read_with_places(after)
-    body_is_whole = after[now.header.body_start :] == before[was.header.body_start :].removeprefix(
-        "\ufeff" if was.fences is None else ""
-    )
-    if now.header.style != "yaml" or not body_is_whole or not same(dict(now.header.properties), expected):
+    now = read_header(after)
+    body = before[was.header.body_start :].removeprefix("\ufeff" if was.fences is None else "")
+    if now.style != "yaml" or after[now.body_start :] != body or not same(dict(now.properties), expected):
         raise Unreadable(
             "This property cannot be changed without changing something else, so the header was left alone.",
             hint="Write it in a plainer way in an editor (name: value), then try again.",
@@ -209,29 +162,39 @@ def _checked(before: str, was: Reading, after: str, expected: dict[str, Any]) ->
     return after
 
 
-def _map_in(properties: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = properties[key]
-    if not isinstance(value, Mapping):
-        raise Invalid(f"{key} is not a map, it has no entries.", hint="Add or remove an item, or set it whole.")
-    return value
+# ------------------------------------------------------------------ new notes
 
 
-def _node_at(node: Node, path: Sequence[str], *, flow: bool) -> tuple[Node, bool] | None:
-    """The value at a path, and whether it stands inside brackets or braces."""
-    if not path:
-        return node, flow
-    inside = flow or node.style in ("[", "{")
-    if isinstance(node.value, dict) and path[0] in node.value:
-        number = list(node.value).index(path[0])
-        return _node_at(node.children[2 * number + 1], path[1:], flow=inside)
-    if node.style in ("-", "[") and path[0].isdecimal() and int(path[0]) < len(node.children):
-        return _node_at(node.children[int(path[0])], path[1:], flow=inside)
-    return None
+def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
+    """The header of a new note, as Obsidian writes it: block lists indented by two spaces, dates bare."""
+    import frontmatter  # imported where a note is made: reading needs none of it
+
+    post = frontmatter.Post("")
+    post.metadata = {key: clean_value(value) for key, value in properties.items()}
+    lines = frontmatter.dumps(post, handler()).split("\n") if post.metadata else ["---", "---"]
+    header = newline.join([*lines, ""])
+    if not same(dict(read_header(header).properties), post.metadata):
+        raise Invalid(
+            "These properties cannot be written as a header that reads back the same.",
+            hint="Use simpler ones.",
+        )
+    return header
 
 
-def _with_value(value: Any, path: Sequence[str], new: str) -> Any:
-    if not path:
-        return new
-    if isinstance(value, dict):
-        return {key: _with_value(inner, path[1:], new) if key == path[0] else inner for key, inner in value.items()}
-    return [_with_value(inner, path[1:], new) if str(at) == path[0] else inner for at, inner in enumerate(value)]
+@cache
+def handler() -> BaseHandler:
+    """What makes `python-frontmatter` read and write YAML 1.2 as we do."""
+    from frontmatter.default_handlers import BaseHandler
+
+    class CoreYaml(BaseHandler):
+        FM_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
+        START_DELIMITER = END_DELIMITER = "---"
+
+        def load(self, fm: str) -> dict[str, Any]:
+            root = read_yaml(fm, 0, len(fm)).root
+            return dict(root.value) if root is not None and isinstance(root.value, dict) else {}
+
+        def export(self, metadata: dict[str, object], **_: object) -> str:
+            return "\n".join(line for key, value in metadata.items() for line in render_property(key, value))
+
+    return CoreYaml()

@@ -115,7 +115,7 @@ def single_filters(narrow: Narrow) -> Iterator[tuple[str, str, Narrow]]:
     if narrow.linked_by:
         yield "linked_by", narrow.linked_by, replace(bare, linked_by=narrow.linked_by)
     if narrow.author:
-        yield "author", narrow.author, replace(bare, author=narrow.author, texts=narrow.texts)
+        yield "author", narrow.author, replace(bare, author=narrow.author)
     for phrase in narrow.phrases:
         yield "phrase", phrase, replace(bare, phrases=(phrase,))
     if narrow.without_forms:  # which of them are of which word is not told apart

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from simplemem.rerank.answer import from_0_to_1
 from simplemem.search.rank import Ranked
+from simplemem.services.rerank import from_0_to_1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,25 @@
-"""EnhancedStore: a vault and its index kept in step. Every interface goes through it, and only through it.
+"""One vault, for every interface: what stands above knows this and nothing behind it.
 
-`store` is the door; behind it `core` keeps index and vault together (`keeping` does so in the background), `reading`
-and `recall` answer, `changes` and `editing` write, `past` undoes, `doctor` examines.
+`core` keeps vault and index together (`background` does so in a server), `write` and `edit` change notes, `bench` is what
+a room with a kind of note of its own works with.
 """
 
+from simplemem.store.bench import Bench, Carried, Changes, Draft, Known, Mark, Read, Stat, now, stat_of
 from simplemem.store.store import EnhancedStore, open_store
+from simplemem.vault.disk import write_file
 
-__all__ = ["EnhancedStore", "open_store"]
+__all__ = [
+    "Bench",
+    "Carried",
+    "Changes",
+    "Draft",
+    "EnhancedStore",
+    "Known",
+    "Mark",
+    "Read",
+    "Stat",
+    "now",
+    "open_store",
+    "stat_of",
+    "write_file",
+]

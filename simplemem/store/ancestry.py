@@ -37,7 +37,7 @@ def find_base(core: Core, copy: ConflictCopy, note: bytes, other: bytes) -> Base
     parents: dict[str, str] = {}
     named: dict[str, str] = {}  # the versions of both, the newest first
     for path in (copy.original, copy.path):
-        for version in core.vault.history.versions(path, _MOST_VERSIONS):
+        for version in core.changes.of(path, _MOST_VERSIONS):
             if version.after is not None:
                 named.setdefault(version.after, f"version {version.id}")
             if version.before is not None:

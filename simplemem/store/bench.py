@@ -4,46 +4,32 @@ means, and several notes written as one step. The store's promises hold for all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.index.links import named_in_memory
-from simplemem.index.notes import Noted, Stat, stat_of
+from simplemem.index.notes import Known, Stat, stat_of
+from simplemem.index.sidecar import Changes, Mark
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.note.words import well_formed
 from simplemem.store.core import Core
-from simplemem.store.saving import now
-from simplemem.store.together import Carried, Draft, write_together
+from simplemem.store.embedding import cache_path
+from simplemem.store.step import Carried, Draft, change_step, write_step
+from simplemem.store.write import now
 from simplemem.vault.links import name_key, resolve
-from simplemem.vault.side import SideFile
+from simplemem.vault.log import Version
 from simplemem.vault.vault import Change
 
-__all__ = ["Bench", "Carried", "Draft", "Mark", "Noted", "Noticed", "Read", "Stat", "now", "stat_of"]
+if TYPE_CHECKING:
+    from simplemem.index.vector_cache import VectorCache
+
+__all__ = ["Bench", "Carried", "Changes", "Draft", "Known", "Mark", "Read", "Stat", "now", "stat_of"]
 
 _MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one
-
-
-class Mark(NamedTuple):
-    """A state of the index, to ask what changed since."""
-
-    generation: int
-    rev: int
-
-
-@dataclass(frozen=True, slots=True)
-class Noticed:
-    """Notes put since a mark, and how many there are in all. `having` are those of them with the property that was asked
-    for; `whole` says that `notes` are all there are."""
-
-    mark: Mark
-    notes: tuple[Noted, ...]
-    having: frozenset[str]
-    count: int
-    whole: bool
 
 
 class Read(NamedTuple):
@@ -67,14 +53,6 @@ class Bench:
     def read_only(self) -> bool:
         return self._core.read_only or self._core.vault.read_only
 
-    def must_be_writable(self) -> None:
-        """Raise ReadOnly where nothing may be written."""
-        self._core.must_be_writable()
-
-    def side(self, name: str) -> SideFile:
-        """A file under `.simplemem/` that is neither a note nor the index's."""
-        return SideFile(str(self._core.root), name)
-
     def alone(self) -> AbstractContextManager[None]:
         """Hold the vault: what is read in here is what is written on. A thread may take it again and again."""
         return self._core.vault.lock()
@@ -82,27 +60,19 @@ class Bench:
     def catch_up(self) -> None:
         """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
         if not self.read_only:
-            self._core.catch_up_lately()
+            self._core.catch_up()
         elif not self._begun:
             self._core.sync(None, embed=False, rebuild=False, believe=False, begin=False)
             self._begun = True
 
-    def noticed_since(self, mark: Mark | None, having: str) -> Noticed:
+    def since(self, mark: Mark | None, having: str = "") -> Changes:
         """What changed in the index since a mark, everything without one. Any process's changes, and a person's as soon
-        as they are indexed."""
-        return self._core.healing(lambda: self._noticed_since(mark, having))
-
-    def _noticed_since(self, mark: Mark | None, having: str) -> Noticed:
-        index = self._core.index
-        with index.snapshot():
-            generation = index.generation
-            whole = mark is None or mark.generation != generation
-            rev, noted, with_it, count = index.noted_since(-1 if whole or mark is None else mark.rev, having)
-        return Noticed(Mark(generation, rev), tuple(noted), with_it, count, whole)
+        as they are indexed. `having` is a property whose notes are to be told apart."""
+        return self._core.index.since(mark, having)
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
-        return frozenset(self._core.healing(self._core.index.all_paths))
+        return frozenset(self._core.index.all_paths())
 
     def files_below(self, folder: str) -> list[str]:
         """The note files in a folder as the disk has them, those too large to be indexed as well."""
@@ -133,40 +103,94 @@ class Bench:
                 found[path] = stat_of(entry)
         return found
 
-    def meant(self, links: Sequence[tuple[str, str]], among: Collection[str] | None = None) -> list[str | None]:
-        """The paths of the files that links lead to, each a target and the note it stands in; as if only the files
-        `among` were there, if they are given."""
+    def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
+        """The paths of the files that links lead to, each a target and the note it stands in; as if only the files `among`
+        were there, if that is said."""
         if not links:
             return []
-        if among is not None:
-            then = named_in_memory(among)
-            return [resolve(target, source, then).path for target, source in links]
-        return self._core.healing(lambda: self._meant(links))
-
-    def _meant(self, links: Sequence[tuple[str, str]]) -> list[str | None]:
         index = self._core.index
-        named = named_in_memory(index.files()) if len(links) > _MANY else index.named()
-        with index.snapshot():
-            return [resolve(target, source, named).path for target, source in links]
+        if among is not None:
+            named = named_in_memory(among)
+        else:  # where many links are resolved all names are read, rather than asked for one by one
+            named = named_in_memory(index.files()) if len(links) > _MANY else index.named()
+        return [resolve(target, source, named).path for target, source in links]
 
     def files_called(self, name: str) -> Sequence[str]:
         """All files of that name, compared as links compare. Half a character is in no file's name."""
-        if well_formed(name) != name:
-            return ()
-        return self._core.healing(lambda: self._core.index.named()(name_key(name)))
+        return () if well_formed(name) != name else self._core.index.named()(name_key(name))
 
-    def judge_of_privacy(self) -> Callable[[str, bytes, str], bool]:
-        """What says of a note's path, its bytes and their hash whether it is private. The index knows it of most; what it
-        has read otherwise, or not at all, is read again, since its text is about to go out."""
-        known, rules = self._core.healing(self._core.index.privacy), self._core.settings.embed.private
+    def private(self, paths: Iterable[str]) -> set[str]:
+        """Those of these notes that are private now, and in doubt those that cannot be read. The index knows it of most;
+        what has changed since it read it is read again, since its text is about to go out."""
+        rules = self._core.settings.embed.private
+        wanted = list(paths)
+        known, private = self._core.index.known_at(wanted), set(wanted)
+        with self._core.vault.reading() as reading:
+            for path in wanted:
+                with suppress(SimplememError, OSError):
+                    file, there = reading(path), known.get(path)
+                    if there is not None and there.sha256 == file.sha256:
+                        is_private = there.private is not None or private_by_rule(path, rules)
+                    else:
+                        is_private = private_reason(path, read_note(file.data, file.sha256), rules) is not None
+                    if not is_private:
+                        private.discard(path)
+        return private
 
-        def is_private(path: str, data: bytes, sha256: str) -> bool:
-            there = known.get(path)
-            if there is not None and there[0] == sha256:
-                return there[1] or private_by_rule(path, rules)
-            return private_reason(path, read_note(data, sha256), rules) is not None
+    # -- meaning
 
-        return is_private
+    @property
+    def embedder(self) -> str:
+        """The name of the embedder whose vectors are in use, "" when there are none."""
+        found = self._core.index.generations()
+        return found[0].embedder if found and found[0].dimension else ""
+
+    def vectors(self, paths: Iterable[str]) -> dict[str, list[bytes]]:
+        """The vectors of notes by their paths, one a passage, 256 or more bytes of int8 each. Those that have none yet are
+        absent."""
+        index, found = self._core.index, {}
+        with index.snapshot():
+            for path in paths:
+                row = index.known(path)
+                if row is not None and (vectors := index.vectors_of(row.id)):
+                    found[path] = vectors
+        return found
+
+    def embedding(self) -> dict[str, Any]:
+        """Who makes vectors, how many notes have them, and why others have none."""
+        return self._core.index.consistently(self._core.embedding.facts)
+
+    def embed(self) -> None:
+        """Make the vectors that are missing, now."""
+        self._core.embedding.fill(None, begin=True, ready=self._core.rows.waiting)
+
+    def vector_cache(self) -> VectorCache:
+        """Vectors that were paid for, kept outside the index."""
+        from simplemem.index.vector_cache import VectorCache
+
+        return VectorCache(cache_path(self._core.index.path), self._core.settings.embed.cache_mb * 1024 * 1024)
+
+    def expect_more(self) -> None:
+        """More questions will come: what is slow to load is kept."""
+        self._core.long_lived = True
+
+    # -- writing
+
+    def must_be_writable(self) -> None:
+        """ReadOnly when nothing may be changed here."""
+        self._core.must_be_writable()
+
+    def folder(self) -> Path:
+        """The folder of simplemem's own files in the vault, made if it is not there."""
+        return self._core.vault.sidecar()
+
+    def recover(self) -> None:
+        """Finish or take back what a process began that died."""
+        self._core.vault.recover()
+
+    def last_version(self) -> int:
+        """The number of the last change in the history, 0 when there is none."""
+        return self._core.changes.newest()
 
     def is_taken(self, path: str) -> bool:
         """Whether anything lies at a path."""
@@ -179,7 +203,21 @@ class Bench:
 
     def write(self, drafts: Sequence[Draft], *, who: str, tool: str, reason: str) -> Carried:
         """Carry out drafts as one step: one entry of the history, one undo. Conflict when a note is another by now."""
-        return write_together(self._core, drafts, Change(tool, who, reason), now())
+        return write_step(self._core, drafts, Change(tool, who, reason))
+
+    def change(self, draft: Callable[[], Sequence[Draft]], *, who: str, tool: str, reason: str) -> Carried:
+        """Draft on what is there and write it as one step, holding the vault; again when somebody saved one of the notes
+        meanwhile, or the drafting itself says so by a Conflict."""
+        return change_step(self._core, draft, Change(tool, who, reason))
+
+    def changes_since(self, number: int = 0) -> list[Version]:
+        """The changes after the one of this number, newest first."""
+        return self._core.changes.recent(after=number)
+
+    def is_by_hand(self, path: str, sha256: str) -> bool:
+        """Whether a person gave a note this text: with a command, or where nobody told us."""
+        last = next(iter(self._core.changes.of(path, 1)), None)
+        return last is None or last.after != sha256 or last.is_by_person
 
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what is at these paths now."""

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,8 +199,8 @@ class Committing:
         first = min(map(number_of, groups), default=0)
 
         def look() -> set[str]:
-            since = list(takewhile(lambda v: v.number >= first, self._vault.history.whole.backwards()))
-            return taken_back(reversed(since), groups.keys(), self._hash_of)
+            since = self._vault.history.log.since(first)
+            return taken_back(since, groups.keys(), self._hash_of)
 
         if not groups or not look():
             return set()
@@ -231,9 +230,9 @@ class Committing:
 
     def _places(self, version: Version) -> list[str]:
         """Where a note may lie that a version speaks of: it may have moved on since."""
-        since = list(takewhile(lambda v: v.number > version.number, self._vault.history.whole.backwards()))
+        since = self._vault.history.log.since(version.number + 1)
         places = [version.path, version.new_path or version.path]
-        for later in reversed(since):
+        for later in since:
             if later.path == places[-1] and later.new_path is not None:
                 places.append(later.new_path)
         return places
@@ -243,12 +242,10 @@ class Committing:
         waiting = self._uncommitted.waiting()
         groups: dict[str, list[Version]] = {name: [] for name in waiting}
         first, newest = min(map(number_of, waiting), default=0), 0
-        for version in self._vault.history.whole.backwards() if waiting else ():
-            newest = newest or version.number
-            if version.number < first:
-                break
+        for version in self._vault.history.log.since(first) if waiting else ():
+            newest = version.number
             if version.group in groups:
-                groups[version.group].insert(0, version)
+                groups[version.group].append(version)
         known = {name: found for name, found in groups.items() if found and waiting[name].is_of(found[0])}
         gone = [
             name for name, mark in waiting.items() if name not in known and (number_of(name) <= newest or mark.is_old)

@@ -22,7 +22,7 @@ def diff(core: Core, what: str, other: str | None, since: str | None) -> tuple[D
     """What a version changed; what lies between two versions; or what changed in a memory since a date or version."""
     version = version_called(core, what)
     if version is None and _SPELLED.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
-        core.vault.history.find(what)  # says that there is none
+        core.changes.find(what)  # says that there is none
     if other is not None:
         later = version_called(core, other)
         if version is None or later is None:
@@ -31,7 +31,7 @@ def diff(core: Core, what: str, other: str | None, since: str | None) -> tuple[D
         names = (name_of(version.new_path or version.path), name_of(later.new_path or later.path))
         return (_difference(names, (version.id, later.id), before, after),)
     if version is not None and since is None:
-        return tuple(_done_by(core, each) for each in core.vault.history.log.group(version.group))
+        return tuple(_done_by(core, each) for each in core.changes.step(version.group))
     return (_since(core, path_with_a_past(core, what), since),)
 
 

@@ -21,7 +21,7 @@ from simplemem.note.names import clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.ancestry import find_base
 from simplemem.store.core import Core
-from simplemem.store.secrecy import judge
+from simplemem.store.edit import judge
 from simplemem.vault.vault import Change, File
 
 Keep = Literal["merge", "note", "copy", "marked"]
@@ -84,7 +84,7 @@ def previews(core: Core, copies: Sequence[ConflictCopy]) -> tuple[ConflictMerge,
 
 def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
     note, other = core.vault.read(copy.original), core.vault.read(copy.path)
-    links = len(core.healing(lambda: core.index.links_to(copy.path)))
+    links = len(core.index.links_to(copy.path))
     found = partial(ConflictMerge, copy, note_sha256=note.sha256, copy_sha256=other.sha256, links_to_copy=links)
     differs = unified_diff(note.data, other.data, (copy.original, copy.path), LONG_DIFF)
     if note.data == other.data:
@@ -117,7 +117,7 @@ def carry_out(core: Core, found: ConflictMerge, keep: Keep, change: Change) -> C
     with core.vault.lock():
         written = core.vault.absorb(copy.original, data, found.note_sha256, copy.path, found.copy_sha256, change)
         for path in (copy.original, copy.path):
-            core.indexed(path, partial(core.look_at, {path}))
+            core.indexed({path}, partial(core.look_at, {path}))
         core.fill_soon()
     sha256 = written[0].sha256 if len(written) > 1 else found.note_sha256
     return ConflictMerged(

@@ -1,4 +1,4 @@
-"""The embedder of a store and its vectors: who makes them, whose are asked, and what is told when they are not whole.
+"""The embedder of a store and its vectors: who makes them, whose are asked, and what is said when they are not whole.
 
 Words never wait for any of it. Vectors are made by one process of a vault at a time, so that no text is paid for twice;
 an embedder that fails is left alone for a while and never replaced by another.
@@ -13,23 +13,22 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from simplemem.config import Settings
-from simplemem.embed import Embedder, embedder_named
-from simplemem.embed.cache import Cached
-from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import fill
 from simplemem.index.database import Database
 from simplemem.index.estimate import Estimate, nothing_made_before
 from simplemem.index.generations import NOW, Generation
+from simplemem.index.report import Progress
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Progress
 from simplemem.index.vectors import QueryVector
 from simplemem.index.waiting import Waiting
 from simplemem.note.words import without_stop_words
-from simplemem.store.embedder import choice_of, embedder_of
+from simplemem.services.embed import Cached, Choice, Embedder, ServiceEmbedder, embedder_named
+from simplemem.services.wordllama import WordLlama
 from simplemem.vault.lock import Leadership
 from simplemem.vault.vault import Vault
 
@@ -37,14 +36,14 @@ _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the back
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
 _MODEL = re.compile(r"[^/]+/(?P<model>\S+)(?:.*? in (?P<dimensions>\d+) dimensions)?")
 _FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
+_VIEW = re.compile(r"(?:\A|-)index-[0-9a-f]{8}\Z")
 _LOG = logging.getLogger(__name__)
 
 
 class Embedding:
     """What a store knows of its embedder. Any thread may ask; vectors are made by one at a time."""
 
-    def __init__(self, settings: Settings, vault: Vault, index: Sidecar, lender: Embedding | None = None) -> None:
-        self._lender = lender  # whose embedder is used, and kept open by it
+    def __init__(self, settings: Settings, vault: Vault, index: Sidecar) -> None:
         self._settings = settings
         self._vault = vault
         self._index = index
@@ -58,7 +57,7 @@ class Embedding:
         self._waits = _FIRST_WAIT
         self._not_before = 0.0
         self.failure = ""  # what the embedder last failed with, until it answers again
-        self.answers_again: Callable[[], None] = lambda: None  # whom to tell when it does
+        self.answers_again: Callable[[], None] = lambda: None  # called when it does
         self.too_much: Estimate | None = None  # what would have to be sent, and is not without being asked for
 
     def close(self) -> None:
@@ -72,10 +71,6 @@ class Embedding:
     # -- which embedder
 
     @property
-    def provider(self) -> str:
-        return self._settings.embed.provider
-
-    @property
     def is_remote(self) -> bool:
         """Whether texts leave this machine."""
         called = self._called_for()
@@ -83,15 +78,13 @@ class Embedding:
 
     def _called_for(self) -> tuple[str, bool] | None:
         """The name of the embedder that the settings ask for, and whether it is remote. Loads no model."""
-        if self.provider == "wordllama":
+        if self._settings.embed.provider == "wordllama":
             return WordLlama.name, WordLlama.remote
         embedder, _ = self.wanted()
         return (embedder.name, embedder.remote) if embedder is not None else None
 
     def wanted(self) -> tuple[Embedder | None, str]:
         """The embedder that the settings ask for, loaded on first use; or why there is none."""
-        if self._lender is not None:
-            return self._lender.wanted()
         with self._guard:
             if "" not in self._loaded:
                 try:
@@ -102,70 +95,71 @@ class Embedding:
                     _LOG.warning("no embedder: %s", error)
             return self._loaded[""], self._missing
 
-    def _older(self, name: str) -> Embedder | None:
-        """The embedder of an older generation, if it can still be asked: the one in the package always, another model of
-        the same service with the settings that are there. No service is shown the key of another."""
-        with self._guard:
-            if name not in self._loaded:
-                found: Embedder | None = None
-                meant = _MODEL.match(name)
-                try:
-                    if name == WordLlama.name:
-                        found = embedder_named("wordllama")
-                    elif meant is not None and name.startswith(f"{self.provider}/"):
-                        width = meant["dimensions"]
-                        choice = dataclasses.replace(
-                            choice_of(self._settings),
-                            model=meant["model"],
-                            dimensions=int(width) if width else None,
-                        )
-                        found = embedder_named(self.provider, choice)
-                except SimplememError as error:
-                    _LOG.info("%s cannot be loaded any more: %s", name, error)
-                self._loaded[name] = found if found is not None and found.name == name else None
-            return self._loaded[name]
-
-    # -- asking
-
     def called(self, name: str) -> Embedder | None:
         """The embedder of that name, when it is the one in use or can still be asked."""
         wanted, _ = self.wanted()
         return wanted if wanted is not None and wanted.name == name else self._older(name)
 
+    def _older(self, name: str) -> Embedder | None:
+        """The embedder of an older generation, if it can still be asked: the one in the package always, another model of
+        the same service with the settings that are there. No service is shown the key of another."""
+        with self._guard:
+            if name not in self._loaded:
+                older: Embedder | None = None
+                model = _MODEL.match(name)
+                provider = self._settings.embed.provider
+                try:
+                    if name == WordLlama.name:
+                        older = embedder_named("wordllama")
+                    elif model is not None and name.startswith(f"{provider}/"):
+                        width = int(model["dimensions"]) if model["dimensions"] else None
+                        choice = dataclasses.replace(choice_of(self._settings), model=model["model"], dimensions=width)
+                        older = embedder_named(provider, choice)
+                except SimplememError as error:
+                    _LOG.info("%s cannot be loaded any more: %s", name, error)
+                self._loaded[name] = older if older is not None and older.name == name else None
+            return self._loaded[name]
+
+    def _generations(self, name: str) -> tuple[Generation | None, Generation | None]:
+        """The generation of vectors in use, and that of the embedder of this name."""
+        every = self._index.generations()
+        now = every[0] if every and every[0].shelf == NOW else None
+        return now, next((generation for generation in every if generation.embedder == name), None)
+
+    # -- asking
+
     def question(self, text: str) -> tuple[QueryVector | None, str]:
         """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence."""
-        embedder, told = self._in_use()
+        embedder, degraded = self._in_use()
         if embedder is None:
-            return None, told
+            return None, degraded
         asked = text if embedder.reads_sentences else without_stop_words(text)
         try:
-            made = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
+            vector = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
         except Unavailable as error:
-            return None, f"{_told_of(embedder.name, error)}; searched by words only."
-        found = self._index.generation_of(embedder.name)
-        if found is not None and found.dimension not in (0, len(made)):
+            return None, f"{_failure(embedder.name, error)}; searched by words only."
+        _, ours = self._generations(embedder.name)
+        if ours is not None and ours.dimension not in (0, len(vector)):
             return None, (
-                f"The embedder {embedder.name} now gives {len(made)} dimensions where its vectors have "
-                f"{found.dimension}; searched by words only until `simplemem index --rebuild`."
+                f"The embedder {embedder.name} now gives {len(vector)} dimensions where its vectors have "
+                f"{ours.dimension}; searched by words only until `simplemem index --rebuild`."
             )
         wanted, _ = self.wanted()
         if self.failure and wanted is not None and wanted.name == embedder.name:
             self._not_before = 0.0
             self.answers_again()
-        return QueryVector(made, embedder.name), told
+        return QueryVector(vector, embedder.name), degraded
 
     def _in_use(self) -> tuple[Embedder | None, str]:
         wanted, why_not = self.wanted()
         if wanted is None:
             return None, why_not
-        found = self._index.generations()
-        now = found[0] if found and found[0].shelf == NOW else None
-        ours = next((generation for generation in found if generation.embedder == wanted.name), None)
+        now, ours = self._generations(wanted.name)
         if now is None:
             return None, self._not_yet("no vectors have been made yet")
         if now == ours:
             if not now.dimension:
-                return None, self._not_yet("no note has a vector yet") if self._index.pending(now) else ""
+                return None, self._not_yet("no note has a vector yet") if self.pending() else ""
             return wanted, self.trouble()
         old = self._older(now.embedder)
         until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
@@ -173,8 +167,8 @@ class Embedding:
 
     def _on_the_way(self, wanted: str, ours: Generation | None, now: Generation) -> str:
         if ours is not None:
-            done, total = self._index.progress(ours)
-            return f"Vectors of {wanted} are being made, {done} of {total} notes"
+            waiting, total = self._index.progress(ours.embedder, ours.remote)
+            return f"Vectors of {wanted} are being made, {max(0, total - waiting)} of {total} notes"
         if self.too_much is not None or not self._begun:
             return f"Vectors of {wanted} have still to be made (`simplemem index`)"
         return f"Another process has made vectors of {now.embedder} here; `simplemem index` makes those of {wanted}"
@@ -197,12 +191,7 @@ class Embedding:
     # -- making
 
     def fill(
-        self,
-        progress: Progress | None,
-        *,
-        begin: bool,
-        ready: Waiting | None,
-        into: Database | None = None,
+        self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
     ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
         a person asked for it: there is no limit, and a new embedder gets its generation. A failure is kept in
@@ -261,9 +250,9 @@ class Embedding:
     def _may_go_on(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made that nobody asked for just now. `first`: a new embedder may begin beside another's
         vectors, once while this process lives; if another process then puts its own in their place, they stay."""
-        found = self._index.generations()
-        ours = any(generation.embedder == embedder.name for generation in found)
-        if not ours and found and (self._begun or not first):
+        every = self._index.generations()
+        ours = any(generation.embedder == embedder.name for generation in every)
+        if not ours and every and (self._begun or not first):
             return False
         if not embedder.remote:
             return True
@@ -280,19 +269,14 @@ class Embedding:
         stopped: Callable[[], bool],
     ) -> int:
         self._begun = True
+        private = self._settings.embed.private
         try:
             done = fill.fill(
-                self._vault,
-                into or self._index.database,
-                embedder,
-                progress,
-                stopped,
-                ready,
-                private=self._settings.embed.private,
+                self._vault, into or self._index.database, embedder, progress, stopped, ready, private=private
             )
         except Unavailable as error:
             if not stopped():
-                self.failure = _told_of(embedder.name, error)
+                self.failure = _failure(embedder.name, error)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
                 self._remember(self.failure)
@@ -311,11 +295,12 @@ class Embedding:
     def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None) -> None:
         """Wait until no other process makes vectors here, and show how far it is."""
         while not self._turn.held() and self._turn_file.exists():
-            ours = self._index.generation_of(embedder.name)
-            if ours is not None and not self._index.pending(ours):
-                break
-            if ours is not None and progress is not None:
-                progress("vectors", *self._index.progress(ours))
+            if self._generations(embedder.name)[1] is not None:
+                waiting, total = self._index.progress(embedder.name, embedder.remote)
+                if not waiting:
+                    break
+                if progress is not None:
+                    progress("vectors", max(0, total - waiting), total)
             time.sleep(0.1)
 
     def estimate(self, *, anew: bool = False) -> Estimate:
@@ -326,23 +311,23 @@ class Embedding:
         known = embedder.known if isinstance(embedder, Cached) else nothing_made_before
         return self._index.estimate(embedder, anew=anew, known=known)
 
-    # -- telling
+    # -- how far it is
 
     def pending(self) -> int:
         """Notes that wait for a vector of the embedder that the settings ask for."""
         called = self._called_for()
-        return self._index.waiting_for(*called) if called is not None else 0
+        return self._index.progress(*called)[0] if called is not None else 0
 
     def partial(self) -> str:
         """Why meaning is not whole, in a sentence; nothing when it is."""
         called = self._called_for()
         if called is None or not (pending := self.pending()):
             return ""
-        found = self._index.generations()
-        ours = next((generation for generation in found if generation.embedder == called[0]), None)
-        if found and found[0] != ours:
-            return f"{self._on_the_way(called[0], ours, found[0])}. {self.trouble()}".strip()
-        return f"{_notes(pending)} searchable by words, not yet by meaning. {self.trouble()}".strip()
+        now, ours = self._generations(called[0])
+        if now is not None and now != ours:
+            return f"{self._on_the_way(called[0], ours, now)}. {self.trouble()}".strip()
+        notes = "1 note is" if pending == 1 else f"{pending} notes are"
+        return f"{notes} searchable by words, not yet by meaning. {self.trouble()}".strip()
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""
@@ -351,27 +336,58 @@ class Embedding:
     def facts(self) -> dict[str, Any]:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
         wanted, why_not = self.wanted()
-        found = self._index.generations()
-        now = found[0] if found and found[0].shelf == NOW else None
+        now, _ = self._generations("")
+        waiting, total = self._index.progress(now.embedder, now.remote) if now is not None else (0, 0)
         return {
             "wanted": wanted.name if wanted is not None else "none",
             "in_use": now.embedder if now is not None else "none",
             "dimension": now.dimension if now is not None else 0,
             "remote": self.is_remote,
-            "notes_with_vectors": self._index.progress(now)[0] if now is not None else 0,
+            "notes_with_vectors": max(0, total - waiting),
             "waiting": self.pending(),
             "private": self.kept_private(),
             "refused": [{"path": path, "why": why} for path, why in self._index.refused()],
             "last_failure": self._index.database.meta(_FAILED) or "",
-            "trouble": self.trouble() or (why_not if self.provider != "none" else ""),
+            "trouble": self.trouble() or (why_not if self._settings.embed.provider != "none" else ""),
         }
 
 
-def _told_of(name: str, error: Unavailable) -> str:
-    return (
-        f"The embedder {error.message}" if error.message.startswith(name) else f"The embedder {name}: {error.message}"
+def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
+    """The provider of `embed.provider` with its settings, None for "none". Nothing is asked of the network."""
+    made = embedder_named(settings.embed.provider, choice_of(settings))
+    if made is None or settings.embed.provider == "wordllama" or not settings.embed.cache_mb:
+        return made  # word vectors are made more quickly than they are looked up
+    from simplemem.index.vector_cache import VectorCache
+
+    assert isinstance(made, ServiceEmbedder)
+    return Cached(made, VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
+
+
+def cache_path(index_path: Path) -> Path:
+    """Where vectors are remembered: beside the index, and not thrown away with it. The index of who sees less of the
+    vault has the same, so that nothing is paid for twice."""
+    stem = _VIEW.sub("", index_path.stem)
+    return index_path.with_name("vectors.db" if stem in ("index", "") else f"{stem}-vectors.db")
+
+
+def choice_of(settings: Settings) -> Choice:
+    """The settings `embed.*` as the providers take them."""
+    wanted, original = settings.embed, settings.voyage_ai
+    voyage = wanted.provider == "voyage"  # what a file of the original says still holds
+    return Choice(
+        model=wanted.model or (original.model if voyage else ""),
+        url=wanted.url,
+        api_key=wanted.api_key or (original.api_key if voyage else None),
+        dimensions=wanted.dimensions,
+        batch=wanted.batch,
+        timeout_seconds=wanted.timeout_seconds,
+        query_prefix=wanted.query_prefix,
+        document_prefix=wanted.document_prefix,
+        keep_alive=wanted.keep_alive,
     )
 
 
-def _notes(count: int) -> str:
-    return "1 note is" if count == 1 else f"{count} notes are"
+def _failure(name: str, error: Unavailable) -> str:
+    return (
+        f"The embedder {error.message}" if error.message.startswith(name) else f"The embedder {name}: {error.message}"
+    )

@@ -86,8 +86,8 @@ def changes_in(core: Core, commit: str) -> tuple[str, ...]:
     """The changes of ours that a commit of ours holds; none for a person's commit."""
     from simplemem.vault.git import changes_in
 
-    log = core.vault.history.log
-    return tuple(each for each in changes_in(core.root, commit) if log.group(each))
+    log = core.changes
+    return tuple(each for each in changes_in(core.root, commit) if log.step(each))
 
 
 def note_at(core: Core, path: str, commit: str) -> NoteThen | None:
@@ -111,7 +111,7 @@ def note_at(core: Core, path: str, commit: str) -> NoteThen | None:
 
 def _names(core: Core, path: str) -> list[str]:
     """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
-    known = (path, *(version.path for version in core.vault.history.versions(path, 1000)))
+    known = (path, *(version.path for version in core.changes.of(path, 1000)))
     return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:_MOST_NAMES]
 
 

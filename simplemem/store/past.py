@@ -9,6 +9,7 @@ from itertools import islice
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, SimplememError
 from simplemem.memory import HistoryEntry, Undone
+from simplemem.note.authors import is_called
 from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.store import from_git
@@ -35,7 +36,7 @@ class Which:
 def history(core: Core, name: str | None, limit: int, which: Which, *, diff: bool) -> tuple[HistoryEntry, ...]:
     """Changes of one memory, or of all, newest first; of one, what git knows of it as well."""
     path = None if name is None else path_with_a_past(core, name)
-    found = islice(changes(core, path, which), max(limit, 0))
+    found = islice(changes(core, path, which, max(limit, 0)), max(limit, 0))
     ours = tuple(_entry_of(core, version, diff=diff) for version in found)
     return ours if path is None else _with_git(core, path, ours, limit, which, diff=diff)
 
@@ -53,13 +54,13 @@ def _with_git(
         each
         for each in commits
         if first < each.when <= last
-        and names(each.actor or each.who, which.by)
+        and is_called(each.actor or each.who, which.by)
         and which.tool in ("", each.tool or "git")
     ]
     entries, folded = from_git.entries_of(
-        core, commits[: max(limit, 0)], core.vault.history.versions(path, _MOST_COMMITS), diff=diff
+        core, commits[: max(limit, 0)], core.changes.of(path, _MOST_COMMITS), diff=diff
     )
-    groups = {version.id: version.group for version in core.vault.history.versions(path, limit)}
+    groups = {version.id: version.group for version in core.changes.of(path, limit)}
     told = [replace(each, commit=folded.get(groups.get(each.version, ""))) for each in ours]
     merged: list[HistoryEntry] = []
     while told or entries:
@@ -68,30 +69,20 @@ def _with_git(
     return tuple(merged[: max(limit, 0)])
 
 
-def changes(core: Core, path: str | None, which: Which) -> Iterator[Version]:
+def changes(core: Core, path: str | None, which: Which, limit: int | None = None) -> Iterator[Version]:
     """The changes that are asked for, newest first."""
     first = moment_of(core, which.since, start=True).number if which.since else 0
     last = moment_of(core, which.until).number if which.until else None
-    by = " ".join(which.by.split())
-    for version in core.vault.history.log.backwards(path, upto=last, by=by):
+    if path is None:
+        yield from core.changes.recent(limit, after=first, upto=last, by=which.by, tool=which.tool)
+        return
+    for version in core.changes.of(path, limit if which == Which() else None):
         if version.number <= first:
             return
         if last is not None and version.number > last:
             continue
-        if is_by(version, by) and (not which.tool or version.tool == which.tool):
+        if is_called(version.who, which.by) and which.tool in ("", version.tool):
             yield version
-
-
-def is_by(version: Version, by: str) -> bool:
-    """Whether somebody made a change: by name, with or without the version a client tells with it."""
-    return names(version.who, by)
-
-
-def names(who: str, by: str) -> bool:
-    """Whether a name is the one that is asked for, with or without the version a client tells with it."""
-    who, wanted = who.casefold(), " ".join(by.split()).casefold()
-    name, _, number = who.rpartition(" ")
-    return wanted in ("", who) or (wanted == name and any(map(str.isdigit, number)))
 
 
 def undo(core: Core, version_or_name: str, change: Change) -> Undone:
@@ -99,7 +90,7 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
     core.must_be_writable()
     version = _version_meant(core, version_or_name)
     with core.vault.lock():
-        steps = core.vault.history.log.group(version.group)
+        steps = core.changes.step(version.group)
         try:
             written = core.vault.undo(version.id, change)
         except Conflict as error:
@@ -129,16 +120,14 @@ def path_with_a_past(core: Core, name: str, *, gone_first: bool = False) -> str:
     """
     path = path_of(clean_reference(name))
     try:
-        if gone_first and core.entry(path) is None and core.vault.history.versions(path, 1):
+        if gone_first and core.entry(path) is None and core.changes.of(path, 1):
             return _moved_on(core, path)
         return path_meant(core, name)
     except NotFound:
-        if core.vault.history.versions(path, 1):
+        if core.changes.of(path, 1):
             return _moved_on(core, path)
-        key, gone = compare_key(clean_reference(name)), dict[str, None]()
-        for version in core.vault.history.log.backwards():
-            if version.after is None and compare_key(name_of(version.path).rsplit("/", 1)[-1]) == key:
-                gone[version.path] = None
+        key = compare_key(clean_reference(name))
+        gone = [path for path in core.changes.gone() if compare_key(name_of(path).rsplit("/", 1)[-1]) == key]
         if len(gone) > 1:
             candidates = [name_of(each) for each in gone]
             raise Ambiguous(
@@ -147,7 +136,7 @@ def path_with_a_past(core: Core, name: str, *, gone_first: bool = False) -> str:
                 hint="Use one of the candidates.",
             ) from None
         if gone:
-            return next(iter(gone))
+            return gone[0]
         # Deleted, and known to git alone: it may have gone to a hidden place, so where there are such it is not told.
         if not core.vault.access.hidden and from_git.commits_of(core, path, 1):
             return path
@@ -157,7 +146,7 @@ def path_with_a_past(core: Core, name: str, *, gone_first: bool = False) -> str:
 def _moved_on(core: Core, path: str) -> str:
     """Where the memory is, or was last, that once had this path and moved on."""
     seen = {path}
-    while core.entry(path) is None and (last := core.vault.history.versions(path, 1)):
+    while core.entry(path) is None and (last := core.changes.of(path, 1)):
         following = last[0].new_path or path
         if following in seen:
             break
@@ -169,7 +158,7 @@ def _moved_on(core: Core, path: str) -> str:
 def look_again(core: Core, paths: set[str]) -> None:
     """Index what was just written by hash, still under the lock."""
     for path in paths:
-        core.indexed(path, partial(core.look_at, {path}))
+        core.indexed({path}, partial(core.look_at, {path}))
     core.fill_soon()
 
 
@@ -198,19 +187,19 @@ def _entry_of(core: Core, version: Version, *, diff: bool) -> HistoryEntry:
 def version_called(core: Core, wanted: str) -> Version | None:
     """The version of this id, None for anything that is none."""
     try:
-        return core.vault.history.find(wanted)
+        return core.changes.find(wanted)
     except NotFound:
         return None
 
 
 def _version_meant(core: Core, wanted: str) -> Version:
     try:
-        return core.vault.history.find(wanted)
+        return core.changes.find(wanted)
     except SimplememError:
         if from_git.means_commit(core, wanted) and core.entry(path_of(clean_reference(wanted))) is None:
             held = from_git.changes_in(core, wanted)
             if len(held) == 1:
-                return core.vault.history.find(held[0])
+                return core.changes.find(held[0])
             hint = "Restore a note as it was at a commit, or revert the commit in git."
             if held:
                 hint = f"It holds several changes, each of which can be undone: {', '.join(held)}."
@@ -220,7 +209,7 @@ def _version_meant(core: Core, wanted: str) -> Version:
 
 def last_change(core: Core, path: str) -> Version:
     """The last change of a memory. A text that was found is none."""
-    for version in core.vault.history.log.backwards(path):
+    for version in core.changes.of(path):
         if version.op != "recovered":
             return version
     hint = "Only changes made through simplemem are kept."

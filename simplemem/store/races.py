@@ -7,52 +7,99 @@ nothing: after a third change CURRENT is not what is there, and the answer is a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-from simplemem.errors import Conflict, SimplememError
+from simplemem.errors import Conflict, Invalid, SimplememError
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.merge import Merged, merge
 from simplemem.note.names import name_of
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import read_note
+from simplemem.store.core import Core
+from simplemem.store.edit import Making, encoded, judge, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import File
-
-
-@dataclass(frozen=True, slots=True)
-class Making:
-    """What a change makes of a note's text. `again` says that it can be made of any text as well: an append, or an edit
-    whose place is still there."""
-
-    make: Callable[[Note], str]
-    again: bool = False
-
 
 _SIDES = ("your change", "the note as it is now")
 _MOST_SHOWN = 4_000  # characters of a text in a failure
 _DIGITS = 12  # of each hash in an offer
+_RECENT = 20  # changes of a note among which a repeated one is looked for
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """An offered merge that is accepted: the beginnings of two hashes."""
+def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | None:
+    """The text that a change which names another text than the one that is there comes to. None when it was made already,
+    by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
+    base_sha256, accepting, current = if_sha256.partition("+")
+    base = _text_of(core, base_sha256)
+    if accepting and base is None:
+        raise Conflict(
+            f"the version your change of {name_of(file.path)} was made of is no longer in the history",
+            current_sha256=file.sha256,
+            hint="Read it again, make the change on what is there now, and pass its sha256.",
+        )
+    if accepting and file.sha256.startswith(current):
+        merged = _merged(base, making, file.data)
+        if not making.whole:
+            read_note(file.data).must_be_editable(name_of(file.path))
+        if merged is not None and merged[1].clean:
+            return merged[1].text
+    elif _is_done(core, file, making, base, _text_of(core, current) if accepting else None):
+        return None
+    raise _lost(core, file, base, making)
 
-    base: str
-    current: str
+
+def _is_done(core: Core, file: File, making: Making, base: bytes | None, seen: bytes | None) -> bool:
+    """Whether the note is what this very call would have made: of its base, or of the merge with what was `seen` then.
+    Conflict, and nothing offered, when that was made earlier and others followed."""
+    if making.whole and encoded(making.make(read_note(file.data))) == file.data:
+        return True
+    if base is None:
+        return False
+    before = base if seen is None else seen
+    if seen is not None:
+        merged = _merged(base, making, seen)
+        text = merged[1].text if merged is not None and merged[1].clean else None
+    else:
+        text = None
+        with suppress(SimplememError):  # an edit that does not fit was never made
+            text = making.make(read_note(base))
+    if text is None:
+        return False
+    if _is_but_for_its_time(text, file.data) if text != read_note(before).text else before == file.data:
+        return True
+    _not_twice(core, file, before, text)
+    return False
 
 
-def offer_in(if_sha256: str | None) -> Offer | None:
-    """The offer that a caller accepts; None for a plain hash."""
-    base, plus, current = (if_sha256 or "").partition("+")
-    return Offer(base, current) if plus else None
+def _not_twice(core: Core, file: File, before: bytes, text: str) -> None:
+    """Conflict, and nothing offered, when a change was made already and others followed: its answer may have been
+    lost, and what is offered for a repetition would add the same once more."""
+    for version in core.changes.of(file.path, _RECENT):
+        if version.op not in ("update", "move"):
+            return  # taken back, or another note since
+        if version.before == sha256(before) and version.before != version.after:
+            made = core.vault.history.content(version.after or "")
+            if made is not None and _is_but_for_its_time(text, made):
+                raise Conflict(
+                    f"this very change of {name_of(file.path)} was made already, as {version.id}, and the note has "
+                    "changed since",
+                    current_sha256=file.sha256,
+                    diff=unified_diff(made, file.data, WHAT_YOU_HAD),
+                    hint="Read it: there may be nothing left to do.",
+                )
 
 
-def brought_together(base: bytes, making: Making, now: bytes) -> tuple[str, Merged] | None:
+def _text_of(core: Core, digits: str) -> bytes | None:
+    """A text that somebody had, by its hash or the beginning of it."""
+    return core.vault.history.content_like(digits) or core.read_lately.get(digits)
+
+
+def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:
     """What the change makes of the text it was made for, and that merged with what is there now. None where it cannot be
     told: a text that is not UTF-8, an edit that does not fit."""
     try:
+        if base is None:
+            return None
         base.decode("utf-8"), now.decode("utf-8")
         ours = making.make(read_note(base))
     except (UnicodeDecodeError, SimplememError):
@@ -64,29 +111,23 @@ def brought_together(base: bytes, making: Making, now: bytes) -> tuple[str, Merg
     return ours, merged
 
 
-def lost_race(
-    file: File,
-    base: bytes | None,
-    making: Making,
-    *,
-    judged: Callable[[str, str], object],
-    keep: Callable[[bytes], None],
-) -> Conflict:
-    """The failure that says what is there now and what the change would make of it. `keep` puts a text where it can be
-    read by its hash; `judged` refuses what may not be written, which is then not kept either."""
+def _lost(core: Core, file: File, base: bytes | None, making: Making) -> Conflict:
+    """The failure that says what is there now and what the change would make of it. The texts it names are kept in the
+    history, unless they hold what may not be written."""
     message = f"{name_of(file.path)} has changed since it was read"
     diff = unified_diff(base, file.data, WHAT_YOU_HAD)
-    together = None if base is None else brought_together(base, making, file.data)
-    if base is None or together is None:
+    both = _merged(base, making, file.data)
+    if base is None or both is None:
         hint = "Read it again, make the change on what is there now, and pass its sha256."
         return Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
-    ours, merged = together
-    judged(base.decode("utf-8"), ours)
-    for text in (base, file.data, ours.encode("utf-8", "surrogatepass")):
-        keep(text)
+    ours, merged = both
+    judge(core.settings, name_of(file.path), base.decode("utf-8"), ours)
+    ours_data = ours.encode("utf-8", "surrogatepass")
+    for text in (base, file.data, ours_data):
+        core.vault.keep_text(text)
     details: dict[str, Any] = {
         "base_sha256": sha256(base),
-        "ours_sha256": sha256(ours.encode("utf-8", "surrogatepass")),
+        "ours_sha256": sha256(ours_data),
         "merged": _shown(merged, file.data),
     }
     if merged.clean:
@@ -105,3 +146,11 @@ def _shown(merged: Merged, now: bytes) -> dict[str, Any]:
     if len(merged.text) <= _MOST_SHOWN:
         shown["text"] = merged.text
     return shown
+
+
+def _is_but_for_its_time(text: str, now: bytes) -> bool:
+    """Whether a note is this text, but for the time that our write stamped on it."""
+    modified = read_note(now).string("modified")
+    with suppress(Invalid):
+        return encoded(stamp_modified(text, modified) if modified else text) == now
+    return False

@@ -11,7 +11,7 @@ from simplemem.note.note import Note, read_note
 from simplemem.note.tags import tag_map, tag_names
 from simplemem.note.words import count_tokens
 from simplemem.store.core import Core
-from simplemem.store.editing import content_start
+from simplemem.store.edit import content_start
 from simplemem.store.names import path_meant
 from simplemem.store.then import text_of
 from simplemem.vault.history import Version
@@ -45,7 +45,7 @@ def _memory_now(core: Core, path: str, section: str | None) -> Memory:
 
 
 def _memory_at(core: Core, version: str, section: str | None) -> Memory:
-    found = core.vault.history.find(version)
+    found = core.changes.find(version)
     kept = found.after if found.after is not None else found.before
     data = None if kept is None else bytes_at(core, found, kept)
     if data is None:

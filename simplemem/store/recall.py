@@ -14,6 +14,7 @@ from simplemem.index.filters import SORTS, Narrow
 from simplemem.index.notes import Row
 from simplemem.index.vectors import QueryVector
 from simplemem.memory import Filter, Found, Hit, Listed, Page
+from simplemem.note.authors import local
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.search import coverage, priors
@@ -26,7 +27,6 @@ from simplemem.search.rank import MODES, Mode, Ranked, rank, with_part
 from simplemem.search.reorder import by_reranker
 from simplemem.store.core import Core
 from simplemem.store.explaining import Asked, Explaining
-from simplemem.store.last_author import LastAuthors
 from simplemem.store.names import path_meant
 from simplemem.store.priors import with_priors
 from simplemem.store.reranking import Reranking
@@ -58,7 +58,6 @@ class Recall:
         self._index = core.index
         self._settings = core.settings
         self._reranking = Reranking(core)
-        self._authors = LastAuthors(core)
 
     def close(self) -> None:
         self._reranking.close()
@@ -131,7 +130,6 @@ class Recall:
             found = self.ranked(query, narrow, reach, mode)
             if not self._core.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows):
                 break
-            narrow = self._authors.narrowed(narrow)
         if not rerank:
             return found
         order, why_not = self._reranking.reorder(query, found.best, found.rows, found.vector)
@@ -237,8 +235,8 @@ class Recall:
         return tuple(hits)
 
     def _with_author(self, hit: Hit) -> Hit:
-        name, when = self._authors.of(hit.sha256)
-        return replace(hit, authors=(name,), written=when)
+        author = self._core.changes.last_author(hit.sha256)
+        return replace(hit, authors=(author.shown,), written=local(author.when))
 
     def text(self, path: str) -> str | None:
         """The note's text as it is now; None when it went in this moment."""
@@ -270,7 +268,9 @@ class Recall:
             only=given.among,
             author="" if author.casefold() == ANYONE else author,
         )
-        return self._authors.narrowed(asked)
+        if asked.author:
+            self._core.changes.newest()  # the filter stands on what the log has
+        return asked
 
     # -- lists
 

@@ -16,11 +16,11 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.notes import Row
 from simplemem.note.privacy import private_by_rule
-from simplemem.rerank import Reranker, reranker_named
 from simplemem.search.excerpt import passage_around
 from simplemem.search.query import Query
 from simplemem.search.rank import Ranked
 from simplemem.search.reorder import Reranked, reordered
+from simplemem.services.rerank import Reranker, reranker_named
 from simplemem.store.core import Core
 
 _MOST_CHARACTERS = 4_000  # of a text that is scored; passages are far shorter
@@ -85,10 +85,6 @@ class Reranking:
         """What `stats` says: the reranker, and what is wrong with it. It is not asked anything."""
         if not self.wanted:
             return "none", ""
-        if self._settings.provider == "cross-encoder" and self._reranker is None:
-            from simplemem.rerank.cross_encoder import called
-
-            return called(self._settings.model), self._missing  # loading it takes seconds
         reranker, why_not = self._loaded()
         return (reranker.name if reranker is not None else self._settings.provider), why_not or self._last_failure
 
@@ -174,6 +170,4 @@ def reranker_of(settings: Settings) -> Reranker | None:
         model = model or voyage.rerank_model
         if key is None and voyage.api_key is not None:
             key, key_setting = voyage.api_key, "voyage_ai.api_key"
-    return reranker_named(
-        chosen.provider, url=chosen.url, model=model, key=key, key_setting=key_setting, download=chosen.download
-    )
+    return reranker_named(chosen.provider, url=chosen.url, model=model, key=key, key_setting=key_setting)

@@ -10,9 +10,9 @@ from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store import from_git
 from simplemem.store.core import Core
+from simplemem.store.edit import judge
 from simplemem.store.past import last_change, look_again, path_with_a_past
 from simplemem.store.reading import memory_of
-from simplemem.store.secrecy import judge
 from simplemem.store.then import GONE, Moment, NoteThen, moment_of, note_then, text_of
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish
@@ -106,7 +106,7 @@ def _told_of(moment: Moment, path: str) -> str | None:
 
 def _gone_since(core: Core, path: str, at: str, now: str) -> Version | None:
     """The change after a moment that took away what lay at a path, if what lies there now was made by another program."""
-    last = next(core.vault.history.log.backwards(path), None)
+    last = next(iter(core.changes.of(path, 1)), None)
     if last is None or from_git.means_commit(core, at) or last.number <= moment_of(core, at).number:
         return None
     left = next(((before, after) for there, before, after in last.effects if there == path), None)
@@ -119,7 +119,7 @@ def _another_since(core: Core, path: str, at: str) -> Version | None:
         return None  # git tells of names, and follows them by itself
     moment, last = moment_of(core, at), None
     of_this_name = _told_of(moment, path) is not None
-    for version in core.vault.history.log.backwards(path):
+    for version in core.changes.of(path):
         last = version
         if moment.is_beside(version):
             return None

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError
 from simplemem.memory import LeftAsIs, UndoneMany, UndoneNote
+from simplemem.note.authors import is_called
 from simplemem.note.diff import unified_diff
 from simplemem.note.names import compare_key, name_of
 from simplemem.store.core import Core
-from simplemem.store.past import Which, changes, is_by, look_again
+from simplemem.store.past import Which, changes, look_again
 from simplemem.store.then import GONE, text_of
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, Wish
@@ -36,7 +37,7 @@ class _Link:
         return self.version.id if self.version is not None else ""
 
     def is_by(self, by: str) -> bool:
-        return self.version is not None and is_by(self.version, by)
+        return self.version is not None and is_called(self.version.who, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def undo_all(
 
 def _plan(core: Core, by: str, since: str) -> _Plan:
     lines = list(changes(core, None, Which(since=since)))[::-1]
-    theirs = [version for version in lines if is_by(version, by)]
+    theirs = [version for version in lines if is_called(version.who, by)]
     if not theirs:
         names = dict.fromkeys(version.who for version in reversed(lines) if version.who)
         raise NotFound(f"nothing was changed by {by} since {since}", candidates=list(names)[:10])
@@ -192,7 +193,7 @@ def _leave_what_is_not_allowed(core: Core, plan: _Plan) -> None:
     """What the rules of access keep from being changed or deleted here, as any single write would be refused."""
     rules = core.vault.access
     paired = _paired(plan)
-    closed = core.vault.history.closed({group for work in plan.work.values() for group in work.groups})
+    closed = core.changes.touches_hidden({group for work in plan.work.values() for group in work.groups})
     for path, work in list(plan.work.items()):
         why = ""
         if work.groups & closed:

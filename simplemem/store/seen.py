@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from simplemem.store.bench import Bench, Mark, Noticed, Read, Stat
+from simplemem.store.bench import Bench, Changes, Mark, Read, Stat
 
 
 class Seen:
@@ -16,12 +16,12 @@ class Seen:
         self._mark: Mark | None = None
         self._stats: dict[str, Stat] = {}
 
-    def noticed(self) -> Noticed | None:
+    def noticed(self) -> Changes | None:
         """What changed in the index and was not yet taken in; None for nothing."""
-        noticed = self._bench.noticed_since(self._mark, self._having)
+        noticed = self._bench.since(self._mark, self._having)
         return None if noticed.mark == self._mark else noticed
 
-    def take_in(self, noticed: Noticed) -> None:
+    def take_in(self, noticed: Changes) -> None:
         """All that was noticed has been read. Whatever failed before this is said is noticed again."""
         self._mark = noticed.mark
 

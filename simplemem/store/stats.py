@@ -12,7 +12,7 @@ from simplemem.store.recall import Recall
 
 def stats(core: Core, recall: Recall) -> dict[str, Any]:
     """What `simplemem stats` shows, for people and programs."""
-    counted = core.healing(core.index.counts)
+    counted = core.index.counts()
     embedding = core.healing(core.embedding.facts)
     reranker, wrong = recall.reranker()
     files = core.index.path.parent.glob(f"{core.index.path.name}*")

@@ -39,13 +39,12 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import comparing, conflicts, from_git, moving, past, restoring, rollback
+from simplemem.store import comparing, conflicts, from_git, past, restoring, rollback, write
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.bench import Bench
-from simplemem.store.changes import Changes
 from simplemem.store.conflicts import Keep
 from simplemem.store.core import Core
-from simplemem.store.editing import Edit
+from simplemem.store.edit import Edit
 from simplemem.store.names import path_meant
 from simplemem.store.packs import Packs
 from simplemem.store.reading import is_kept, read_memory
@@ -57,9 +56,14 @@ if TYPE_CHECKING:
 
 
 def open_store(
-    path: str | os.PathLike[str] | None = None, *, settings: Settings | None = None, read_only: bool = False
+    path: str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    read_only: bool = False,
+    person: bool = False,
 ) -> EnhancedStore:
-    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to.
+    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to. The
+    history says of changes made through it whether a `person` makes them, or a program.
 
     >>> with open_store("notes") as store:          # doctest: +SKIP
     ...     store.create("ideas/tea", "Oolong, [[people/Ada]] says.")
@@ -67,7 +71,7 @@ def open_store(
     'ideas/tea'
     """
     root = find_vault(os.fspath(path) if path is not None else None)
-    return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only)
+    return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)
 
 
 class EnhancedStore:
@@ -76,8 +80,10 @@ class EnhancedStore:
     Every change takes `who` made it, with which `tool`, and a `reason`; they stand in the history.
     """
 
-    def __init__(self, root: Path, settings: Settings | None = None, *, read_only: bool = False) -> None:
-        self.core = Core(root, settings, read_only=read_only)
+    def __init__(
+        self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
+    ) -> None:
+        self.core = Core(root, settings, read_only=read_only, person=person)
         self.root = self.core.root
         self.settings = self.core.settings
         self.read_only = self.core.read_only
@@ -85,7 +91,6 @@ class EnhancedStore:
         self._recall = Recall(self.core)
         self._backlinks = Backlinks(self.core, self._recall)
         self._packs = Packs(self.core, self._recall)
-        self._changes = Changes(self.core)
         self.bench = Bench(self.core)
 
     def __enter__(self) -> Self:
@@ -132,11 +137,11 @@ class EnhancedStore:
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Whether the first scan of the background is done, waiting for it."""
-        return self.core.wait_until_settled(timeout)
+        return self.core.background.wait_until_settled(timeout)
 
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self.core.on_change(listener)
+        self.core.listeners.add(listener)
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
@@ -156,7 +161,7 @@ class EnhancedStore:
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
-        return self.core.healing(self.core.index.tag_counts)
+        return self.core.index.tag_counts()
 
     # -- reading
 
@@ -224,7 +229,9 @@ class EnhancedStore:
     ) -> Saved:
         """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
         change = Change(tool, who, reason)
-        return self._changes.create(name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map)
+        return write.create(
+            self.core, name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map
+        )
 
     def update(
         self,
@@ -241,13 +248,13 @@ class EnhancedStore:
     ) -> Saved:
         """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
         change = Change(tool, who, reason)
-        return self._changes.update(name, content, append, edits, metadata, if_sha256, change)
+        return write.update(self.core, name, content, append, edits, metadata, if_sha256, change)
 
     def write_text(
         self, name: str, text: str, *, if_sha256: str, who: str = "", tool: str = "edit", reason: str = ""
     ) -> Saved:
         """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
-        return self._changes.write_text(name, text, if_sha256, Change(tool, who, reason))
+        return write.write_text(self.core, name, text, if_sha256, Change(tool, who, reason))
 
     def change_tags(
         self,
@@ -260,17 +267,17 @@ class EnhancedStore:
         reason: str = "",
     ) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
-        return self._changes.change_tags(name, tags, if_sha256, Change(tool, who, reason))
+        return write.change_tags(self.core, name, tags, if_sha256, Change(tool, who, reason))
 
     def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
         """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-        return moving.move(self.core, name, new_name, Change(tool, who, reason))
+        return write.move(self.core, name, new_name, Change(tool, who, reason))
 
     def delete(
         self, name: str, *, if_sha256: str | None = None, who: str = "", tool: str = "delete", reason: str = ""
     ) -> Deleted:
         """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-        return moving.delete(self.core, name, if_sha256, Change(tool, who, reason))
+        return write.delete(self.core, name, if_sha256, Change(tool, who, reason))
 
     # -- the past
 
@@ -357,7 +364,7 @@ class EnhancedStore:
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
-        return self.core.healing(self.core.index.inspection)
+        return self.core.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
         """What is wrong with the vault, its index or what they stand on, by all checks or those in `only`. Changes

@@ -81,7 +81,7 @@ class _Known:
 def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     """The moment a version or a date means: right after that version, or as `before v12` right before it; at the end of a
     day. With `start` it is the beginning of what is meant: before the version, in the morning of the day."""
-    log = core.vault.history.log
+    log = core.changes
     before = _BEFORE.match(wanted)
     named = wanted[before.end() :] if before else wanted
     digits = named.strip().removeprefix("v")
@@ -92,7 +92,7 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
             if before or named.strip() != digits or len(digits) != 4:  # four digits may be a year
                 raise
         else:
-            steps = log.group(version.group)  # an operation is done as a whole, or not at all
+            steps = log.step(version.group)  # an operation is done as a whole, or not at all
             start = start or before is not None
             return Moment(steps[0].number - 1 if start else steps[-1].number, version.when, version, before=start)
     now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
@@ -104,14 +104,14 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     if not start and meant > now - timedelta(
         seconds=1
     ):  # dates are read to the second: nothing of the last is left out
-        return Moment(log.next_number() - 1, when)
+        return Moment(log.newest(), when)
     return Moment(log.last_before(when), when)
 
 
 def note_then(core: Core, path: str, moment: Moment) -> NoteThen:
     """One note at a moment, followed back through its moves."""
     left = found = None
-    for version in core.vault.history.log.backwards(path):
+    for version in core.changes.of(path):
         if version.op == "recovered":
             continue
         if version.number <= moment.number:
@@ -147,7 +147,7 @@ def _around(core: Core, moment: Moment) -> tuple[dict[str, _Known], str]:
     left: dict[str, tuple[Version, str | None]] = {}
     found: dict[str, tuple[Version, str | None]] = {}
     since = ""
-    for version in core.vault.history.log.backwards():
+    for version in core.changes.recent():
         since = version.when
         for path, before, after in version.effects:
             if version.number > moment.number:

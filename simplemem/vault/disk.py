@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.vault import kernel
@@ -230,6 +231,20 @@ def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
                     fds.append(folder.open(name, READ if sys.platform != "win32" else READ | os.O_RDWR))
                     held.callback(os.close, fds[-1])
                 list(threads.map(kernel.sync_file, fds))
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Put a file that is no note in place, whole: whoever interrupts this has the old one, or none."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(os.open(beside, WRITE_NEW, 0o666), "wb") as file:
+            file.write(data)
+            file.flush()
+            kernel.sync_file(file.fileno())
+        kernel.patiently(lambda: os.replace(beside, path))
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def write_all(fd: int, data: bytes) -> None:

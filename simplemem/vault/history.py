@@ -16,12 +16,10 @@ from contextlib import AbstractContextManager, suppress
 
 from simplemem.errors import NotFound
 from simplemem.vault import disk, kernel, thinning
-from simplemem.vault.access import WHOLE_ACCESS, Access
 from simplemem.vault.disk import Backing, sha256
-from simplemem.vault.log import Log, Version
+from simplemem.vault.log import Kind, Log, Version
 from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
-from simplemem.vault.seen_log import SeenLog
-from simplemem.vault.thinning import names_in
+from simplemem.vault.thinning import names_in, place_of
 
 __all__ = ["DISPLACED", "History", "Version"]
 
@@ -43,11 +41,12 @@ class History:
         backing: Backing,
         keep_days: int,
         keep_mb: int,
-        access: Access = WHOLE_ACCESS,
+        kind: Kind = "agent",
     ) -> None:
-        self.whole = Log(root, by_path=backing.by_path)  # for what must not lose anything, and is shown to nobody
-        self._seen = SeenLog(self.whole, access) if access.hidden else None
-        self.log: Log = self._seen or self.whole
+        self.log = Log(root, by_path=backing.by_path, kind=kind)
+        self.may_tell: Callable[[str], bool] = lambda _sha: (
+            True
+        )  # where notes are hidden: whether a text is not only theirs
         self._given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root = root
         self._lock = lock
@@ -56,23 +55,9 @@ class History:
         self._keep_bytes = keep_mb * 1_000_000
         self._kept = 0  # bytes, since it was thinned last
 
-    def versions(self, path: str | None = None, limit: int = 20) -> list[Version]:
-        """The latest changes, newest first: of the whole vault, or of one note, followed back through its moves."""
-        return self.log.versions(path, limit)
-
-    def find(self, version: str) -> Version:
-        """The change of this id; 'v42', '42' and 'v000042' are one."""
-        return self.log.find(version)
-
-    def closed(self, groups: set[str]) -> set[str]:
-        """Those of these operations that changed something hidden too."""
-        return self._seen.closed(groups) if self._seen is not None else set()
-
     def content(self, sha: str) -> bytes | None:
         """The text with this hash, or None when it is not kept (any more), or was a hidden note's alone."""
-        if self._seen is not None and sha not in self._given and not self._seen.speaks_of(sha):
-            return None
-        return self.kept(sha)
+        return self.kept(sha) if sha in self._given or self.may_tell(sha) else None
 
     def kept(self, sha: str) -> bytes | None:
         """The text with this hash, a hidden note's too: for what is shown to nobody. What is damaged is not given out."""
@@ -97,7 +82,7 @@ class History:
         if len(beginning) < 12 or not beginning.isascii() or not beginning.isalnum():
             return None
         with self._beneath() as here:
-            drawer = parent(thinning.place_of(beginning))
+            drawer = parent(place_of(beginning))
             names = [name for name in names_in(here, "/".join(drawer)) if name.startswith(beginning)]
         return self.content(names[0]) if len(names) == 1 else None
 
@@ -105,7 +90,7 @@ class History:
 
     def keep(self, here: Beneath, data: bytes, sha: str) -> None:
         """Keep a text under its hash, in a file of its own. One that is there already and whole is left alone."""
-        path = thinning.place_of(sha)
+        path = place_of(sha)
         with suppress(FileNotFoundError):
             if disk.hash_of(here, path) == sha:
                 return
@@ -164,9 +149,9 @@ class History:
         """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went (`thinning.py`)."""
         with self._lock(), self._beneath() as here:
             self._settle(here, _A_DAY, thorough=True)
-            dropped = thinning.thin(here, self.whole, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
+            dropped = thinning.thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
             here.make(parent(THINNED))
-            self._put_down(here, THINNED, str(self.log.size(here)).encode())
+            self._put_down(here, THINNED, str(self.log.size()).encode())
             self._kept = 0
             return dropped
 
@@ -175,7 +160,7 @@ class History:
         if self._kept * 20 > self._keep_bytes:
             return True
         with self._beneath() as here:
-            size = self.log.size(here)
+            size = self.log.size()
             try:
                 data, found = disk.read_file(here, THINNED)
                 grown = size - int(data)
@@ -222,7 +207,7 @@ class History:
             self.keep(here, data, sha)
             note = ""
             with suppress(NotFound):
-                known = self.whole.find(version)
+                known = self.log.find(version)
                 note = known.new_path or known.path
             reason = "saved by another program into the version that a write had just replaced"
             kept = [self._found(here, note or path, sha, reason)]
@@ -246,7 +231,7 @@ class History:
 
     def _places(self, here: Beneath, sha: str) -> Iterator[str]:
         """Where a text may lie. The displaced files are listed only when it is not where it should be."""
-        yield thinning.place_of(sha)
+        yield place_of(sha)
         yield from (f"{DISPLACED}/{name}" for name in names_in(here, DISPLACED) if name.endswith(sha))
 
     def _beneath(self) -> Beneath:

@@ -323,7 +323,8 @@ class Journal:
     def _finish(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> list[str]:
         for step in steps:
             self._gather(here, step)
-        logged = self._history.log.knows([step.version for step in steps])
+        oldest = min(step.version.number for step in steps)
+        logged = {version.id for version in self._history.log.since(oldest)}
         if not logged and not any(self._is_begun(here, step) for step in steps):
             self._back_out(here, steps, [], folders)
             return [f"An interrupted {_title(steps[0])} was dropped before anything of it was done."]

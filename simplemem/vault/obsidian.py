@@ -9,6 +9,8 @@ obsidian.md §5).
 from __future__ import annotations
 
 import json
+import math
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,14 +18,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import SimplememError
+from simplemem.note.names import compare_key
 from simplemem.vault.disk import read_file
 from simplemem.vault.paths import Beneath
-from simplemem.vault.patterns import Pattern, compile_pattern
 
 CONVENTION_FILES = (".obsidian/app.json", ".obsidian/templates.json", ".obsidian/daily-notes.json")
 MAX_SETTINGS_BYTES = 1_000_000
 MAX_FILTERS = 200
+MAX_PATTERN = 500  # characters; a filter is a line somebody typed
+MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes them out, more would fill the memory
+_MATCH_SECONDS = 0.1  # a path takes a pattern some microseconds
 
 # obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
 MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
@@ -42,24 +47,20 @@ class Conventions:
     def hidden_reason(self, path: str) -> str | None:
         """Why a note is left out of recall, or None when it takes part. As a link it resolves either way."""
         if self.ignore_filters or self.templates_folder or self.daily_template:
-            key = _key(path)
+            key = compare_key(path)
             for entry in self.ignore_filters:
                 if _filter_matches(entry, path, key):
                     return f"excluded in Obsidian's settings ({entry})"
-            if self.templates_folder and key.startswith(_key(self.templates_folder) + "/"):
+            if self.templates_folder and key.startswith(compare_key(self.templates_folder) + "/"):
                 return f"a template (in {self.templates_folder})"
-            if self.daily_template and key == _key(self.daily_template + ".md"):
+            if self.daily_template and key == compare_key(self.daily_template + ".md"):
                 return "the template of daily notes"
         return _stray_reason(path)
 
     def unread_filters(self) -> dict[str, str]:
         """The `/regex/` filters that are not applied, each with the reason; for people to see."""
-        refused: dict[str, str] = {}
-        for entry in filter(_is_regex, self.ignore_filters):
-            pattern = _pattern_of(entry)
-            if isinstance(pattern, str):
-                refused[entry] = pattern
-        return refused
+        patterns = {entry: _pattern_of(entry[1:-1]) for entry in filter(_is_regex, self.ignore_filters)}
+        return {entry: pattern.refused for entry, pattern in patterns.items() if pattern.refused}
 
 
 def read_conventions(root: Path) -> Conventions:
@@ -110,30 +111,49 @@ def _filters(value: object) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-def _key(path: str) -> str:
-    """Paths are compared NFC and without case, as everywhere (obsidian.md §5)."""
-    return unicodedata.normalize("NFC", path).casefold()
+class PathPattern:
+    """A `/regex/` filter. It comes out of a file in the vault, so it may be hostile or merely unlucky: one that takes too
+    long on any path is switched off for as long as this process runs. `refused` says why a pattern is not applied."""
+
+    def __init__(self, source: str) -> None:
+        import regex  # takes 20 ms, and few vaults have such filters
+
+        self.refused = ""
+        counts = re.findall(r"\{(\d{0,9}),?(\d{0,9})\}", source)
+        if (
+            len(source) > MAX_PATTERN
+            or math.prod(max(1, *(int(n or 0) for n in pair)) for pair in counts) > MAX_REPEATS
+        ):
+            self.refused = "The pattern is too large."
+            return
+        try:
+            self._compiled = regex.compile(unicodedata.normalize("NFC", source), regex.IGNORECASE)
+        except (regex.error, RecursionError) as error:
+            self.refused = f"The pattern cannot be read: {error}."
+
+    def occurs_in(self, path: str) -> bool:
+        """Whether it is found anywhere in a path, in either case of letters."""
+        if self.refused:
+            return False
+        try:
+            return self._compiled.search(unicodedata.normalize("NFC", path), timeout=_MATCH_SECONDS) is not None
+        except (TimeoutError, MemoryError):
+            self.refused = "The pattern takes too long, and was switched off."
+            return False
+
+
+_pattern_of = lru_cache(maxsize=MAX_FILTERS)(PathPattern)
 
 
 def _is_regex(entry: str) -> bool:
     return len(entry) > 2 and entry.startswith("/") and entry.endswith("/")
 
 
-@lru_cache(maxsize=MAX_FILTERS)
-def _pattern_of(entry: str) -> Pattern | str:
-    """The compiled pattern of a `/regex/` filter, or the sentence that says why it is not applied."""
-    try:
-        return compile_pattern(unicodedata.normalize("NFC", entry[1:-1]))
-    except Invalid as refused:
-        return refused.message
-
-
 def _filter_matches(entry: str, path: str, key: str) -> bool:
     """Obsidian's excluded files: a `/regex/` found anywhere in the path; else, how the path begins."""
     if _is_regex(entry):
-        pattern = _pattern_of(entry)
-        return isinstance(pattern, Pattern) and pattern.search(unicodedata.normalize("NFC", path))
-    beginning = _key(entry.lstrip("/"))
+        return _pattern_of(entry[1:-1]).occurs_in(path)
+    beginning = compare_key(entry.lstrip("/"))
     return beginning != "" and key.startswith(beginning)
 
 

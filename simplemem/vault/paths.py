@@ -48,7 +48,7 @@ def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
         wrong = "a part of it starts with a dot, and such files are not the vault's"
     elif len(parts) > MOST_PARTS:
         raise TooLong(f"The path {path[:80]!r}... is nested too deeply.", hint="Use fewer folders.")
-    elif not path.isascii() and not _is_unicode(path):
+    elif not is_unicode(path):
         wrong = "it is not valid Unicode"
     elif windows and any(_is_special_on_windows(part) for part in parts):
         wrong = "Windows would take a part of it for a device, a stream or another file, or has no such names"
@@ -72,10 +72,13 @@ def parent(path: str) -> Parts:
     return tuple(path.split("/")[:-1])
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether a name can be spelled: what is not is kept by Python as lone surrogates."""
+    if text.isascii():
+        return True
     try:
         text.encode()
-    except UnicodeEncodeError:  # a lone surrogate would name bytes that no reader could spell
+    except UnicodeEncodeError:
         return False
     return True
 

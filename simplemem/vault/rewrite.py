@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from simplemem.note.body import read_value_link
 from simplemem.note.header import Scalar
-from simplemem.note.inline import Link
+from simplemem.note.inline import Link, read_value_link
 from simplemem.note.note import Note
 from simplemem.note.properties import replace_scalar
 from simplemem.vault.links import Named, name_key, resolve

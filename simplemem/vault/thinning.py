@@ -9,46 +9,67 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from simplemem.vault import disk
-from simplemem.vault.log import Log, Version
+from simplemem.vault.log import Log, Version, versions_in
 from simplemem.vault.paths import SIDECAR, Beneath, parent
 
 OBJECTS = f"{SIDECAR}/history/objects"
 TRASH = f"{SIDECAR}/trash"
 _A_DAY = 86_400.0
+_NEWEST = 1 << 60
 
 
 @dataclass(slots=True)
 class _Uses:
-    """When texts were last part of a change: the change's number for those in the time that is kept."""
+    """What the log says of texts: which change each was last part of, and which deletes put a file into a trash."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
-    old: set[str] = field(default_factory=set)
-    newest: set[str] = field(default_factory=set)  # what the last operation took away
+    times: list[tuple[int, str]] = field(default_factory=list)  # number and time of each change, oldest first
+    last: dict[str, int] = field(default_factory=dict)
+    newest: list[Version] = field(default_factory=list)  # the last operation
     deleted: list[Version] = field(default_factory=list)
-    cut: int = 0  # the last change that is too old
 
 
 def thin(here: Beneath, log: Log, *, keep_days: int, keep_bytes: int) -> list[str]:
     """Drop what need not be kept; the hashes of it, newest first."""
-    uses = _uses(log, keep_days)
+    uses = _uses(versions_in(log.whole_lines()))
+    edge = _edge(uses.times, keep_days)
+    cut = last_before(reversed(uses.times), edge) if edge is not None else 0
+    needed = {version.before for version in uses.newest}
     dropped, total = list[str](), 0
-    for _, sha, size in sorted(_texts(here, uses), reverse=True):
+    for used, sha, size in sorted(_texts(here, uses.last), reverse=True):
         total += size
-        if sha in uses.old or (total > keep_bytes and sha not in uses.newest):
+        if used <= cut or (total > keep_bytes and sha not in needed):
             dropped.append(sha)
     # The trash goes first: should this stop here, the text still tells the next time that there is something to do.
     gone = set(dropped)
     for version in uses.deleted:
-        if version.before in gone or version.number <= uses.cut:
+        if version.before in gone or version.number <= cut:
             _empty(here, version)
     for sha in dropped:
         disk.remove(here, place_of(sha))
     return dropped
+
+
+def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
+    """The number of the last change before a moment (UTC, spelled as in the log), given number and time of each change,
+    newest first; 0 when there is none.
+
+    The order is the log's, and a clock may have been wrong for a while. So the log is cut where the fewest changes
+    stand on the wrong side by their time; where that is undecided, as late as it can be.
+    """
+    cut, score, best = 0, 0, 0
+    for place, (number, at) in enumerate(times):
+        if not place:
+            cut = number
+        score += 1 if at < when else -1
+        if score < best:
+            best, cut = score, number - 1
+    return cut
 
 
 def place_of(sha: str) -> str:
@@ -64,33 +85,25 @@ def names_in(here: Beneath, folder: str) -> list[str]:
         return []
 
 
-def _uses(log: Log, keep_days: int) -> _Uses:
+def _uses(versions: Iterable[Version]) -> _Uses:
     uses = _Uses()
-    if (edge := _edge(log, keep_days)) is not None:
-        uses.cut = log.last_before(edge)
-    newest = ""
-    for version in log.backwards():
-        if version.number <= uses.cut:
-            break
-        newest = newest or version.group
-        if version.group == newest and version.before:
-            uses.newest.add(version.before)
+    for version in versions:
+        uses.times.append((version.number, version.when))
+        if uses.newest and uses.newest[0].group != version.group:
+            uses.newest = []
+        uses.newest.append(version)
         for sha in filter(None, (version.before, version.after)):
-            uses.numbers.setdefault(sha, version.number)
+            uses.last[sha] = version.number
         if version.trash:
             uses.deleted.append(version)
-    if uses.cut:
-        hashes, deleted = log.uses_until(uses.cut)
-        uses.old = hashes - uses.numbers.keys()
-        uses.deleted += deleted
     return uses
 
 
-def _edge(log: Log, keep_days: int) -> str | None:
+def _edge(times: Sequence[tuple[int, str]], keep_days: int) -> str | None:
     """The moment before which texts are too old. Of the last three days with changes the one in the middle is believed,
     so that one day under a wrong clock moves nothing."""
     days: list[str] = []
-    for _, when in log.times():
+    for _, when in reversed(times):
         if when[:10] not in days:
             days.append(when[:10])
         if len(days) == 3:
@@ -105,8 +118,8 @@ def _edge(log: Log, keep_days: int) -> str | None:
     return edge.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _texts(here: Beneath, uses: _Uses) -> list[tuple[int, str, int]]:
-    """The texts that are kept: order of their last use, hash, size. One that no change names may be needed by whoever put
+def _texts(here: Beneath, last: dict[str, int]) -> list[tuple[int, str, int]]:
+    """The texts that are kept: number of their last use, hash, size. One that no change names may be needed by whoever put
     it there a moment ago; after a day it is as old as can be."""
     found = []
     for drawer in names_in(here, OBJECTS):
@@ -116,9 +129,8 @@ def _texts(here: Beneath, uses: _Uses) -> list[tuple[int, str, int]]:
             if disk.TEMP.fullmatch(name):
                 disk.remove(here, f"{OBJECTS}/{drawer}/{name}")
             elif len(name) == 64:
-                if name not in uses.numbers and abs(time.time() - seen.st_mtime) > _A_DAY:
-                    uses.old.add(name)
-                found.append((uses.numbers.get(name, 0 if name in uses.old else 1 << 60), name, seen.st_size))
+                is_new = abs(time.time() - seen.st_mtime) <= _A_DAY
+                found.append((last.get(name, _NEWEST if is_new else -1), name, seen.st_size))
     return found
 
 

@@ -19,8 +19,8 @@ from simplemem.vault.access import WHOLE_ACCESS, Access
 from simplemem.vault.disk import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
 from simplemem.vault.journal import Journal, is_trash
-from simplemem.vault.kept import hashes_kept
 from simplemem.vault.lock import VaultLock, make_sidecar
+from simplemem.vault.log import Kind
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
 from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, walk
 from simplemem.vault.trouble import telling
@@ -65,6 +65,7 @@ class Vault:
         max_bytes: int = MOST_BYTES,
         backing: Backing | None = None,
         access: Access = WHOLE_ACCESS,
+        kind: Kind = "agent",
     ) -> None:
         self.access = access
         self.root = Path(os.path.abspath(root))
@@ -75,7 +76,7 @@ class Vault:
         self._backing = backing or Backing()
         name, backing = str(self.root), self._backing
         self._lock = VaultLock(name, by_path=backing.by_path)
-        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, access=access)
+        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
         self._journal = Journal(self.history, backing=backing, durable=durable)
         self._writer = Writer(
             name,
@@ -116,11 +117,6 @@ class Vault:
         """Staged files that lie about: of writes under way, or of one that was cut short."""
         with self._beneath() as here:
             return [path for path in walk(here).strays if not self.access.hides(path)]
-
-    def hashes_kept(self) -> set[str]:
-        """The hashes of the earlier texts that can still be read."""
-        with self._beneath() as here, telling("list", SIDECAR):
-            return hashes_kept(here)
 
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""
@@ -247,11 +243,11 @@ class Vault:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
         self._check_writable()
         with self.lock():
-            first = self.history.find(version)
+            first = self.history.log.find(version)
             if first.op == "recovered":
                 hint = "Read it by its sha256 and write it where it belongs."
                 raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
-            steps = self.history.whole.group(first.group)
+            steps = self.history.log.group(first.group)
             return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
 
     def keep_text(self, data: bytes) -> None:
@@ -332,9 +328,9 @@ class Vault:
         try:
             return self.read(path).sha256
         except NotFound:
-            for last in self.history.versions(path, limit=1):
-                if (last.path, last.new_path) == (path, new_path) and last.before:
-                    return last.before
+            last = next(self.history.log.of(path), None)
+            if last is not None and (last.path, last.new_path) == (path, new_path) and last.before:
+                return last.before
             raise
 
     def _reversed(self, step: Version) -> Wish:

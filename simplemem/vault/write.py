@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
@@ -187,8 +188,8 @@ class Writer:
         if there is not None or _hash(here, wish.target) != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
-        last = self._history.versions(wish.path, limit=1)
-        return any((v.path, v.new_path, v.before, v.after) == asked for v in last)
+        last = next(self._history.log.of(wish.path), None)
+        return last is not None and (last.path, last.new_path, last.before, last.after) == asked
 
     def _current(self, here: Beneath, wish: Wish, there: _There | None) -> _There | None:
         """What lies there, if it is what the wish expects."""
@@ -219,9 +220,10 @@ class Writer:
         """Whether a move is undone that parted two such names: what was there before us may be there again."""
         if wish.op != "undo" or wish.new_path is None or twin == wish.new_path:
             return False
-        parted = max((version.number for version in self._history.versions(wish.path, limit=1)), default=0)
-        came = (v for v in self._history.versions(twin, limit=100) if v.before is None or v.new_path == twin)
-        return not any(version.number > parted for version in came)
+        log = self._history.log
+        parted = next((version.number for version in log.of(wish.path)), 0)
+        since = takewhile(lambda version: version.number > parted, log.of(twin))
+        return not any(version.before is None or version.new_path == twin for version in since)
 
     def _conflict(self, here: Beneath, wish: Wish) -> Conflict:
         path = wish.path
@@ -309,8 +311,8 @@ class Writer:
     def _repeated(self, here: Beneath, wishes: Sequence[Wish]) -> list[Written]:
         answers = []
         for wish in wishes:
-            last = self._history.versions(wish.target, limit=1)
-            version = last[0].id if last and last[0].after == wish.after else ""
+            last = next(self._history.log.of(wish.target), None)
+            version = last.id if last is not None and last.after == wish.after else ""
             entry = entry_at(here, wish.target)
             answers.append(Written(wish.target, wish.after, wish.after, version, entry, changed=False))
         return answers

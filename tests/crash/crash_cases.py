@@ -76,13 +76,13 @@ CASES = {
     ),
     "trash": Case(lambda v: v.trash("deep/b.md", None, CHANGE), changed(**{"deep/b.md": None})),
     "undo of a trash": Case(
-        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
+        lambda v: v.undo(next(v.history.log.backwards()).id, CHANGE),
         OLD,
         before=lambda v: v.trash("deep/b.md", None, CHANGE),
         old=changed(**{"deep/b.md": None}),
     ),
     "undo of a group": Case(
-        lambda v: v.undo(v.history.versions()[0].id, CHANGE),
+        lambda v: v.undo(next(v.history.log.backwards()).id, CHANGE),
         OLD,
         before=lambda v: v.move("a.md", "x/z.md", CHANGE, data=b"rebased\n", rewrites=[rewrite("deep/b.md", B2)]),
         old=changed(**{"a.md": None, "x/z.md": b"rebased\n", "deep/b.md": B2}),

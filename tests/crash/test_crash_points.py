@@ -28,7 +28,7 @@ def check_history(vault: Vault, files: Files) -> None:
     """Replayed from its start, the log gives the notes that are there, and every text it speaks of is kept."""
     state: dict[str, str] = {}
     seen = []
-    for version in reversed(vault.history.versions(limit=1000)):
+    for version in reversed(list(vault.history.log.backwards())[:1000]):
         seen.append(version.id)
         if version.op != "recovered":
             assert state.get(version.path) == version.before, version
@@ -63,8 +63,8 @@ def check_recovered(root: Path, old: Files, new: Files, backing: Backing) -> Fil
     check_history(vault, there)
     assert vault.recover() == []
     again = vault.replace("d.md", b"life goes on\n", sha256(OLD["d.md"]), CHANGE)
-    assert again.changed and len({v.id for v in vault.history.versions(limit=1000)}) == len(
-        vault.history.versions(limit=1000)
+    assert again.changed and len({v.id for v in list(vault.history.log.backwards())[:1000]}) == len(
+        list(vault.history.log.backwards())[:1000]
     )
     return there
 

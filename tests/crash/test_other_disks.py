@@ -55,7 +55,7 @@ def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str)
             case.act(vault)
             assert notes(vault.root) == case.new
             assert vault.recover() == []
-            vault.undo(vault.history.versions()[0].id, CHANGE)
+            vault.undo(next(vault.history.log.backwards()).id, CHANGE)
             assert notes(vault.root) == before
 
     disk(name, act)
@@ -84,8 +84,8 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
         assert os.listdir(place / "a") == ["Note.md"]
         vault.move("a/Note.md", "a/NOTE.md", CHANGE, data=b"two")
         assert os.listdir(place / "a") == ["NOTE.md"] and vault.read("a/NOTE.md").data == b"two"
-        assert [version.op for version in vault.history.versions("a/NOTE.md")] == ["move", "move", "create"]
-        vault.undo(vault.history.versions()[0].id, CHANGE)
+        assert [version.op for version in vault.history.log.of("a/NOTE.md")] == ["move", "move", "create"]
+        vault.undo(next(vault.history.log.backwards()).id, CHANGE)
         assert os.listdir(place / "a") == ["Note.md"] and vault.read("a/Note.md").data == b"one"
 
     disk(name, act)

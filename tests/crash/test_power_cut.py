@@ -50,7 +50,7 @@ def check_each_cut(room: Path, case: Case, backing: Backing = EXCHANGE, making: 
         assert states[-1] in (old, case.new), (at, events[max(at - 3, 0) : at + 1], said)
         if at == len(events):
             assert states[-1] == case.new, "what was answered is there"
-            vault.undo(vault.history.versions()[0].id, CHANGE)
+            vault.undo(next(vault.history.log.backwards()).id, CHANGE)
             assert notes(found) == old, "and so is what it took the place of"
         vault.create("after the cut.md", b"life goes on\n", CHANGE)
         shutil.rmtree(found)

@@ -83,7 +83,7 @@ def test_a_change_that_a_crash_interrupted_is_finished_before_anything_is_droppe
         assert harness.run(lambda root=work: act(root), at=at).died  # type: ignore[misc]
         vault = Vault(work, durable=False, keep_mb=0)
         vault.thin_history()
-        last = vault.history.versions("n.md", 1)[0]
+        last = next(vault.history.log.of("n.md"))
         if last.id == "v000008":
             vault.undo(last.id, CHANGE)
             assert (work / "n.md").read_bytes() == TEXTS[-1]

@@ -61,7 +61,7 @@ def test_nothing_of_a_private_note_is_sent_while_it_would_be_asked_for(
     notes: Path, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its name a rule knows a note, which has another name while its title is held out; so its pair is not asked."""
-    monkeypatch.setattr("simplemem.remote.address._is_this_machine", lambda host: False)
+    monkeypatch.setattr("simplemem.services.client._is_this_machine", lambda host: False)
     embed = {"provider": "openai", "model": "tiny", "url": f"{service.url}/v1", "api_key": "sk-test-0123456789abcdef"}
     settings = Settings.model_validate({"embed": {**embed, "private": ["garden/Tomatoes"]}})
     (notes / "Diary.md").write_bytes(b"The doctor said nothing. #private\n\nStraw hats and herons all day long.\n")

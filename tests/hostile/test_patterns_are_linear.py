@@ -121,7 +121,7 @@ FOUND = list(patterns())
 def test_the_search_for_patterns_finds_them() -> None:
     assert "note/secrets.py" in {path for path, name, _, _ in FOUND if name == "a table"}
     assert len(FOUND) > 150
-    assert ("note/link.py", "match") in {(path, operation) for path, _, operation, _ in FOUND}
+    assert ("note/inline.py", "match") in {(path, operation) for path, _, operation, _ in FOUND}
 
 
 @pytest.mark.parametrize("path", sorted({path for path, _, _, _ in FOUND}))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import Unavailable
 from simplemem.index import fill
 from simplemem.index.counts import dump
@@ -17,6 +16,7 @@ from simplemem.index.generations import NEXT, NOW, generation_of, generations, i
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.index.vectors import QueryVector
+from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 
 Write = Callable[[str, str | bytes], Path]

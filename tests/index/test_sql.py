@@ -20,7 +20,7 @@ _RUNS_SQL = {"execute", "executemany"}
 # What may stand in an SQL text beside its letters: names of tables and columns that the source itself lists, numbers,
 # and conditions put together from such with a `?` for every value. A new one is looked at before it is written here.
 _OF_OUR_OWN = {
-    "_KNOWN", "_ROW", "_SCHEMA.read_text(encoding='utf-8')", "_vectors_of(note_id, found.shelf)", "blocks",
+    "_COLUMNS", "_KNOWN", "_ROW", "_SCHEMA.read_text(encoding='utf-8')", "_vectors_of(note_id, found.shelf)", "blocks",
     "found.shelf.flag", "found.shelf.table", "owner", "name", "shelf.flag", "shelf.table", "table", "wants_nothing", "where",
     "APPLICATION_ID", "SCHEMA_VERSION", "_SUMS", "leg", "rows",
 }  # fmt: skip

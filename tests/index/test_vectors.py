@@ -13,7 +13,6 @@ import apsw
 import pytest
 
 from simplemem.config import Settings
-from simplemem.embed import embedder_named
 from simplemem.errors import NotFound
 from simplemem.index import fill, notes, vectors
 from simplemem.index.database import Database, open_database
@@ -23,6 +22,7 @@ from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import Nearness
 from simplemem.memory import Filter
 from simplemem.note.note import read_note
+from simplemem.services.embed import embedder_named
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -19,7 +19,7 @@ from simplemem.kinds.learned.entries import (
     with_tie,
 )
 from simplemem.note.names import check_name
-from simplemem.store.editing import new_text
+from simplemem.store.edit import new_text
 
 AT = "2026-11-22T10:00:00"
 

@@ -21,7 +21,7 @@ from simplemem.note.properties import (
     set_entry,
     set_property,
 )
-from simplemem.note.yaml_values import is_plain_safe
+from simplemem.note.splice import is_plain_safe
 
 
 def note(header: str, body: str = "# Body\n") -> str:

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from simplemem.config import Settings
-from simplemem.embed import embedder_named
-from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import SimplememError
 from simplemem.index import fill, reconciling
 from simplemem.index.counts import dump
 from simplemem.index.database import open_database
-from simplemem.store import EnhancedStore, embedder
+from simplemem.services.embed import embedder_named
+from simplemem.services.wordllama import WordLlama
+from simplemem.store import EnhancedStore, embedding
 
 _MEMORY = Path("/dev/shm")  # a disk in memory where there is one: what a disk may lose is the crash tests' concern
 EXAMPLES = settings.default.max_examples  # as the profile says
@@ -157,7 +157,7 @@ class AVault(RuleBasedStateMachine):
         self.patches = [
             patch.object(reconciling, "_BATCH", 3),  # as many transactions as if there were thousands of notes
             patch.object(reconciling, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
-            patch.object(embedder, "embedder_named", _LOADED),
+            patch.object(embedding, "embedder_named", _LOADED),
         ]
         for each in self.patches:
             each.start()

@@ -26,7 +26,7 @@ from simplemem.note.properties import (
     set_entry,
     set_property,
 )
-from simplemem.note.yaml_values import is_plain_safe
+from simplemem.note.splice import is_plain_safe
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 relaxed = settings(max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))

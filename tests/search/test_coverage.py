@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.embed.wordllama import WordLlama
 from simplemem.search.coverage import coverage, is_question
 from simplemem.search.rank import Ranked, with_part
+from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

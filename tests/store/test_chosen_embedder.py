@@ -11,11 +11,11 @@ import pytest
 from embedding_service import EmbeddingService, failing
 
 from simplemem.config import Settings
-from simplemem.embed.cache import Cached
-from simplemem.embed.wordllama import WordLlama
-from simplemem.remote.keys import Key
+from simplemem.services.embed import Cached
+from simplemem.services.keys import Key
+from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
-from simplemem.store.embedder import cache_path, choice_of, embedder_of
+from simplemem.store.embedding import cache_path, choice_of, embedder_of
 
 KEY = "sk-test-0123456789abcdefghij"
 

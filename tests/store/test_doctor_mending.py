@@ -35,7 +35,9 @@ def mend(store: EnhancedStore, *only: str) -> Files:
     assert list(store.doctor(only=["index"])) == []
     if done.version:
         group = store.vault.history.log.group(done.version)
-        assert [version.id for version in store.vault.history.versions(limit=len(group))] == [v.id for v in group[::-1]]
+        assert [version.id for version in list(store.vault.history.log.backwards())[: len(group)]] == [
+            v.id for v in group[::-1]
+        ]
         assert {(version.tool, version.who) for version in group} == {("doctor", "tests")}
         undone = store.undo(done.version)
         if len(group) > 1 and group[0].new_path is None:
@@ -116,7 +118,9 @@ def test_links_follow_a_name_that_was_changed(plain_store: EnhancedStore, write:
     leads_to = {link.source: link.path for link in plain_store.core.index.all_links()}
     store = plain_store
     store.mend(store.plan_mending(only=["names"]))
-    moved = {version.path: version.new_path for version in store.vault.history.versions(limit=9) if version.new_path}
+    moved = {
+        version.path: version.new_path for version in list(store.vault.history.log.backwards())[:9] if version.new_path
+    }
     assert moved == {"one/tea.md": "one/tea 2.md"}
     now = {link.source: link.path for link in store.core.index.all_links()}
     assert now == {moved.get(source, source): moved.get(path or "", path) for source, path in leads_to.items()}

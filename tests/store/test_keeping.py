@@ -245,11 +245,11 @@ def test_an_index_that_was_looked_over_today_is_not_looked_over_again(vault: Pat
     write("a.md", "plum")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store.core.check_index()
+        store.core.index.check()
         seen = store.core.index.database.meta("checked")
         store.core.index.database.set_meta("checked", str(float(seen or 0) - 60))
-        store.core.check_index()
+        store.core.index.check()
         assert float(store.core.index.database.meta("checked") or 0) == float(seen or 0) - 60
         store.core.index.database.set_meta("checked", str(float(seen or 0) + 7 * 24 * 3600))  # a clock that was wrong
-        store.core.check_index()
+        store.core.index.check()
         assert abs(float(store.core.index.database.meta("checked") or 0) - float(seen or 0)) < 3600

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from simplemem.memory import Filter
-from simplemem.note.authors import COMMAND_LINE
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -56,7 +55,7 @@ def test_every_change_has_another_author(harbour: EnhancedStore, write: Write) -
     write("machine.md", "A person wrote all of it again, the crane too.\n")
     harbour.sync()
     assert names(harbour, "crane author:human") == {"machine"}
-    harbour.undo("hand", who=COMMAND_LINE)
+    harbour.undo("hand", who="command line")
     assert names(harbour, "crane author:human") == {"hand", "machine"}
 
 
@@ -67,13 +66,16 @@ def test_a_note_keeps_its_author_under_another_name(harbour: EnhancedStore, vaul
     harbour.sync()
     assert names(harbour, "crane author:ada") == {"June"}
     harbour.delete("June", tool="delete_memory", **BOB)
-    harbour.undo("June", who=COMMAND_LINE)
+    harbour.undo("June", who="command line")
     assert names(harbour, "crane author:ada") == {"June"}
 
 
-def test_the_commands_are_a_persons(plain_store: EnhancedStore) -> None:
-    plain_store.create("tea", "Oolong.", who=COMMAND_LINE, tool="new")
-    plain_store.create("coffee", "Oolong too.", who=COMMAND_LINE, tool="create_memory")  # a client that calls itself so
+def test_the_commands_are_a_persons(plain_store: EnhancedStore, vault: Path) -> None:
+    with EnhancedStore(vault, plain_store.settings, person=True) as commands:
+        commands.create("tea", "Oolong.", who="command line", tool="new")
+    plain_store.create(
+        "coffee", "Oolong too.", who="command line", tool="create_memory"
+    )  # a client that calls itself so
     assert names(plain_store, "oolong author:human") == {"tea"}
 
 

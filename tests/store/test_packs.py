@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.embed.wordllama import WordLlama
 from simplemem.errors import Invalid
 from simplemem.memory import Filter, Pack
 from simplemem.note.words import count_tokens
+from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

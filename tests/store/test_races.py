@@ -187,7 +187,7 @@ def test_a_text_nobody_kept_cannot_be_merged_and_says_so(plain_store: EnhancedSt
     write("Kite.md", TEXT.replace("fifth", "FIFTH"))
     with pytest.raises(Conflict) as conflict:
         plain_store.update("Kite", content="x", if_sha256=f"{'0' * 16}+{plain_store.read('Kite').sha256[:16]}")
-    assert "no longer kept" in conflict.value.message
+    assert "no longer in the history" in conflict.value.message
 
 
 def test_a_note_whose_header_broke_meanwhile_is_not_rewritten_by_a_merge(

@@ -288,3 +288,20 @@ def test_a_swap_that_met_something_odd_puts_it_back(vault: Path) -> None:
             opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     assert (vault / "n.md").is_symlink(), "the link somebody made is back in its place"
     assert [name for name in os.listdir(vault) if name != ".simplemem"] == ["n.md"]
+
+
+def test_a_file_that_is_no_note_is_put_in_place_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "picture.html"
+    file.write_bytes(b"old")
+    disk.write_file(file, b"new")
+    assert file.read_bytes() == b"new"
+
+    def fail(fd: int, *, last: bool = False) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kernel, "sync_file", fail)
+    with pytest.raises(OSError):
+        disk.write_file(file, b"newer")
+    assert file.read_bytes() == b"new" and os.listdir(tmp_path) == ["picture.html"]

@@ -234,10 +234,29 @@ def test_excluded_files_are_those_obsidian_excludes(entry: str, hidden: list[str
         assert entry in (conventions.hidden_reason(path) or "")
 
 
-@pytest.mark.parametrize("entry", ["/(?=a)b/", "/(a/", "/a\\1/", "/[z-a]/", "/" + "a" * 501 + "/", "/*/"])
+@pytest.mark.parametrize(
+    "entry", ["/(a/", "/a\\1/", "/[z-a]/", "/" + "a" * 501 + "/", "/*/", "/((a{999}){999}){999}/", "/\\/"]
+)
 def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str) -> None:
     conventions = Conventions(ignore_filters=(entry, "Archive/"))
     assert conventions.hidden_reason("abc/" + "a" * 600) is None
     assert conventions.hidden_reason("Archive/a.md") is not None
     assert list(conventions.unread_filters()) == [entry]
     assert conventions.unread_filters()[entry].endswith(".")
+
+
+@pytest.mark.parametrize("pattern", ["(a|aa)+$", "(a*)*b$", "(.*a){12}bb", "((a|aa)+)+$", "(a|(?R)*b)*$", "(?R)"])
+def test_a_pattern_that_takes_too_long_is_switched_off_and_named(pattern: str) -> None:
+    """A backtracking engine takes more than a lifetime on some of these."""
+    entry = f"/{pattern}|stuck{len(pattern)}/"
+    conventions = Conventions(ignore_filters=(entry,))
+    assert conventions.unread_filters() == {}
+    assert conventions.hidden_reason("a" * 1_000 + "xb!") is None
+    assert "too long" in conventions.unread_filters()[entry]
+    assert conventions.hidden_reason(f"stuck{len(pattern)}") is None, "it is not asked again"
+
+
+@given(pattern=st.text("()[]{}*+?|^$.\\ab/-,123:!=<dxu", min_size=1, max_size=40))
+def test_no_pattern_raises(pattern: str) -> None:
+    conventions = Conventions(ignore_filters=(f"/{pattern}/",))
+    assert conventions.hidden_reason("ab/a-1") is None or not conventions.unread_filters()

@@ -53,7 +53,7 @@ def test_days_are_counted_back_from_the_newest_changes(vault: Path) -> None:
     dated(vault, "2020-01-01", "2020-01-02", "2020-02-15", "2020-02-16", "2020-02-17")
     assert opened.thin_history() == [sha256(b"1")], "though by the clock all of it is years old"
     assert opened.history.content(sha256(b"2")) == b"2", "what was there thirty days ago can still come back"
-    assert len(opened.history.versions()) == 5, "what was done remains known"
+    assert len(list(opened.history.log.backwards())) == 5, "what was done remains known"
     assert opened.thin_history() == []
 
 
@@ -101,7 +101,7 @@ def test_megabytes_are_kept_newest_first_and_the_trash_is_emptied_with_them(vaul
     opened.create("gone.md", big[0], CHANGE)
     deleted = opened.trash("gone.md", None, CHANGE)
     grow(opened, "n.md", *big[1:])
-    place = vault / (opened.history.find(deleted.version).trash or "")
+    place = vault / (opened.history.log.find(deleted.version).trash or "")
     assert place.exists()
     dropped = opened.thin_history()
     assert dropped[-1] == sha256(big[0]) and sha256(big[3]) not in dropped
@@ -133,7 +133,7 @@ def test_what_lies_in_the_trash_goes_with_its_text_even_if_a_crash_came_between(
     deleted = opened.trash("gone.md", None, CHANGE)
     grow(opened, "n.md", b"1", b"2", b"3")
     dated(vault, "2020-01-01", "2020-01-01", "2020-03-01", "2020-03-02", "2020-03-03")
-    place = vault / (opened.history.find(deleted.version).trash or "")
+    place = vault / (opened.history.log.find(deleted.version).trash or "")
     (vault / f".simplemem/history/objects/{sha256(b'gone')[:2]}/{sha256(b'gone')}").unlink()
     opened.thin_history()
     assert not place.exists()
@@ -143,7 +143,7 @@ def test_a_file_in_the_trash_that_somebody_changed_stays(vault: Path) -> None:
     opened = Vault(vault, keep_days=30)
     opened.create("gone.md", b"gone", CHANGE)
     deleted = opened.trash("gone.md", None, CHANGE)
-    place = vault / (opened.history.find(deleted.version).trash or "")
+    place = vault / (opened.history.log.find(deleted.version).trash or "")
     place.write_bytes(b"somebody wrote here")
     grow(opened, "n.md", b"1", b"2", b"3")
     dated(vault, "2020-01-01", "2020-01-01", "2020-03-01", "2020-03-02", "2020-03-03")
@@ -167,7 +167,7 @@ def test_displaced_files_are_read_before_anything_is_dropped(vault: Path) -> Non
     [displaced] = (vault / ".simplemem/history/displaced").iterdir()
     displaced.write_bytes(b"a late save")
     opened.thin_history()
-    late = opened.history.versions("n.md")[0]
+    late = next(opened.history.log.of("n.md"))
     assert late.op == "recovered" and late.after == sha256(b"a late save")
     assert opened.history.content(late.after) == b"a late save"
 
@@ -184,7 +184,7 @@ def test_a_late_save_that_set_its_time_back_is_found_too(vault: Path) -> None:
         os.utime(editor.fileno(), (1_700_000_000, 1_700_000_000))
     opened.recover()
     opened.thin_history()
-    late = opened.history.versions("n.md")[0]
+    late = next(opened.history.log.of("n.md"))
     assert late.op == "recovered" and opened.history.content(late.after or "") == b"late"
 
 

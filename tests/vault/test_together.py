@@ -89,7 +89,7 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ba
     assert sorted(wins) == list(range(0, count, 10)), "of each race to create, one won"
     opened = Vault(vault)
     assert opened.strays() == [] and opened.recover() == []
-    versions = opened.history.versions(limit=10_000)
+    versions = list(opened.history.log.backwards())[:10_000]
     assert len(versions) == len({v.id for v in versions}) == len(said) + len(wins)
 
 
@@ -207,7 +207,7 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
         opened.replace("n.md", b"ours", sha256(b"one"), CHANGE)
     assert trouble.value.details["current_sha256"] == sha256(b"theirs")
     assert (vault / "n.md").read_bytes() == b"theirs"
-    assert opened.strays() == [] and opened.history.versions() == []
+    assert opened.strays() == [] and list(opened.history.log.backwards()) == []
     # Who read ours in that moment may save over theirs what came of it: theirs is kept.
     assert opened.history.content(sha256(b"theirs")) == b"theirs"
 
@@ -234,7 +234,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
                 opened.move("a.md", "n.md", CHANGE)
     assert (vault / "n.md").read_bytes() == b"theirs"
     assert (vault / "a.md").read_bytes() == b"one"
-    assert opened.strays() == [] and opened.history.versions() == []
+    assert opened.strays() == [] and list(opened.history.log.backwards()) == []
 
 
 def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
@@ -258,7 +258,7 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
     assert trouble.value.details["path"] == "c.md"
     left = {p.name: p.read_bytes() for p in vault.rglob("*") if p.is_file() and ".simplemem" not in p.parts}
     assert left == {"a.md": b"a", "b.md": b"b", "c.md": b"theirs"} and not (vault / "new").exists()
-    assert len(opened.history.versions()) == 3
+    assert len(list(opened.history.log.backwards())) == 3
     assert opened.move("a.md", "new/d.md", CHANGE).changed
 
 

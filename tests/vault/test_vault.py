@@ -97,7 +97,7 @@ class TestCreating:
         assert files(vault) == {"a/b/n.md": b"text"}
         assert written.changed and written.path == "a/b/n.md" and written.previous_sha256 is None
         assert written.sha256 == sha256(b"text") and written.entry == opened.entry("a/b/n.md")
-        assert opened.history.find(written.version).op == "create"
+        assert opened.history.log.find(written.version).op == "create"
 
     @pytest.mark.parametrize(
         ("there", "wanted"),
@@ -127,7 +127,7 @@ class TestCreating:
         first = opened.create("n.md", b"text", CHANGE)
         again = opened.create("n.md", b"text", CHANGE)
         assert not again.changed and again.sha256 == first.sha256 and again.version == first.version
-        assert len(opened.history.versions()) == 1
+        assert len(list(opened.history.log.backwards())) == 1
 
     def test_a_file_is_no_folder(self, vault: Path, opened: Vault) -> None:
         opened.create("n.md", b"text", CHANGE)
@@ -284,7 +284,7 @@ class TestTrashAndUndo:
         os.utime(vault / "a/n.md", (1_000_000_000, 1_000_000_000))
         written = opened.trash("a/n.md", sha256(b"text"), CHANGE)
         assert written.sha256 is None and written.entry is None and opened.scan() == []
-        place = opened.history.find(written.version).trash
+        place = opened.history.log.find(written.version).trash
         assert place is not None and (vault / place).read_bytes() == b"text"
         assert place == (".trash/a/n.md" if trash == "obsidian" else f".simplemem/trash/{written.version}/a/n.md")
         opened.undo(written.version, CHANGE)
@@ -350,7 +350,7 @@ class TestTrashAndUndo:
             assert files(vault) == states[states.index(state) + 1]
             opened.undo(redone[0].version, CHANGE)
             assert files(vault) == state
-        assert {v.op for v in opened.history.versions(limit=15)} == {"undo"}
+        assert {v.op for v in list(opened.history.log.backwards())[:15]} == {"undo"}
 
     def test_a_note_that_has_moved_on_is_not_taken_back(self, vault: Path, opened: Vault) -> None:
         made = opened.create("a.md", b"one", CHANGE)
@@ -406,7 +406,7 @@ class TestRecovering:
         assert sorted(opened.strays()) == sorted(strays)
         assert len(opened.recover()) == 3 and opened.strays() == []
         assert files(vault) == {"a/n.md": b"text", ".simplemem-mine.tmp": b"somebody else's file"}
-        [found] = [v for v in opened.history.versions() if v.op == "recovered"]
+        [found] = [v for v in list(opened.history.log.backwards()) if v.op == "recovered"]
         assert opened.history.content(found.after or "") == b"a text found nowhere else"
         with pytest.raises(Invalid):
             opened.undo(found.version if hasattr(found, "version") else found.id, CHANGE)
@@ -479,7 +479,7 @@ class TestRecovering:
             with pytest.raises(ReadOnly):
                 write()
         assert opened.recover() == [] and files(vault) == before
-        assert opened.read("n.md").data == b"x" and len(opened.history.versions()) == 1
+        assert opened.read("n.md").data == b"x" and len(list(opened.history.log.backwards())) == 1
 
 
 class TestDifference:

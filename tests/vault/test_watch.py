@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
-from simplemem.vault.watch import EVERYTHING, Watcher
+from simplemem.vault import watch
+from simplemem.vault.watch import EVERYTHING, RecentChanges, Watcher
 
 LINUX = sys.platform.startswith("linux")
 DEADLINE = 30.0  # generous: a busy machine is not a failure
@@ -74,13 +75,12 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=["watching", "watching with watchfiles", "polling"])
+@pytest.fixture(params=["watching", "polling"])
 def watcher(request: pytest.FixtureRequest, vault: Path, heard: Heard) -> Iterator[Watcher]:
-    """All ways of finding changes must report the same paths: the kernel's of Linux, the library's, and looking."""
-    poll, own = request.param == "polling", request.param == "watching" and LINUX
-    with Watcher(vault, heard, poll=poll, poll_seconds=0.05, warn=heard.warnings.append, own=own) as running:
-        assert running.mode == request.param.split()[0]
-        yield running
+    """Told by the system and by looking: both must report the same paths."""
+    with Watcher(vault, heard, poll=request.param == "polling", poll_seconds=0.05, warn=heard.warnings.append) as made:
+        assert made.mode == request.param
+        yield made
     assert heard.warnings == []
 
 
@@ -144,7 +144,6 @@ def test_a_new_folder_full_of_notes_is_reported(watcher: Watcher, vault: Path, h
 def test_names_of_every_kind_are_vault_paths(watcher: Watcher, vault: Path, heard: Heard) -> None:
     folder = vault / "Ærø 気象" / "a b"
     folder.mkdir(parents=True)
-    heard.wait_for("Ærø 気象/a b")
     (folder / "100% #1 [x].md").write_text("x")
     heard.wait_for("Ærø 気象/a b/100% #1 [x].md")
 
@@ -258,7 +257,6 @@ def test_too_many_open_files_fall_back_to_looking_with_one_warning(vault: Path, 
         assert watcher.mode == "polling"
         (vault / "note.md").write_text("found by looking\n")
         heard.wait_for("note.md")
-        assert heard.paths == {"note.md"}
     assert len(heard.warnings) == 1
     assert "every 0.05 seconds" in heard.warnings[0]
 
@@ -270,8 +268,7 @@ _UNDER_A_LIMIT = """
 
     Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
     root, reported, warnings = Path(sys.argv[1]), set(), []
-    own = sys.argv[3] == "own"
-    with Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append, own=own) as watcher:
+    with Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append) as watcher:
         began = watcher.mode
         for number in range(8):
             (root / f"folder {number}").mkdir()
@@ -290,19 +287,10 @@ _UNDER_A_LIMIT = """
     or subprocess.run(["unshare", "-Ur", "true"], capture_output=True, check=False).returncode != 0,
     reason="needs a user namespace of its own, where the limit may be lowered",
 )
-@pytest.mark.parametrize(
-    ("by", "limit", "began"),
-    [
-        ("own", "2", "polling"),
-        ("own", "9", "watching"),
-        ("watchfiles", "3", "polling"),
-        ("watchfiles", "9", "watching"),
-    ],
-)
-def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, by: str, limit: str, began: str) -> None:
-    """Reached at the start it is an error; reached later, new folders are silently not watched."""
+@pytest.mark.parametrize(("limit", "began"), [("2", "polling"), ("9", "watching")])
+def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, limit: str, began: str) -> None:
     run = subprocess.run(
-        ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit, by],
+        ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit],
         capture_output=True,
         text=True,
         check=False,
@@ -312,30 +300,14 @@ def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, b
     assert run.stdout.split() == [began, "off", "1", "True", "True"], run.stderr
 
 
-@pytest.mark.parametrize("own", [LINUX, False])
-def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard: Heard, own: bool) -> None:
-    with Watcher(vault, heard, warn=heard.warnings.append, own=own):
+def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard: Heard) -> None:
+    with Watcher(vault, heard, warn=heard.warnings.append):
         try:
             (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("x")
         except OSError:
             pytest.skip("this file system takes only Unicode names")
         heard.wait_for(EVERYTHING)
         assert eventually(lambda: _reported_alone(vault, heard, "after.md"))
-
-
-def test_a_watcher_that_keeps_breaking_looks_instead(vault: Path, heard: Heard) -> None:
-    with Watcher(vault, heard, poll_seconds=0.05, warn=heard.warnings.append, own=False) as watcher:
-        for number in range(1_000):
-            try:
-                Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9%d.md" % number)).write_text("x")
-            except OSError:
-                pytest.skip("this file system takes only Unicode names")
-            time.sleep(0.05)
-            if watcher.mode == "polling":
-                break
-        (vault / "note.md").write_text("found by looking\n")
-        heard.wait_for("note.md")
-    assert len(heard.warnings) == 1
 
 
 def test_an_error_in_taking_a_change_in_is_told_and_the_paths_come_again(vault: Path, heard: Heard) -> None:
@@ -412,7 +384,7 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: P
 
 @pytest.mark.skipif(not LINUX, reason="asks the kernel of Linux")
 def test_a_quiet_vault_wakes_nobody(vault: Path, heard: Heard) -> None:
-    """One look a second whether the root is still there; watchfiles takes fifty."""
+    """One look a second whether the root is still there."""
     with Watcher(vault, heard, warn=heard.warnings.append):
         time.sleep(0.2)
         task = Path(f"/proc/self/task/{thread_called('simplemem-watch')}/status")
@@ -455,18 +427,100 @@ def test_a_watcher_can_be_stopped_from_within_a_call(vault: Path, heard: Heard) 
     assert heard.warnings == []
 
 
+# --- watchfiles, where the system is not Linux ----------------------------------------------------
+
+
+@pytest.fixture
+def by_watchfiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "listen", watch.Watchfiles)
+
+
+@pytest.mark.usefixtures("by_watchfiles")
+def test_watchfiles_tells_the_same_of_saves_and_of_the_root(vault: Path, heard: Heard) -> None:
+    with Watcher(vault, heard, warn=heard.warnings.append):
+        (vault / "note.md").write_text("two\n")
+        (vault / ".git" / "index").write_text("x")
+        (vault / ".obsidian" / "app.json").write_text("{}")
+        (vault / "logs" / "flight.md").rename(vault / "logs" / "landing.md")
+        heard.wait_for("note.md", ".obsidian/app.json", "logs/flight.md", "logs/landing.md")
+        assert EVERYTHING not in heard.paths and ".git/index" not in heard.paths
+        shutil.rmtree(vault)
+        heard.wait_for(EVERYTHING)
+        vault.mkdir()
+        assert eventually(lambda: _reported_alone(vault, heard, "anew.md"))
+    assert heard.warnings == []
+
+
+@pytest.mark.usefixtures("by_watchfiles")
+def test_a_while_after_watchfiles_told_of_something_everything_is_looked_at(
+    vault: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F72. It does not say when the system threw events away."""
+    monkeypatch.setattr(watch, "_UNTOLD_SECONDS", 0.5)
+    with Watcher(vault, heard, warn=heard.warnings.append):
+        (vault / "note.md").write_text("two\n")
+        heard.wait_for("note.md")
+        heard.wait_for(EVERYTHING)
+
+
 def test_watchfiles_is_imported_only_to_watch(vault: Path) -> None:
     """Its import costs more than the rest of a command that never watches (limits.md D)."""
-    script = (
-        "import sys; from pathlib import Path; from simplemem.vault.watch import Watcher; "
-        "w = Watcher(Path(sys.argv[1]), print, warn=print, own=False); print('watchfiles' in sys.modules); "
-        "w.start(); print('watchfiles' in sys.modules); w.stop()"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script, str(vault)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[2],
-    )
+    script = "import sys, simplemem.vault.watch as w; before = 'watchfiles' in sys.modules; w.Watchfiles(sys.argv[1])"
+    told = "print(before, 'watchfiles' in sys.modules)"
+    command = [sys.executable, "-c", f"{script}; {told}", str(vault)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
     assert run.stdout.split() == ["False", "True"]
+
+
+# --- what has changed lately, without waiting -----------------------------------------------------
+
+
+@pytest.fixture
+def recent(vault: Path) -> Iterator[RecentChanges]:
+    if not LINUX:
+        pytest.skip("the kernel's list is Linux's")
+    made = RecentChanges(vault)
+    assert made.paths() is None, "before it has begun nothing is known"
+    made.begin()
+    yield made
+    made.end()
+    assert made.paths() is None
+
+
+def test_a_change_is_known_at_once_and_once(recent: RecentChanges, vault: Path) -> None:
+    assert recent.paths() == set()
+    (vault / "note.md").write_text("other")
+    assert recent.paths() == {"note.md"}
+    with (vault / "note.md").open("ab", buffering=0) as file:
+        file.write(b"still being written")
+        assert recent.paths() == {"note.md"}
+    assert recent.paths() == {"note.md"}, "and once more when it is closed"
+    (vault / "logs" / ".flight.md.swp").write_text("other")
+    os.replace(vault / "logs" / ".flight.md.swp", vault / "logs" / "flight.md")
+    assert recent.paths() == {"logs/flight.md"}
+    (vault / ".simplemem" / "lock").write_text("1")
+    assert recent.paths() == set()
+
+
+def test_folders_stand_for_what_is_in_them_and_are_listened_to(recent: RecentChanges, vault: Path) -> None:
+    (vault / "new" / "deep").mkdir(parents=True)
+    (vault / "new" / "deep" / "b.md").write_text("b")
+    assert "new" in (recent.paths() or ())
+    (vault / "new" / "deep" / "b.md").write_text("again")
+    assert recent.paths() == {"new/deep/b.md"}
+    (vault / "logs").rename(vault / "other")
+    (vault / "other" / "flight.md").write_text("changed under its new name")
+    assert {"logs", "other"} <= (recent.paths() or set())
+
+
+def test_very_many_changes_are_not_known_one_by_one(recent: RecentChanges, vault: Path) -> None:
+    for number in range(1_100):
+        (vault / f"{number}.md").touch()
+    assert recent.paths() is None
+
+
+def test_a_vault_that_was_replaced_is_not_known(recent: RecentChanges, vault: Path) -> None:
+    shutil.copytree(vault, vault.with_name("copy"))
+    vault.rename(vault.with_name("old"))
+    vault.with_name("copy").rename(vault)
+    assert recent.paths() is None

@@ -31,7 +31,7 @@ from simplemem.note.names import path_of
 from simplemem.note.properties import set_property
 from simplemem.note.tags import tags_for_new_note
 from simplemem.store.bench import Carried, Draft, now
-from simplemem.store.editing import new_text
+from simplemem.store.edit import new_text
 from simplemem.store.one_each import OneEach
 
 if TYPE_CHECKING:

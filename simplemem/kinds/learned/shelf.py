@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import Ambiguous, Invalid, NotFound
 from simplemem.kinds.learned.entries import Entry, is_entry_note, read_entry
-from simplemem.note.authors import origin_of
 from simplemem.store.seen import Seen
 
 if TYPE_CHECKING:
@@ -106,10 +105,7 @@ class Shelf:
 
     def is_by_hand(self, entry: Entry) -> bool:
         """Whether a person changed an entry last, or made it: nobody told us, or they used a command."""
-        last = next(iter(self._store.history(entry.name, limit=1)), None)
-        if last is None or last.sha256 != entry.sha256:
-            return True
-        return origin_of(last.who, last.tool, last.when).kind == "human"
+        return self._bench.is_by_hand(entry.path, entry.sha256)
 
     # -- keeping up
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from simplemem.errors import SimplememError
 from simplemem.index.sync import Progress
 from simplemem.kinds.graph.values import Graph
 from simplemem.kinds.picture.drawing import Drawing, drawing_of
@@ -82,19 +81,11 @@ def _texts(
 ) -> tuple[dict[str, str], set[str]]:
     """What stands in notes below their headers, and the notes whose texts are not told: private ones, and in doubt one
     that cannot be read just now."""
-    texts, withheld = {}, set()
-    is_private = store.bench.judge_of_privacy()
-    for done, path in enumerate(paths, 1):
-        try:
-            file = store.vault.read(path)
-        except (SimplememError, OSError):
-            withheld.add(path)
-            continue
-        if not private and is_private(path, file.data, file.sha256):
-            withheld.add(path)
-            continue
-        text = file.data.decode("utf-8", "replace")
-        texts[path] = text[read_header(text).body_start :].strip("\r\n").replace("\r\n", "\n")
+    withheld = set() if private else store.bench.private(paths)
+    texts = {}
+    for done, read in enumerate(store.bench.read(path for path in paths if path not in withheld), 1):
+        texts[read.path] = read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
         if progress is not None and done % 100 == 0:
             progress("texts", done, len(paths))
+    withheld |= set(paths) - texts.keys()
     return texts, withheld

@@ -112,7 +112,7 @@ class Case:
     @cached_property
     def changes(self) -> list[Version]:
         """Everything the history's log knows, oldest first."""
-        return list(self.vault.history.log.backwards())[::-1]
+        return self.core.changes.recent()[::-1]
 
     @cached_property
     def problems(self) -> dict[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from simplemem.embed import Embedder
 from simplemem.errors import SimplememError
 from simplemem.index import fill
 from simplemem.index.compare import Difference, Row, differences
@@ -15,6 +14,7 @@ from simplemem.index.generations import NOW
 from simplemem.index.notes import Stat
 from simplemem.index.sync import Sync
 from simplemem.memory import Finding
+from simplemem.services.embed import Embedder
 from simplemem.store.doctor.case import Case, MakeIndexAnew, Noticed
 
 _SHOWN = 20  # rows in which two indexes differ
@@ -97,8 +97,10 @@ def _changed_meanwhile(case: Case, fresh: Sync) -> set[str]:
 
 def _can_be_made_again(case: Case, embedder: Embedder) -> bool:
     """Whether all vectors in use are of an embedder that costs nothing: a model is not asked for all of them again."""
-    found = case.index.generation_of(embedder.name)
-    return found is not None and found.shelf == NOW and not embedder.reads_sentences and not case.index.pending(found)
+    ours = next((each for each in case.index.generations() if each.embedder == embedder.name), None)
+    if ours is None or ours.shelf != NOW or embedder.reads_sentences:
+        return False
+    return case.index.progress(embedder.name, ours.remote)[0] == 0
 
 
 def _short(row: Row | None) -> str:

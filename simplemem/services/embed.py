@@ -1,0 +1,422 @@
+"""Text to vectors: embedders by name, and a table of how each protocol is spoken. A vector is int8, one byte a dimension.
+
+Vectors of two embedders are never compared; the index keeps the embedder's `name` beside its vectors. Making an
+embedder never asks the network: what it has to learn from a service it learns from the service's first answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.services.client import Client, address_of
+from simplemem.services.failures import Refused
+from simplemem.services.keys import Key, Secret
+
+PROVIDERS = ("wordllama", "voyage", "openai", "ollama", "none")
+Purpose = Literal["document", "query"]
+Stopped = Callable[[], bool]
+_QUESTIONS_KEPT = 100
+_MOST_CHARACTERS = 6_000  # of one text; passages are far shorter, and models read little more
+
+
+class Embedder(Protocol):
+    """A provider that is ready. `documents` and `query` may differ; both give `dimension` bytes a text.
+
+    A service that does not answer, or answers with something that is no vector, raises `Unavailable`; one that will
+    not take just these texts raises `Refused`, and may take others.
+    """
+
+    @property
+    def name(self) -> str:
+        """Provider, model, and whatever else makes its vectors what they are: one name, one space of vectors."""
+        ...
+
+    @property
+    def dimension(self) -> int | None:
+        """None until the first answer, unless it is known beforehand. Later answers must agree with it."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether texts leave this machine."""
+        ...
+
+    @property
+    def batch(self) -> int:
+        """How many texts to give at once: what one request carries."""
+        ...
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether it wants texts as they are; one that averages words is given them without stop words."""
+        ...
+
+    def documents(self, texts: Sequence[str], *, stopped: Stopped = ...) -> list[bytes]: ...
+
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:
+        """`deadline` is a `time.monotonic()`: nobody waits longer for an answer than until then."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections; what is asked after it opens them anew."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How an embedder is to be reached: the settings `embed.*` as values. What is empty, the provider knows best."""
+
+    model: str = ""
+    url: str = ""
+    api_key: Secret | Mapping[str, str] | None = None
+    dimensions: int | None = None
+    batch: int | None = None
+    timeout_seconds: float = 60.0
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    keep_alive: str = ""
+
+
+def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
+    """The provider of that name, loaded; None for "none"."""
+    chosen = choice or Choice()
+    if name == "none":
+        return None
+    if name == "wordllama":
+        from simplemem.services.wordllama import WordLlama
+
+        return WordLlama()
+    if name == "voyage":
+        from simplemem.services.voyage import voyage_embedder
+
+        return voyage_embedder(chosen)
+    if name in _PROTOCOLS:
+        return _over_http(name, _PROTOCOLS[name], chosen)
+    raise Invalid(f"there is no embedder called {name!r}", hint=f"Known are: {', '.join(PROVIDERS)}.")
+
+
+# -- what some models want before a text
+
+_REPRESENT = "Represent this sentence for searching relevant passages: "
+_INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+# Their makers publish these words on the models' pages; without them a model finds markedly less, and the services that
+# run such models do not add them. A question's words, and a passage's.
+_PREFIXES = (
+    (re.compile(r"nomic-embed-text"), ("search_query: ", "search_document: ")),
+    (re.compile(r"embedding-?gemma"), ("task: search result | query: ", "title: none | text: ")),
+    (re.compile(r"qwen3-embedding"), (_INSTRUCT, "")),
+    (re.compile(r"e5.*instruct"), (_INSTRUCT, "")),
+    (re.compile(r"(^|[-_/])(multilingual-)?e5-"), ("query: ", "passage: ")),
+    (re.compile(r"mxbai-embed-large|arctic-embed(?!2|.*v2)"), (_REPRESENT, "")),
+    (re.compile(r"arctic-embed"), ("query: ", "")),
+    (re.compile(r"bge-(small|base|large)-en"), (_REPRESENT, "")),
+)
+
+
+def prefixes_of(model: str, query: str | None = None, document: str | None = None) -> dict[Purpose, str]:
+    """What goes before texts for this model; the settings `query` and `document` win when they are given."""
+    known = next((words for shape, words in _PREFIXES if shape.search(model.lower())), ("", ""))
+    return {"query": known[0] if query is None else query, "document": known[1] if document is None else document}
+
+
+# -- embedders that ask a service
+
+
+class Ask(Protocol):
+    """How a service is asked for the vectors of some texts. What it answered goes through `check` before it counts."""
+
+    def __call__(
+        self,
+        texts: list[str],
+        purpose: Purpose,
+        check: Callable[[Any], list[bytes]],
+        deadline: float | None,
+        stopped: Stopped,
+    ) -> list[bytes]: ...
+
+
+class ServiceEmbedder:
+    """An embedder whose vectors come from a service: batches, prefixes, empty texts, checks. `ask` speaks its protocol.
+    `where` is empty for the place whose models are known by name alone; elsewhere the same name may be another model."""
+
+    reads_sentences = True
+
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        where: str,
+        remote: bool,
+        batch: int,
+        choice: Choice,
+        ask: Ask,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._prefixes = prefixes_of(model, choice.query_prefix, choice.document_prefix)
+        self.name = _name_of_space(provider, model, where, choice.dimensions, self._prefixes["document"])
+        self.remote = remote
+        self.batch = max(1, choice.batch or batch)
+        self.dimension = choice.dimensions
+        self._ask = ask
+        self.close = close
+        self._questions: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
+        """One vector a text, asked in batches. A text without a word gives zeros, which are near to nothing."""
+        made = {text: b"" for text in texts if text.strip()}
+        worded = list(made)
+        for start in range(0, len(worded), self.batch):
+            some = worded[start : start + self.batch]
+            made.update(zip(some, self._vectors(some, "document", None, stopped), strict=True))
+        if len(worded) < len(set(texts)) and self.dimension is None:
+            self._vectors(["memory"], "document", None, stopped)  # how wide the zeros must be
+        return [made.get(text) or bytes(self.dimension or 0) for text in texts]
+
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:
+        """A question's vector. The latest questions are remembered: pages of one search ask for the same again."""
+        with self._lock:
+            known = self._questions.pop(text, None)
+        made = known or self._vectors([text if text.strip() else "memory"], "query", deadline, lambda: False)[0]
+        with self._lock:
+            self._questions[text] = made
+            if len(self._questions) > _QUESTIONS_KEPT:
+                del self._questions[next(iter(self._questions))]
+        return made
+
+    def _vectors(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
+        sent = [self._prefixes[purpose] + text[:_MOST_CHARACTERS] for text in texts]
+        made = self._ask(
+            sent, purpose, lambda rows: int8_vectors(rows, len(sent), self.dimension, self.name), deadline, stopped
+        )
+        if self.dimension is None:
+            self.dimension = len(made[0])
+        return made
+
+
+def _name_of_space(provider: str, model: str, where: str, dimensions: int | None, before: str) -> str:
+    """The name of a space of vectors: everything a stored vector depends on."""
+    parts = [f"{provider}/{model}"]
+    if where:
+        parts.append(f"at {where}")
+    if dimensions is not None:
+        parts.append(f"in {dimensions} dimensions")
+    if before:
+        parts.append(f"after {json.dumps(before)}")
+    return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Protocol:
+    """How one kind of service is asked over HTTP. `home` is the service it was made for, with the model taken there."""
+
+    home: str
+    model: str
+    batch: int
+    path: str
+    request: Mapping[str, Any]
+    rows: Callable[[Any, str], list[Any]]
+    key_variable: str = ""  # read for `home` alone: its key is shown to nobody else
+
+
+def _over_http(provider: str, protocol: _Protocol, choice: Choice) -> ServiceEmbedder:
+    address = address_of(choice.url or protocol.home)
+    at_home = address.url == protocol.home
+    if not choice.model and not at_home and provider == "openai":
+        raise Invalid(
+            f"the setting embed.model is needed for {address.url}",
+            hint="It is the model's name as that service lists it, for example at /v1/models.",
+        )
+    model = choice.model or protocol.model
+    request = {**protocol.request, "model": model}
+    if choice.keep_alive and provider == "ollama":
+        request["keep_alive"] = choice.keep_alive
+    if choice.dimensions is not None:
+        request["dimensions"] = choice.dimensions
+
+    def ask(
+        texts: list[str],
+        purpose: Purpose,  # noqa: ARG001 - the prefixes say it
+        check: Callable[[Any], list[bytes]],
+        deadline: float | None,
+        stopped: Stopped,
+    ) -> list[bytes]:
+        try:
+            return client.post(
+                protocol.path,
+                {**request, "input": texts},
+                deadline=deadline,
+                stopped=stopped,
+                read=lambda answer: check(protocol.rows(answer, client.name)),
+            )
+        except SimplememError as error:
+            if provider == "ollama" and error.details.get("status") == 404:
+                error.hint = f"`ollama pull {model}` fetches the model; `ollama list` shows those there are."
+            raise
+
+    embedder = ServiceEmbedder(
+        provider,
+        model.removesuffix(":latest") if provider == "ollama" else model,
+        "" if at_home else address.host,
+        not address.local,
+        protocol.batch,
+        choice,
+        ask,
+    )
+    key = Key(choice.api_key, otherwise=protocol.key_variable if at_home else "")
+    client = Client(embedder.name, address, key, timeout=choice.timeout_seconds)
+    embedder.close = client.close
+    return embedder
+
+
+def in_order(answer: Any, name: str) -> list[Any]:
+    """The vectors of an OpenAI answer in the order of the texts. Each row says in `index` which text it belongs to, and
+    some servers mix them."""
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
+        raise Unavailable(f"{name} gave an answer without vectors", hint="embed.url must end where /embeddings begins.")
+    indexes = [row.get("index") for row in data]
+    if any(index is not None for index in indexes):
+        if sorted(index for index in indexes if isinstance(index, int)) != list(range(len(data))):
+            raise Unavailable(f"{name} does not say which vector belongs to which text")
+        data = sorted(data, key=lambda row: int(row["index"]))
+    return [row.get("embedding") for row in data]
+
+
+def _ollama_rows(answer: Any, name: str) -> list[Any]:
+    rows = answer.get("embeddings") if isinstance(answer, dict) else None
+    if not isinstance(rows, list):
+        raise Unavailable(
+            f"{name} gave an answer without vectors",
+            hint="embed.url is Ollama's own address, for example http://localhost:11434, without /v1.",
+        )
+    return rows
+
+
+_PROTOCOLS = {
+    # OpenAI, LM Studio, vLLM, llama.cpp, Ollama's /v1
+    "openai": _Protocol(
+        home="https://api.openai.com/v1",
+        model="text-embedding-3-small",
+        batch=64,
+        path="/embeddings",
+        request={"encoding_format": "float"},
+        rows=in_order,
+        key_variable="OPENAI_API_KEY",
+    ),
+    # What is longer than the model reads is cut there, as Ollama does by itself.
+    "ollama": _Protocol(
+        home="http://localhost:11434",
+        model="nomic-embed-text",
+        batch=32,
+        path="/api/embed",
+        request={"truncate": True},
+        rows=_ollama_rows,
+    ),
+}
+
+
+# -- checks
+
+
+def int8_vectors(rows: Any, count: int, dimension: int | None, name: str) -> list[bytes]:
+    """One vector for each of `count` texts, each as wide as `dimension` if that is known, scaled to its own largest
+    number. One text with a bad vector is refused; an answer that is wrong as a whole is a failure of the service."""
+    if not isinstance(rows, list):
+        raise Unavailable(f"{name} gave no vectors")
+    if len(rows) != count:
+        raise Unavailable(f"{name} gave {_counted(len(rows), 'vector')} for {_counted(count, 'text')}")
+    widths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    wanted = dimension or max(widths, default=0)
+    if widths - {wanted} or not wanted:
+        wrong = min(widths - {wanted} or widths)
+        raise Unavailable(
+            f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected",
+            hint="Another model may answer now. If that is meant, give it its own name in embed.model, or delete the file "
+            "vectors.db beside the index.",
+        )
+    try:
+        numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Unavailable(f"{name} gave vectors that are not of numbers") from error
+    largest = [max(map(abs, row)) if all(map(math.isfinite, row)) else math.nan for row in numbers]
+    bad = [size for size in largest if not size > 0]
+    if bad:
+        kind = Unavailable if count > 1 and len(bad) == count else Refused
+        what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros alone"
+        raise kind(f"{name} gave a vector {what} for {_counted(len(bad), 'text')} of {count}")
+    return [
+        array("b", [round(number / size * 127) for number in row]).tobytes()
+        for row, size in zip(numbers, largest, strict=True)
+    ]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count} {what}s"
+
+
+# -- vectors that were paid for
+
+
+def hash_of(text: str) -> bytes:
+    """What tells whether a vector still fits its text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+class Memory(Protocol):
+    """Where vectors are kept, by the name of their embedder and the hash of their text."""
+
+    def get(self, name: str, hashes: Iterable[bytes]) -> dict[bytes, bytes]: ...
+
+    def put(self, name: str, vectors: Mapping[bytes, bytes]) -> None: ...
+
+    def dimension(self, name: str) -> int | None: ...
+
+
+class Cached:
+    """An `Embedder` that looks into its memory before it asks. Vectors are kept batch by batch, so that work which
+    breaks off is paid for only once."""
+
+    def __init__(self, embedder: ServiceEmbedder, memory: Memory) -> None:
+        self._embedder = embedder
+        self._memory = memory
+        self.name = embedder.name
+        self.remote = embedder.remote
+        self.batch = embedder.batch
+        self.reads_sentences = embedder.reads_sentences
+        self.query = embedder.query
+        self.close = embedder.close
+        if embedder.dimension is None:
+            embedder.dimension = memory.dimension(embedder.name)
+
+    @property
+    def dimension(self) -> int | None:
+        return self._embedder.dimension
+
+    def known(self, hashes: Sequence[bytes]) -> set[bytes]:
+        """Those of the texts' hashes (`hash_of`) whose vectors are remembered."""
+        return set(self._memory.get(self.name, hashes))
+
+    def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
+        hashes = {text: hash_of(text) for text in texts}
+        known = self._memory.get(self.name, hashes.values())
+        blank = [text for text in hashes if not text.strip()]
+        missing = [text for text in hashes if hashes[text] not in known and text.strip()]
+        for start in range(0, len(missing), self.batch):
+            some = missing[start : start + self.batch]
+            made = self._embedder.documents(some, stopped=stopped)
+            fresh = {hashes[text]: vector for text, vector in zip(some, made, strict=True)}
+            self._memory.put(self.name, fresh)
+            known |= fresh
+        if blank:
+            known |= dict.fromkeys(map(hash_of, blank), self._embedder.documents(blank[:1], stopped=stopped)[0])
+        return [known[hashes[text]] for text in texts]

@@ -1,0 +1,125 @@
+"""A question and passages to scores: rerankers by name. Off until a person asks for one.
+
+A reranker reads the question and a passage together, so it orders a few candidates better than words and vectors do, and
+costs far more for each. It never finds anything: what it scores was found before. An answer that is not whole is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from simplemem.errors import Invalid, Unavailable
+from simplemem.services.client import Client, address_of
+from simplemem.services.keys import Key, Secret
+
+PROVIDERS = ("none", "voyage", "http")
+_MOST_BYTES = 4 * 1024 * 1024  # of an answer; some send the texts back
+
+
+class Reranker(Protocol):
+    """A provider that is ready. Texts leave this machine when it is `remote`."""
+
+    name: str
+    remote: bool
+
+    def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        """A score for each text, in the order of the texts; more is better, on whatever scale the provider has. Raises
+        `Unavailable` rather than answer after the deadline (a `time.monotonic()`), or with fewer scores than texts."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def reranker_named(
+    provider: str,
+    *,
+    url: str = "",
+    model: str = "",
+    key: Secret | Mapping[str, str] | None = None,
+    key_setting: str = "rerank.api_key",
+) -> Reranker | None:
+    """The provider of that name, loaded; None for "none". Nothing is asked over the network yet."""
+    if provider == "none":
+        return None
+    if provider == "http":
+        return HttpReranker(url, model, key)
+    if provider == "voyage":
+        from simplemem.services.voyage import VoyageReranker
+
+        return VoyageReranker(model, key, key_setting=key_setting, url=url)
+    raise Invalid(f"there is no reranker called {provider!r}", hint=f"Known are: {', '.join(PROVIDERS)}.")
+
+
+class HttpReranker:
+    """Any rerank endpoint. With a model it is asked as Cohere is (Jina, vLLM, Infinity, llama.cpp), without one as
+    text-embeddings-inference, which serves one."""
+
+    def __init__(self, url: str, model: str, key: Secret | Mapping[str, str] | None) -> None:
+        if not url.strip():
+            raise Invalid(
+                "the setting rerank.url is empty",
+                hint="For example https://api.cohere.com/v2/rerank or http://localhost:8000/v1/rerank.",
+            )
+        bare = url.strip().rstrip("/")  # the address as given, or `rerank` below it
+        endpoint = bare if bare.rpartition("/")[2].startswith("rerank") else f"{bare}/rerank"
+        address = address_of(endpoint, "rerank.url")
+        self._model = model.strip()
+        self.name = f"{self._model} at {address.host}" if self._model else address.host
+        self.remote = not address.local
+        key_of_service = Key(key, setting="rerank.api_key")
+        self._client = Client(self.name, address, key_of_service, section="rerank", most_bytes=_MOST_BYTES)
+        self.close = self._client.close
+
+    def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        if self._model:
+            request = {"model": self._model, "query": query, "documents": list(texts), "top_n": len(texts)}
+        else:
+            request = {"query": query, "texts": list(texts), "truncate": True}
+        return self._client.post(
+            "", request, deadline=deadline, read=lambda answer: scores_of(self.name, answer, len(texts))
+        )
+
+
+def scores_of(name: str, answer: Any, count: int) -> list[float]:
+    """The score of each text in a service's JSON, in the order of the texts: `{"results": [{"index", "relevance_score"},
+    …]}` as Cohere, Jina and vLLM say it, or `[{"index", "score"}, …]` as text-embeddings-inference does; some call the
+    list `data`. Each text has exactly one."""
+    rows = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Unavailable(f"{name} gave an answer without scores")
+    scores: dict[int, float] = {}
+    for row in rows:
+        index = row.get("index")
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+            raise Unavailable(f"{name} scored a text it was not given")
+        if index in scores:
+            raise Unavailable(f"{name} scored the same text twice")
+        scores[index] = _number(name, row.get("relevance_score", row.get("score")))
+    if len(scores) < count:
+        raise Unavailable(f"{name} gave {len(scores)} scores for {count} texts")
+    return [scores[index] for index in range(count)]
+
+
+def _number(name: str, score: Any) -> float:
+    try:
+        number = float(score) if isinstance(score, (int, float)) and not isinstance(score, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise Unavailable(f"{name} gave a score that is no number")
+    return number
+
+
+def from_0_to_1(scores: Sequence[float]) -> list[float]:
+    """Scores as they are shown. Most services give a share of 1; some (llama.cpp, a bare cross-encoder) give logits, whose
+    share is their sigmoid. The order stays."""
+    if all(0 <= score <= 1 for score in scores):
+        return list(scores)
+    return [_sigmoid(score) for score in scores]
+
+
+def _sigmoid(score: float) -> float:
+    small = math.exp(-abs(score))
+    return 1 / (1 + small) if score >= 0 else small / (1 + small)

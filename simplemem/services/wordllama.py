@@ -1,0 +1,221 @@
+"""The default embedder: WordLlama's word vectors, read from its two data files, which lie in `model/` with their
+licence. Never downloads anything.
+
+A text's vector is the mean of its tokens' vectors. Its package is not needed: it pads, copies the weights, may go to the
+network and brings a tokenizer that does, while the weights read in place give the same vectors for half the work.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simplemem.errors import Unavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_FOLDER = Path(__file__).with_name("model")
+_WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_config.json"
+_TENSOR = "embedding.weight"
+_MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
+_MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
+_MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
+_FEW = 256  # texts: the passages of a long note
+_FIRST_ROWS = 1_024
+
+
+class WordLlama:
+    """256 dimensions, no network, no GPU.
+
+    Tokens never reach across a space, so the sum of a word's tokens is the same wherever it stands: it is looked up once
+    and remembered, and a vault's hundred thousand passages cost no more tokenizing than their vocabulary.
+    """
+
+    name = "wordllama-l2-supercat-256"
+    remote = False
+    batch = 4096
+    reads_sentences = False
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        try:
+            self._weights = _mapped(_FOLDER / _WEIGHTS)
+            self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
+        except OSError as error:
+            hint = "Set embed.provider to 'none', or install simplemem anew."
+            raise Unavailable("the word vectors that come with simplemem cannot be read", hint=hint) from error
+        self.dimension = int(self._weights.shape[1])
+        self._lock = threading.Lock()
+        self._rows: dict[str, int] = {}
+        self._sums: NDArray[np.float32] = np.empty((0, self.dimension), np.float32)
+
+    def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:  # noqa: ARG002
+        """One vector a text; a text without a known word gives zeros, which are near to nothing."""
+        import numpy as np
+
+        split = [_clean(text).split() for text in texts]
+        with self._lock:
+            rows, words = self._known(split)
+            sums = np.zeros((len(texts), self.dimension), np.float32)
+            for k, found in enumerate(split):
+                if found:
+                    words.take([rows[word] for word in found], 0).sum(axis=0, out=sums[k])
+        largest = np.abs(sums).max(axis=1, keepdims=True)
+        scaled = np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)
+        return [row.tobytes() for row in scaled]
+
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002 - no wait is that short
+        return self.documents([text])[0]
+
+    def words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Single words, without blanks in them, as vectors of unit length; zeros for a word of no known piece."""
+        import numpy as np
+
+        with self._lock:
+            rows, sums = self._known([words])
+            found: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
+        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        return found
+
+    def close(self) -> None:
+        """The mapped weights go with the last who uses them."""
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens of this tokenizer a text is."""
+        return self._tokenizer.count(_well_formed(text))
+
+    def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
+        """Every word's row, those seen for the first time added."""
+        import numpy as np
+
+        asked = dict.fromkeys(word for words in split for word in words)
+        fresh = [word for word in asked if word not in self._rows]
+        if len(self._rows) + len(fresh) > (_MAX_WORDS_BETWEEN if len(split) <= _FEW else _MAX_WORDS):
+            self._forget()
+            fresh = list(asked)
+        if fresh:
+            first = len(self._rows)
+            self._make_room(first + len(fresh))
+            sums = self._sums[first : first + len(fresh)]
+            for k, word in enumerate(fresh):
+                self._weights.take(self._tokenizer.tokens(word), 0).sum(axis=0, dtype=np.float32, out=sums[k])
+            self._rows.update((word, first + k) for k, word in enumerate(fresh))
+        return self._rows, self._sums
+
+    def _forget(self) -> None:
+        """Begin to remember anew: in the same place, so that memory stays as it is, unless that place is a large one."""
+        import numpy as np
+
+        self._rows = {}
+        if len(self._sums) > 1.5 * _MAX_WORDS_BETWEEN:
+            self._sums = np.empty((0, self.dimension), np.float32)
+
+    def _make_room(self, rows: int) -> None:
+        """Room for so many rows. It doubles: a new word now and then must not cost a copy of all that are known."""
+        import numpy as np
+
+        if rows > len(self._sums):
+            room = np.empty((max(rows + rows // 4, 2 * len(self._sums), _FIRST_ROWS), self.dimension), np.float32)
+            room[: len(self._rows)] = self._sums[: len(self._rows)]
+            self._sums = room
+
+
+def _clean(text: str) -> str:
+    return _well_formed(text[:_MAX_CHARACTERS])
+
+
+def _well_formed(text: str) -> str:
+    """The tokenizer takes no lone surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _mapped(path: Path) -> NDArray[np.float16]:
+    """The one tensor of a safetensors file, mapped: an 8-byte length, a JSON header, then the numbers."""
+    import numpy as np
+
+    with path.open("rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header: dict[str, Any] = json.loads(file.read(length))
+    tensor = header[_TENSOR]
+    if tensor["dtype"] != "F16":
+        raise Unavailable(f"{path.name} holds {tensor['dtype']} where F16 was expected")
+    start = 8 + length + int(tensor["data_offsets"][0])
+    return np.memmap(path, np.float16, "r", start, tuple(tensor["shape"]))
+
+
+class Tokenizer:
+    """Words to the numbers of their tokens by byte pair encoding: the pair that was learned first is joined first.
+
+    No token reaches across a space or a line break, so a text is cut there and each piece is taken by itself.
+    """
+
+    def __init__(self, path: Path) -> None:
+        model = json.loads(path.read_bytes())["model"]
+        self._ids: dict[str, int] = model["vocab"]
+        self._ranks: dict[str, int] = {pair: rank for rank, pair in enumerate(model["merges"])}
+        self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
+
+    def tokens(self, word: str) -> list[int]:
+        """The tokens of a text without a space, as it stands after one."""
+        if "<" not in word:
+            return self._joined(_SPACE + word)
+        tokens: list[int] = []
+        for part in filter(None, _SPECIALS.split(word)):
+            tokens += [_SPECIAL[part]] if part in _SPECIAL else self._joined(_SPACE + part)
+        return tokens
+
+    def count(self, text: str) -> int:
+        """How many tokens a text is."""
+        return sum(map(self._size, _PIECES.findall(_SPACE + text.replace(" ", _SPACE)))) if text else 0
+
+    def _joined(self, text: str) -> list[int]:
+        parts = list(text)
+        ranks = self._ranks
+        # Neighbours that are a pair, by rank and then from the left. A part that was joined to the one before it is "".
+        pairs = [
+            (rank, at, left, right)
+            for at, (left, right) in enumerate(pairwise(parts))
+            if (rank := ranks.get(f"{left} {right}")) is not None
+        ]
+        heapq.heapify(pairs)
+        end = len(parts)
+        before, after = list(range(-1, end - 1)), list(range(1, end + 1))
+        while pairs:
+            _, at, left, right = heapq.heappop(pairs)
+            follower = after[at]
+            if parts[at] != left or follower == end or parts[follower] != right:
+                continue  # one of the two is part of another by now
+            parts[at], parts[follower] = left + right, ""
+            after[at] = after[follower]
+            if after[at] < end:
+                before[after[at]] = at
+            for start in (before[at], at):
+                if start >= 0 and after[start] < end:
+                    left, right = parts[start], parts[after[start]]
+                    if (rank := ranks.get(f"{left} {right}")) is not None:
+                        heapq.heappush(pairs, (rank, start, left, right))
+        tokens: list[int] = []
+        for part in filter(None, parts):
+            if part in self._ids:
+                tokens.append(self._ids[part])
+            else:  # a character that no token holds is its bytes
+                tokens += [_FIRST_BYTE + byte for byte in part.encode()]
+        return tokens
+
+
+_SPACE = "\u2581"
+_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
+_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}  # what these spell in a text is one token
+_SPECIALS = re.compile("(<unk>|<s>|</s>)")
+_FIRST_BYTE = 3  # the token of the byte 0

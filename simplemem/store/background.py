@@ -1,0 +1,277 @@
+"""A server's background: one thread that keeps the index up to date, and tells who listens what changed.
+
+Of several servers on an index one leads: it watches, scans and embeds. The others index their own writes, check what they
+return, and try for the lead now and then. Nothing here is needed for an answer to be right.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from simplemem.errors import SimplememError
+from simplemem.index.failures import Damaged
+from simplemem.index.putting import is_note
+from simplemem.index.report import Stopped
+from simplemem.note.names import name_of, path_of
+from simplemem.vault.lock import Leadership
+from simplemem.vault.watch import EVERYTHING
+
+if TYPE_CHECKING:
+    from simplemem.index.sidecar import Mark
+    from simplemem.store.core import Core
+    from simplemem.vault.watch import RecentChanges, Watcher
+
+_LOG = logging.getLogger(__name__)
+_FOLLOW_SECONDS = 1.0
+_NEVER: Final = -1  # was told of a note
+
+Listener = Callable[[frozenset[str]], None]
+
+
+class Background:
+    """The background thread of one store. `start` returns at once; `stop` ends within a note's work."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._scan_seconds = core.settings.index.scan_minutes * 60
+        self._watch = core.settings.index.watch
+        self._leadership = Leadership(core.index.path.with_suffix(".leader"))
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._hints: set[str] = set()
+        self._guard = threading.Lock()
+        self._embed = False
+        self._scan_wanted = True
+        self._fill_wanted = True
+        self._check_wanted = True  # each leader asks once whether the index was checked lately
+        self._fill_at = float("inf")  # when to try again what an embedder could not do
+        self._settled = threading.Event()  # the first scan is done
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None
+
+    def start(self, *, embed: bool) -> None:
+        with self._guard:
+            if self._thread is not None or self._stop.is_set():
+                return
+            self._embed = embed
+            self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5.0)
+        self._thread = None
+
+    def wait_until_settled(self, timeout: float) -> bool:
+        """Whether the first scan is done, waiting for it."""
+        return self._thread is None or self._settled.wait(timeout)
+
+    def scan_soon(self) -> None:
+        """The index was replaced or doubts itself: look through the whole vault."""
+        self._scan_wanted = True
+        self._wake.set()
+
+    def fill_soon(self) -> None:
+        """A note was written: its vectors are wanted."""
+        self._fill_wanted = True
+        self._wake.set()
+
+    def _paths_changed(self, paths: set[str]) -> None:
+        """The watcher's hint. `EVERYTHING` asks for a look through the whole vault."""
+        with self._guard:
+            self._scan_wanted = self._scan_wanted or EVERYTHING in paths
+            self._hints |= paths - {EVERYTHING}
+        self._wake.set()
+
+    def _run(self) -> None:
+        watcher: Watcher | None = None
+        last_scan = 0.0
+        try:
+            while not self._stop.is_set():
+                leads = self._leadership.held()
+                if leads and watcher is None and self._watch != "off":
+                    watcher = self._started_watcher()
+                    self._scan_wanted = True  # what changed before the watching began
+                due = leads and time.monotonic() - last_scan > self._scan_seconds
+                if self._scan_wanted or due:
+                    self._scan_wanted = False
+                    self._carefully(self._core.compare_all)
+                    last_scan = time.monotonic()
+                    if not self._stop.is_set():
+                        self._settled.set()
+                self._look_at_hints()
+                if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
+                    self._fill_wanted, self._fill_at = False, float("inf")
+                    self._carefully(self._core.thin_history)  # something was written
+                    if self._embed:
+                        self._carefully(self._fill)
+                if leads and self._check_wanted and not self._is_interrupted():
+                    self._check_wanted = False
+                    self._carefully(self._core.index.check)
+                if not leads:
+                    self._carefully(self._core.listeners.tell_of_others)
+                self._sleep(self._scan_seconds - (time.monotonic() - last_scan) if leads else _FOLLOW_SECONDS)
+        finally:
+            if watcher is not None:
+                watcher.stop()
+            self._leadership.resign()
+
+    def _started_watcher(self) -> Watcher:
+        from simplemem.vault.watch import Watcher
+
+        watcher = Watcher(self._core.root, self._paths_changed, poll=self._watch == "poll", warn=_LOG.warning)
+        watcher.start()
+        return watcher
+
+    def _look_at_hints(self) -> None:
+        with self._guard:
+            paths, self._hints = self._hints, set()
+        if paths:
+            self._carefully(lambda: self._core.look_at(paths))
+            self._fill_wanted = True
+
+    def _fill(self) -> None:
+        again = self._core.fill_vectors(self._is_interrupted)
+        self._fill_at = time.monotonic() + again if again is not None else float("inf")
+
+    def _is_interrupted(self) -> bool:
+        """Whether something more urgent than vectors waits. What is left is taken up right after."""
+        if self._stop.is_set():
+            return True
+        with self._guard:
+            waiting = bool(self._hints) or self._scan_wanted
+        if waiting:
+            self._fill_wanted = True
+        return waiting
+
+    def _carefully(self, work: Callable[[], None]) -> None:
+        """A failure in the background is logged and tried again with the next scan; it never ends the thread."""
+        try:
+            work()
+        except Stopped:
+            self._stop.set()
+        except (SimplememError, Damaged, OSError) as error:
+            _LOG.warning("the index could not be updated: %s", error)
+        except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
+            _LOG.exception("the index could not be updated, for an unexpected reason")
+
+    def _sleep(self, seconds: float) -> None:
+        with self._guard:
+            busy = bool(self._hints) or self._scan_wanted or self._fill_wanted
+        if not busy:
+            seconds = min(seconds, self._fill_at - time.monotonic())
+            self._wake.wait(timeout=max(0.05, seconds))
+        self._wake.clear()
+
+
+class Listeners:
+    """Those who listen to one store. Each hears of every change once: of what this store changed or noticed, and of what
+    another process did."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._listeners: list[Listener] = []
+        self._told: dict[str, int | None] = {}  # the change of each note that was told last; None: that it went
+        self._heard: Mark | None = None  # up to which change of the index a follower was told of others...
+        self._heard_paths: set[str] = set()  # ...and the notes there were then
+
+    def add(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def tell(self, names: Iterable[str]) -> None:
+        """Say which memories changed to all who listen."""
+        told = frozenset(names)
+        if not told or not self._listeners:
+            return
+        changes = self._changes({path_of(name) for name in told})
+        self._told.update((name, changes.get(path_of(name))) for name in told)
+        for listener in self._listeners:
+            listener(told)
+
+    def unheard(self, paths: Iterable[str]) -> set[str]:
+        """The names of those notes that another process has put or removed, of which nobody here was told yet. Who leads
+        hears of the file, and finds it indexed: by itself, or by another."""
+        if not self._listeners:
+            return set()
+        notes = {path for path in paths if is_note(path)}
+        changes = self._changes(notes)
+        return {name_of(path) for path in notes if self._told.get(name_of(path), _NEVER) != changes.get(path)}
+
+    def tell_of_others(self) -> None:
+        """Tell what another process has indexed since this was last asked. The first time there is nothing to compare
+        with."""
+        index = self._core.index
+        found = index.since(self._heard)
+        if found.mark == self._heard:
+            return
+        there = set(index.all_paths())
+        if self._heard is not None:
+            changed = {known.path for known in found.notes}
+            self.tell({name_of(path) for path in changed | (self._heard_paths - there)})
+        self._heard, self._heard_paths = found.mark, there
+
+    def _changes(self, paths: set[str]) -> Mapping[str, int]:
+        """Which change of the index made each of some notes what it is; none for those that are not there."""
+        try:
+            return {path: known.rev for path, known in self._core.index.known_at(paths).items()}
+        except (SimplememError, Damaged):
+            return {}  # a change that is safe has not failed because of this; it may be told of twice
+
+
+class CatchUp:
+    """Catching up at the cost of what has changed, for whoever asks often: the kernel has a list of that, once it was
+    asked for one. Without it, or where anything is in doubt, the whole vault is compared."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._guard = threading.Lock()
+        self._changed: RecentChanges | None = None
+        self._whole_at = 0.0
+        self._whole: int | None = None  # the generation of the index that was compared with the whole vault
+
+    def catch_up(self) -> None:
+        """Have the index know all that was saved up to this moment."""
+        core = self._core
+        with self._guard:
+            core.vault.finish_interrupted()
+            # Whatever fails from here on, the next time all is compared.
+            whole, self._whole = self._whole, None
+            paths = self._changed.paths() if self._changed is not None and whole == core.index.generation else None
+            long_ago = time.monotonic() - self._whole_at > 60 * core.settings.index.scan_minutes
+            if paths is None or long_ago or core.is_in_doubt:
+                self._listen()
+                core.compare_all()
+                self._whole_at = time.monotonic()
+            elif changed := {path for path in paths if not self._is_as_known(path)}:
+                core.look_at(changed)
+            self._whole = core.index.taken_up
+
+    def end(self) -> None:
+        if self._changed is not None:
+            self._changed.end()
+
+    def _listen(self) -> None:
+        """From now on, where the settings have us listen to the kernel at all."""
+        if self._changed is None and self._core.settings.index.watch == "auto":
+            from simplemem.vault.watch import RecentChanges
+
+            self._changed = RecentChanges(self._core.root)
+        if self._changed is not None:
+            self._changed.begin()
+
+    def _is_as_known(self, path: str) -> bool:
+        """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""
+        known = self._core.index.known(path)
+        try:
+            return known is not None and self._core.vault.read(path).sha256 == known.sha256
+        except SimplememError:
+            return False

@@ -1,0 +1,212 @@
+"""The table of changes is the log, asked: read bit by bit or at once it is the same, and what is hidden is not in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simplemem.errors import NotFound
+from simplemem.index.changes import ChangeTable, grow
+from simplemem.index.database import open_database
+from simplemem.vault.access import WHOLE_ACCESS, Access
+from simplemem.vault.log import LOG, Log
+from simplemem.vault.paths import Beneath
+from simplemem.vault.vault import Change, Vault
+
+PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
+RULES = Access(hidden=("Private/",))
+STEPS = st.lists(
+    st.tuples(st.sampled_from(("create", "update", "delete", "move")), st.sampled_from(PATHS), st.sampled_from(PATHS)),
+    max_size=12,
+)
+
+
+def table(root: Path, access: Access = WHOLE_ACCESS, name: str = "index.db") -> ChangeTable:
+    vault = Vault(root, access=access)
+    return ChangeTable(open_database(root / ".simplemem" / name, vault.lock), vault, lambda question: question())
+
+
+def rows(changes: ChangeTable) -> list[Any]:
+    with changes._database.reading() as db:
+        return [db.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in ("changes", "lineages")]
+
+
+def ids(changes: ChangeTable, path: str | None = None) -> list[str]:
+    return [version.id for version in (changes.recent() if path is None else changes.of(path))]
+
+
+def act(root: Path, op: str, path: str, new_path: str = "") -> None:
+    """Do something to a note, in the log and in the vault."""
+    log = Log(str(root), by_path=False)
+    there = root / (new_path if op == "move" else path)
+    there.parent.mkdir(exist_ok=True)
+    if op == "move":
+        (root / path).unlink(missing_ok=True)
+    there.unlink(missing_ok=True) if op == "delete" else there.write_text("text")
+    number = log.next_number()
+    text = f"{number:064x}"
+    step: dict[str, Any] = {"path": path, "op": op, "before": text, "after": text}
+    step |= {"create": {"before": None}, "delete": {"after": None}, "move": {"new_path": new_path}}.get(op, {})
+    with Beneath(str(root)) as here:
+        log.append(here, log.stamp([step], first=number, tool="", who="", reason=""))
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS)
+def test_grown_line_by_line_it_is_what_it_is_read_at_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
+) -> None:
+    root = tmp_path_factory.mktemp("vault")
+    growing = table(root, RULES)
+    for op, path, new_path in steps:
+        act(root, op, path, new_path)
+        shown = growing.recent()
+        assert not any(RULES.hides(name) for v in shown for name in (v.path, v.new_path or v.path))
+        hashes = {text for v in shown for text in (v.before, v.after) if text is not None}
+        assert {text for n in range(1, 13) if growing.may_tell(text := f"{n:064x}")} == hashes
+    afresh = table(root, RULES, "afresh.db")
+    assert ids(growing) == ids(afresh)
+    assert rows(growing) == rows(afresh)
+
+
+def test_a_note_is_followed_back_through_its_moves(tmp_path: Path) -> None:
+    for op, path, new in (
+        ("create", "b.md", ""),
+        ("delete", "b.md", ""),
+        ("create", "a.md", ""),
+        ("update", "a.md", ""),
+        ("move", "a.md", "b.md"),
+        ("update", "b.md", ""),
+        ("create", "a.md", ""),
+    ):
+        act(tmp_path, op, path, new)
+    changes = table(tmp_path)
+    assert [v.op for v in changes.of("b.md")] == ["update", "move", "update", "create"]
+    assert [v.op for v in changes.of("a.md")] == ["create", "move", "update", "create"]
+    assert [v.op for v in changes.of("a.md", 2)] == ["create", "move"]
+    assert changes.of("c.md") == [] and changes.gone() == ["b.md"] and changes.newest() == 7
+
+
+def test_a_version_is_found_however_it_is_spelled(tmp_path: Path) -> None:
+    act(tmp_path, "create", "a.md")
+    act(tmp_path, "update", "a.md")
+    changes = table(tmp_path)
+    for spelling in ("v000002", "v2", "2", " v000002 "):
+        assert changes.find(spelling).op == "update"
+    for wrong in ("v3", "", "v", "x1", "-1", "2.0", "v" + "9" * 40, "\u0662", "v2\n{}"):
+        with pytest.raises(NotFound):
+            changes.find(wrong)
+
+
+def test_who_changed_something_is_asked_by_name_with_or_without_a_version(tmp_path: Path) -> None:
+    vault = Vault(tmp_path)
+    texts = [b"1", b"2", b"3", b"4"]
+    vault.create("n.md", texts[0], Change("create_memory", "Eve 1.0"))
+    for (_old, new), who in zip(pairwise(texts), ("eve 2.0", "Eve Adams", "bob"), strict=True):
+        vault.replace("n.md", new, vault.read("n.md").sha256, Change("update_memory", who))
+    changes = table(tmp_path)
+    assert [v.who for v in changes.recent(by="eve")] == ["eve 2.0", "Eve 1.0"]
+    assert [v.who for v in changes.recent(by="EVE 1.0")] == ["Eve 1.0"]
+    assert [v.who for v in changes.recent(1, by=" eve ", tool="create_memory")] == ["Eve 1.0"]
+    assert [v.number for v in changes.recent(after=1, upto=3)] == [3, 2]
+    assert ids(changes) == [v.id for v in vault.history.log.backwards()]
+
+
+@pytest.mark.parametrize("what", ["restored", "cut", "gone", "half a line"])
+def test_another_log_in_its_place_is_read_anew(tmp_path: Path, what: str) -> None:
+    changes = table(tmp_path)
+    for name in ("a.md", "b.md", "a2.md"):
+        act(tmp_path, "create", name)
+    assert len(ids(changes)) == 3
+    log = tmp_path / LOG
+    lines = log.read_bytes().splitlines(keepends=True)
+    if what == "restored":
+        act(tmp_path, "create", "longer than before.md")
+        other = json.loads(lines[0]) | {"path": "elsewhere.md"}
+        log.write_bytes(json.dumps(other).encode() + b"\n" + b"".join(lines[:1]) + log.read_bytes()[len(lines[0]) :])
+    elif what == "cut":
+        log.write_bytes(lines[0])
+    elif what == "gone":
+        log.unlink()
+    else:
+        log.write_bytes(b"".join(lines) + lines[0][:30])
+    assert ids(changes) == ids(table(tmp_path, name="afresh.db"))
+    act(tmp_path, "create", "new.md")
+    assert ids(changes) == ids(table(tmp_path, name="afresh.db")) and "new.md" in {v.path for v in changes.recent()}
+
+
+def test_lines_that_are_none_are_passed_over(tmp_path: Path) -> None:
+    act(tmp_path, "create", "a.md")
+    log = tmp_path / LOG
+    junk = b"\0\0\nnot json\n[1]\n{}\n" + b'{"id": 7}\n' + b"[" * 100_000 + b"\n"
+    log.write_bytes(junk + log.read_bytes() + b'{"id":"v000009","group":"v1","path":"x","when":"","op":"no"}\n')
+    act(tmp_path, "update", "a.md")
+    assert ids(table(tmp_path)) == ["v000002", "v000001"]
+
+
+# -- what is hidden
+
+
+def test_a_note_hides_its_past_until_it_comes_out_again(tmp_path: Path) -> None:
+    changes = table(tmp_path, RULES)
+    act(tmp_path, "create", "a.md")
+    act(tmp_path, "move", "a.md", "b.md")
+    assert len(ids(changes)) == 2
+    act(tmp_path, "move", "b.md", "Private/a.md")
+    assert ids(changes) == []
+    act(tmp_path, "create", "a.md")  # another note of that name
+    assert ids(changes) == ["v000004"]
+    act(tmp_path, "move", "Private/a.md", "b.md")
+    assert ids(changes) == ["v000004", "v000002", "v000001"]
+    assert changes.newest() == 5
+
+
+def test_what_somebody_else_took_away_has_no_past_while_it_is_gone(tmp_path: Path) -> None:
+    changes = table(tmp_path, RULES)
+    for op, path, new in (
+        ("create", "b.md", ""),
+        ("move", "b.md", "a.md"),
+        ("create", "c.md", ""),
+        ("delete", "c.md", ""),
+    ):
+        act(tmp_path, op, path, new)
+    assert ids(changes) == ["v000004", "v000003", "v000002", "v000001"]
+    (tmp_path / "Private").mkdir()
+    (tmp_path / "a.md").rename(tmp_path / "Private" / "a.md")
+    assert ids(changes) == ["v000004", "v000003"], "what we deleted went nowhere else"
+    assert not changes.may_tell(f"{2:064x}") and changes.may_tell(f"{3:064x}")
+    assert changes.step("v000002") == [] and changes.touches_hidden({"v000002"}) == {"v000002"}
+    (tmp_path / "Private" / "a.md").rename(tmp_path / "a.md")
+    assert len(ids(changes)) == 4
+
+
+def test_a_new_note_under_the_name_of_one_that_was_taken_away_does_not_get_its_past(tmp_path: Path) -> None:
+    changes = table(tmp_path, RULES)
+    act(tmp_path, "create", "a.md")
+    act(tmp_path, "create", "b.md")
+    (tmp_path / "a.md").unlink()
+    (tmp_path / "b.md").unlink()
+    act(tmp_path, "create", "a.md")
+    act(tmp_path, "move", "a.md", "b.md")
+    assert ids(changes) == ids(table(tmp_path, RULES, "afresh.db")) == ["v000004", "v000003"]
+
+
+# -- when it cannot be asked
+
+
+def test_a_table_that_is_behind_catches_up_before_it_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = table(tmp_path)
+    asked: list[Callable[..., None]] = []
+    act(tmp_path, "create", "a.md")
+    assert ids(changes) == ["v000001"]
+    monkeypatch.setattr("simplemem.index.changes.grow", lambda db, log: asked.append(grow) or grow(db, log))
+    assert ids(changes) == ["v000001"] and not asked, "nothing is written for a question"
+    act(tmp_path, "update", "a.md")
+    assert ids(changes) == ["v000002", "v000001"] and len(asked) == 1

@@ -1,0 +1,127 @@
+"""One POST and its answer, and what a service may ask of those who ask it."""
+
+from __future__ import annotations
+
+import email.utils
+import gzip
+import json
+import logging
+import threading
+import time
+
+import pytest
+from embedding_service import TRICKLE, Answer, EmbeddingService, failing
+from pydantic import SecretStr
+from waiting import eventually
+
+from simplemem.errors import Unavailable
+from simplemem.services.client import Address, Client, address_of
+from simplemem.services.keys import Key
+
+REQUEST = {"model": "m", "input": ["crane"]}
+
+
+def remote(service: EmbeddingService, **more: object) -> Client:
+    return Client("the service", address_of(f"{service.url}/v1"), Key(None), **more)  # type: ignore[arg-type]
+
+
+def test_the_answer_is_what_the_service_said(service: EmbeddingService) -> None:
+    service.always = Answer(200, b'{"any": ["thing", 1]}')
+    assert remote(service).post("/embeddings", REQUEST) == {"any": ["thing", 1]}
+    (asked,) = service.asked
+    assert (asked.path, asked.json) == ("/v1/embeddings", REQUEST)
+
+
+def test_an_answer_may_be_compressed(service: EmbeddingService) -> None:
+    service.always = Answer(200, gzip.compress(b'{"a": 1}'), {"Content-Encoding": "gzip"})
+    assert remote(service).post("/embeddings", REQUEST) == {"a": 1}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_answer_over_the_limit_is_not_read(service: EmbeddingService, compressed: bool) -> None:
+    body = json.dumps(["x" * 100] * 50_000).encode()
+    headers = {"Content-Encoding": "gzip"} if compressed else {}
+    service.always = Answer(200, gzip.compress(body) if compressed else body, headers)
+    with pytest.raises(Unavailable, match="more than 1 MB"):
+        remote(service, most_bytes=1024 * 1024).post("/embeddings", REQUEST)
+    assert len(service.asked) == 1
+
+
+def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed(service: EmbeddingService) -> None:
+    service.always = TRICKLE
+    asking = remote(service, timeout=0.3, attempts=1)
+    with pytest.raises(Unavailable, match=r"no answer within|too slowly"):
+        asking.post("/embeddings", REQUEST)
+    assert service.answered == 1
+    assert eventually(lambda: service.dripping == 0)
+
+
+def test_a_date_at_which_to_come_back_is_heard(service: EmbeddingService) -> None:
+    for ahead, least in ((3600.0, 3590), (-3600.0, 0)):
+        date = email.utils.formatdate(time.time() + ahead, usegmt=True)
+        service.always = failing(429, "slow down", {"Retry-After": date})
+        with pytest.raises(Unavailable) as caught:
+            remote(service, attempts=1).post("/x", REQUEST)
+        assert least <= caught.value.details["retry_after"] <= max(0.0, ahead)
+
+
+@pytest.mark.parametrize("value", ["soon", "nan", "inf", "-1", "1e99", "Fri, 99 Xyz 2026", ""])
+def test_a_time_that_makes_no_sense_is_no_time(service: EmbeddingService, value: str) -> None:
+    service.always = failing(429, "slow down", {"Retry-After": value})
+    with pytest.raises(Unavailable) as caught:
+        remote(service, attempts=1).post("/x", REQUEST)
+    assert caught.value.details.get("retry_after", 0) == 0
+
+
+def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> None:
+    with EmbeddingService() as elsewhere:
+        service.always = Answer(307, b"", {"Location": f"{elsewhere.url}/v1/embeddings"})
+        keyed = Client("the service", address_of(service.url), Key(SecretStr("sk-1234567890")))
+        with pytest.raises(Unavailable, match="lives at another address"):
+            keyed.post("/x", REQUEST)
+        assert elsewhere.asked == []
+
+
+def test_connections_are_kept_and_a_closed_one_is_opened_again(service: EmbeddingService) -> None:
+    asking = remote(service)
+    for _ in range(3):
+        asking.post("/embeddings", REQUEST)
+    assert service.connections == 1
+    asking.close()
+    asking.post("/embeddings", REQUEST)
+    assert service.connections == 2
+
+
+def test_threads_may_share_it(service: EmbeddingService) -> None:
+    asking, answers = remote(service), []
+    threads = [
+        threading.Thread(target=lambda k=k: answers.append(asking.post("/embeddings", {"model": str(k), "input": []})))
+        for k in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(int(answer["model"]) for answer in answers) == list(range(12))
+
+
+def test_an_unencrypted_key_for_another_machine_is_warned_of_once(
+    service: EmbeddingService, caplog: pytest.LogCaptureFixture
+) -> None:
+    far = Address(service.url, "far.example", local=False, encrypted=False)  # a name for the machine this runs on
+    with caplog.at_level(logging.WARNING):
+        asking = Client("the service", far, Key(SecretStr("sk-1234567890")))
+        for _ in range(2):
+            asking.post("/embeddings", REQUEST)
+        Client("the service", far, Key(None)).post("/embeddings", REQUEST)
+        Client("the service", address_of(service.url), Key(SecretStr("sk-1234567890"))).post("/embeddings", REQUEST)
+    assert ["unencrypted" in record.getMessage() for record in caplog.records] == [True]
+    assert "sk-1234567890" not in caplog.text
+
+
+@pytest.mark.parametrize("section", ["embed", "rerank"])
+def test_hints_name_the_settings_of_whoever_asks(service: EmbeddingService, section: str) -> None:
+    service.always = failing(401, "who are you")
+    with pytest.raises(Unavailable) as caught:
+        remote(service, section=section).post("/x", REQUEST)
+    assert f"{section}.api_key" in caught.value.hint

@@ -1,0 +1,90 @@
+"""Keys by text, environment or file: read when they are used, and shown nowhere."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from simplemem.errors import Invalid, Unavailable
+from simplemem.services.keys import Key
+
+SECRET = "sk-0123456789abcdef"
+
+
+def test_a_key_may_be_given_as_it_is() -> None:
+    assert Key(SecretStr(f" {SECRET}\n")).value() == SECRET
+
+
+def test_a_key_may_lie_in_the_environment_and_is_read_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = Key({"env": "MY_KEY"})
+    monkeypatch.setenv("MY_KEY", SECRET)
+    assert key.value() == SECRET
+    monkeypatch.setenv("MY_KEY", "sk-another")
+    assert key.value() == "sk-another"
+    monkeypatch.delenv("MY_KEY")
+    with pytest.raises(Unavailable, match="the environment variable MY_KEY"):
+        key.value()
+
+
+@pytest.mark.parametrize("text", [f"{SECRET}\n", f"\ufeff{SECRET}\r\n", f"  {SECRET}"])
+def test_a_key_may_lie_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "my.key").write_text(text, encoding="utf-8")
+    assert Key({"path": str(tmp_path / "my.key")}).value() == SECRET
+    assert Key({"path": "~/my.key"}).value() == SECRET
+    assert Key(SecretStr("~/my.key")).value() == SECRET  # as the original took it from the environment
+
+
+def test_no_key_is_no_error_and_another_variable_may_serve_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Key(None).value() is None
+    assert Key(None, otherwise="MY_KEY").value() is None
+    monkeypatch.setenv("MY_KEY", SECRET)
+    assert Key(None, otherwise="MY_KEY").value() == SECRET
+    assert Key({"env": "OTHER"}, otherwise="MY_KEY").is_set
+
+
+@pytest.mark.parametrize("table", [{}, {"file": "x"}, {"env": "A", "path": "b"}, {"env": ""}])
+def test_a_table_that_names_no_place_is_refused(table: dict[str, str]) -> None:
+    with pytest.raises(Invalid, match=r"embed\.api_key must be"):
+        Key(table)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "two words", "one\ntwo", "schlüssel", "\x00\x01", "x" * 20_000])
+def test_what_is_no_key_is_not_sent_and_not_shown(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "my.key"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(Unavailable) as caught:
+        Key({"path": str(file)}).value()
+    assert str(file) in caught.value.message
+    assert not text.strip() or text not in str(caught.value.as_dict())
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="No such file"):
+        Key({"path": str(tmp_path / "gone.key")}).value()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_a_file_that_others_can_read_is_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "my.key"
+    file.write_text(SECRET)
+    file.chmod(0o644)
+    key = Key({"path": str(file)})
+    with caplog.at_level(logging.WARNING):
+        assert (key.value(), key.value()) == (SECRET, SECRET)
+    assert [str(file) in record.getMessage() for record in caplog.records] == [True]
+    assert SECRET not in caplog.text
+    caplog.clear()
+    file.chmod(0o600)
+    Key({"path": str(file)}).value()
+    assert not caplog.records
+
+
+def test_the_text_of_a_key_object_shows_where_it_is_and_not_what(tmp_path: Path) -> None:
+    assert repr(Key(SecretStr(SECRET))) == "Key(the setting embed.api_key)"
+    assert repr(Key({"env": "MY_KEY"})) == "Key(the environment variable MY_KEY)"
+    assert repr(Key(None)) == "Key(none)"

@@ -1,0 +1,383 @@
+"""The embedder for services that speak OpenAI's language, against one that does, well and badly."""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from embedding_service import CUT, ENDLESS, HANGS_UP, PAGE, Answer, EmbeddingService, failing, limited, slow, spoilt
+from pydantic import SecretStr
+
+from simplemem.errors import Invalid, Unavailable
+from simplemem.services.embed import Choice, Embedder, embedder_named
+from simplemem.services.failures import Refused
+
+TEXTS = ["the harbour crane was repaired", "a puppy at the veterinarian", "income tax for last year"]
+KEY = "sk-test-0123456789abcdefghij"
+
+
+def openai(service: EmbeddingService, **more: Any) -> Embedder:
+    found = embedder_named("openai", Choice(model="tiny", url=f"{service.url}/v1", **more))
+    assert found is not None
+    return found
+
+
+def cosine(one: bytes, two: list[float]) -> float:
+    a, b = np.frombuffer(one, np.int8).astype(float), np.array(two)
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+def test_a_vector_is_the_models_to_a_bytes_precision(service: EmbeddingService) -> None:
+    embedder = openai(service)
+    for text, made in zip(TEXTS, embedder.documents(TEXTS), strict=True):
+        assert cosine(made, service.vector(text, 64)) > 0.999
+        assert np.abs(np.frombuffer(made, np.int8).astype(int)).max() == 127
+
+
+def test_making_one_asks_nobody_and_its_width_is_learnt_from_the_first_answer(service: EmbeddingService) -> None:
+    embedder = openai(service)
+    assert (embedder.dimension, service.asked) == (None, [])
+    embedder.query("crane")
+    assert embedder.dimension == 64
+
+
+def test_what_is_sent_is_what_the_protocol_wants(service: EmbeddingService) -> None:
+    openai(service, dimensions=16, api_key=SecretStr(KEY)).documents(TEXTS)
+    (asked,) = service.asked
+    assert asked.path == "/v1/embeddings"
+    assert asked.json == {"model": "tiny", "input": TEXTS, "encoding_format": "float", "dimensions": 16}
+    assert asked.headers["Authorization"] == f"Bearer {KEY}"
+
+
+def test_without_a_key_none_is_sent_and_the_one_for_openai_stays_at_home(
+    service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    openai(service).query("crane")
+    assert "Authorization" not in service.asked[0].headers
+
+
+def test_texts_go_in_batches_and_the_same_text_only_once(service: EmbeddingService) -> None:
+    texts = [f"note {k % 25}" for k in range(60)]
+    embedder = openai(service, batch=10)
+    made = embedder.documents(texts)
+    assert [len(asked.texts) for asked in service.asked] == [10, 10, 5]
+    assert made == [embedder.documents([text])[0] for text in texts]
+
+
+def test_a_question_that_is_asked_again_is_not_paid_for_again(service: EmbeddingService) -> None:
+    embedder = openai(service)
+    assert embedder.query("crane") == embedder.query("crane")
+    assert len(service.asked) == 1
+
+
+def test_an_empty_text_is_near_to_nothing_and_is_never_sent(service: EmbeddingService) -> None:
+    embedder = openai(service)
+    assert embedder.documents(["", " \n"]) == [bytes(64), bytes(64)]
+    made = embedder.documents(["", "crane"])
+    assert (made[0], len(made[1])) == (bytes(64), 64)
+    assert "" not in service.texts()
+
+
+def test_no_text_is_too_strange_to_be_sent(service: EmbeddingService) -> None:
+    for text in ("\ud800 lone", "x" * 100_000, "\x00\x01", "a\u2028b", "\U0010ffff"):
+        assert len(openai(service).query(text)) == 64
+    assert max(map(len, service.texts())) < 10_000
+
+
+def test_models_that_want_to_be_told_are_told_what_is_a_question(service: EmbeddingService) -> None:
+    embedder = embedder_named("openai", Choice(model="text-embedding-nomic-embed-text-v1.5", url=service.url))
+    assert embedder is not None
+    embedder.documents(["crane"])
+    embedder.query("crane")
+    openai(service, query_prefix="Q ", document_prefix="D ").documents(["crane"])
+    openai(service, query_prefix="Q ", document_prefix="D ").query("crane")
+    assert service.texts() == ["search_document: crane", "search_query: crane", "D crane", "Q crane"]
+
+
+def test_a_name_tells_apart_whatever_gives_other_vectors(service: EmbeddingService) -> None:
+    def name(**choice: Any) -> str:
+        found = embedder_named("openai", Choice(**choice))
+        assert found is not None
+        return found.name
+
+    here = {"model": "a", "url": service.url}
+    names = [
+        name(),
+        name(model="text-embedding-3-large"),
+        name(dimensions=256),
+        name(**here),
+        name(model="b", url=service.url),
+        name(model="a", url="http://127.0.0.1:1/v1"),
+        name(**here, dimensions=256),
+        name(**here, document_prefix="passage: "),
+    ]
+    assert len(set(names)) == len(names)
+    assert names[0] == "openai/text-embedding-3-small"
+    assert name(**here, query_prefix="ask: ", api_key=SecretStr(KEY), batch=3) == name(**here)
+
+
+@pytest.mark.parametrize(
+    ("url", "leaves"),
+    [
+        ("http://localhost:1234/v1", False),
+        ("http://127.0.0.1:1234/v1", False),
+        ("http://127.1.2.3/v1", False),
+        ("http://[::1]:8080/v1", False),
+        ("http://192.168.1.20:1234/v1", True),
+        ("http://localhost.example.com/v1", True),
+        ("http://127.0.0.1.example.com/v1", True),
+        ("https://api.openai.com/v1", True),
+    ],
+)
+def test_only_this_machine_counts_as_local(url: str, leaves: bool) -> None:
+    found = embedder_named("openai", Choice(model="m", url=url))
+    assert found is not None
+    assert found.remote is leaves
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:1234",
+        "ftp://host/v1",
+        "http://",
+        "http://me:secret@host/v1",
+        "http://host/v1?key=secret",
+        "http://h:x",
+    ],
+)
+def test_a_url_that_cannot_be_one_is_refused_without_showing_what_it_holds(url: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        embedder_named("openai", Choice(model="m", url=url))
+    assert "secret" not in str(caught.value.as_dict())
+    assert "embed.url" in caught.value.message
+
+
+def test_another_service_than_openais_needs_the_name_of_a_model(service: EmbeddingService) -> None:
+    with pytest.raises(Invalid, match=r"embed\.model"):
+        embedder_named("openai", Choice(url=service.url))
+
+
+# -- a service that is not well
+
+
+@pytest.mark.parametrize("trouble", [limited(), limited(None), failing(500), failing(503), CUT, HANGS_UP])
+def test_a_failure_that_passes_is_not_noticed(service: EmbeddingService, trouble: Answer) -> None:
+    service.next(trouble)
+    assert cosine(openai(service).documents(TEXTS)[1], service.vector(TEXTS[1], 64)) > 0.999
+    assert len(service.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("trouble", "says"),
+    [
+        (limited("7200", "You sent too much"), "429, You sent too much"),
+        (failing(500, "out of memory"), "500, out of memory"),
+        (failing(401, "no such key"), "does not accept the key: 401, no such key"),
+        (failing(404, "no such model"), "404, no such model"),
+        (PAGE, "a web page where JSON was expected"),
+        (CUT, "broke off"),
+        (HANGS_UP, "broke off"),
+        (ENDLESS, "more than 64 MB"),
+        (slow(9.0), "no answer within"),
+        (Answer(200, b"{}"), "without vectors"),
+        (Answer(200, b"[1, 2"), "not JSON"),
+        (Answer(200, b"null"), "without vectors"),
+        (Answer(302, b"", {"Location": "http://elsewhere"}), "lives at another address"),
+        (spoilt(lambda rows: rows[:-1]), "2 vectors for 3 texts"),
+        (spoilt(lambda rows: [*rows, rows[0]]), "4 vectors for 3 texts"),
+        (spoilt(lambda rows: []), "0 vectors for 3 texts"),
+        (spoilt(lambda rows: [row[:-1] for row in rows[:1]] + rows[1:]), "63 dimensions where 64"),
+        (spoilt(lambda rows: [[] for _ in rows]), "0 dimensions"),
+        (spoilt(lambda rows: [["a"] * 64 for _ in rows]), "not of numbers"),
+        (spoilt(lambda rows: [[[1.0]] * 64 for _ in rows]), "not of numbers"),
+        (spoilt(lambda rows: ["text" for _ in rows]), "0 dimensions"),
+        (spoilt(lambda rows: [[math.nan] * 64 for _ in rows]), "NaN or infinity in it for 3 texts"),
+        (spoilt(lambda rows: [*rows[:2], [math.inf, *rows[2][1:]]]), "NaN or infinity in it for 1 text of 3"),
+        (spoilt(lambda rows: [*rows[:2], [None] * 64]), "NaN or infinity in it for 1 text"),
+        (spoilt(lambda rows: [[0.0] * 64, *rows[1:]]), "zeros alone for 1 text"),
+    ],
+)
+def test_what_is_no_vector_is_named_and_never_given_out(service: EmbeddingService, trouble: Answer, says: str) -> None:
+    service.always = trouble
+    embedder = openai(service, timeout_seconds=0.4 if trouble.seconds else 20.0)
+    with pytest.raises(Unavailable) as caught:
+        embedder.documents(TEXTS)
+    assert says in caught.value.message
+    assert embedder.name in caught.value.message
+    assert not any(text in str(caught.value.as_dict()) for text in TEXTS)
+    service.always = Answer()
+
+
+def test_vectors_that_come_in_another_order_find_their_texts(service: EmbeddingService) -> None:
+    def shuffled(answer: dict[str, Any]) -> dict[str, Any]:
+        rows = answer["data"][:]
+        random.Random(4).shuffle(rows)
+        assert rows != answer["data"]
+        return answer | {"data": rows}
+
+    service.always = Answer(change=shuffled)
+    texts = [f"text number {k}" for k in range(12)]
+    for text, made in zip(texts, openai(service).documents(texts), strict=True):
+        assert cosine(made, service.vector(text, 64)) > 0.999
+
+
+@pytest.mark.parametrize("indexes", [[0, 0, 1], [0, 1, 3], [0, 1, None], [0, 1, "2"]])
+def test_vectors_that_do_not_say_whose_they_are_are_not_guessed(service: EmbeddingService, indexes: list[Any]) -> None:
+    service.always = Answer(
+        change=lambda answer: {"data": [row | {"index": i} for row, i in zip(answer["data"], indexes, strict=True)]}
+    )
+    with pytest.raises(Unavailable, match="which vector belongs"):
+        openai(service).documents(TEXTS)
+
+
+def test_another_model_under_the_same_name_is_noticed(service: EmbeddingService) -> None:
+    embedder = openai(service)
+    embedder.query("crane")
+    service.dimension = 32
+    with pytest.raises(Unavailable, match="32 dimensions where 64 were expected"):
+        embedder.query("harbour")
+
+
+def test_a_service_that_gives_other_dimensions_than_were_asked_is_noticed(service: EmbeddingService) -> None:
+    service.always = spoilt(lambda rows: [row * 2 for row in rows])
+    with pytest.raises(Unavailable, match="32 dimensions where 16 were expected"):
+        openai(service, dimensions=16).query("crane")
+
+
+def test_one_text_that_is_refused_says_nothing_about_the_service(service: EmbeddingService) -> None:
+    service.refuses = lambda text: "endless" in text
+    embedder = openai(service)
+    for _ in range(6):
+        with pytest.raises(Refused, match="an input is too long"):
+            embedder.documents(["crane", "an endless passage"])
+    assert embedder.documents(["crane"])
+    assert len(service.asked) == 7  # a refusal is not asked again
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "failed to encode response: json: unsupported value: NaN",
+        "input (992 tokens) is too large to process. increase the physical batch size (current batch size: 512)",
+        "the input length exceeds the context length",
+    ],
+)
+def test_a_text_that_a_local_server_fails_on_is_refused_and_not_asked_again(
+    service: EmbeddingService, said: str
+) -> None:
+    service.next(failing(500, said))
+    embedder = openai(service)
+    with pytest.raises(Refused) as caught:
+        embedder.documents(TEXTS)
+    assert said[:20] in caught.value.message
+    assert len(service.asked) == 1
+
+
+def test_a_question_waits_no_longer_than_it_has_time(service: EmbeddingService) -> None:
+    service.always = slow(30.0)
+    embedder = openai(service)
+    with pytest.raises(Unavailable, match="no answer within"):
+        embedder.query("crane", deadline=time.monotonic() + 0.2)
+    assert (len(service.asked), service.answered) == (1, 0)  # it was not waited for
+
+
+def test_work_that_is_stopped_does_not_wait_for_the_service(service: EmbeddingService) -> None:
+    service.always = slow(30.0)
+    with pytest.raises(Unavailable, match="stopped"):
+        openai(service).documents(TEXTS, stopped=lambda: len(service.asked) > 0)
+    assert service.answered == 0
+
+
+def test_a_service_that_is_down_is_left_alone_and_found_again(service: EmbeddingService) -> None:
+    service.always = failing(401, "no such key")
+    embedder = openai(service)
+    for _ in range(10):
+        with pytest.raises(Unavailable, match="401, no such key"):
+            embedder.documents(["crane"])
+    assert len(service.asked) == 3
+    with pytest.raises(
+        Unavailable, match="401"
+    ):  # what the work in the background found out spares a question the wait
+        embedder.query("crane", deadline=time.monotonic() + 2.0)
+    assert len(service.asked) == 3
+
+
+# -- keys and texts stay where they belong
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        failing(400, f"Incorrect API key provided: {KEY}. The input was 'the harbour crane was repaired'."),
+        failing(401, f"Authorization: Bearer {KEY}"),
+        failing(500, "cannot embed: a puppy at the veterinarian"),
+        Answer(422, b'{"detail": [{"msg": "bad input", "input": "income tax for last year"}]}'),
+        Answer(500, f"plain text with {KEY} and the harbour crane was repaired in it".encode()),
+        Answer(200, f"<html>{KEY} the harbour crane</html>".encode()),
+    ],
+)
+def test_neither_key_nor_text_is_in_a_message_or_a_log(
+    service: EmbeddingService, trouble: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.always = trouble
+    with caplog.at_level(logging.DEBUG), pytest.raises(Unavailable) as caught:
+        openai(service, api_key=SecretStr(KEY), timeout_seconds=5.0).documents(TEXTS)
+    shown = str(caught.value.as_dict()) + repr(caught.value) + caplog.text
+    assert caplog.records  # that something was logged at all
+    assert KEY not in shown
+    assert KEY[3:] not in shown
+    for text in TEXTS:
+        assert text not in shown
+
+
+PROXIED = """
+import sys
+from simplemem.services.embed import Choice, embedder_named
+embedder = embedder_named("openai", Choice(model="m", url=sys.argv[1]))
+print(len(embedder.query("crane")))
+"""
+
+
+def test_a_proxy_of_the_environment_does_not_see_what_is_for_this_machine(service: EmbeddingService) -> None:
+    with EmbeddingService() as proxy:
+        env = {"PATH": "/usr/bin:/bin", "HTTP_PROXY": proxy.url, "http_proxy": proxy.url, "ALL_PROXY": proxy.url}
+        done = subprocess.run(
+            [sys.executable, "-c", PROXIED, service.url],
+            capture_output=True,
+            text=True,
+            env=env,
+            timeout=60,
+            check=False,
+        )
+        assert (done.stdout, proxy.asked) == ("64\n", []), done.stderr
+
+
+UNUSED = """
+from pathlib import Path
+import sys
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+settings = Settings.model_validate({"embed": {"provider": "openai", "model": "m", "url": sys.argv[2]}})
+with EnhancedStore(Path(sys.argv[1]), settings) as store:
+    print(sorted({"httpx2", "numpy"} & sys.modules.keys()))
+"""
+
+
+def test_opening_a_store_neither_asks_the_service_nor_loads_what_asks_it(
+    service: EmbeddingService, vault: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNUSED, str(vault), service.url], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, service.asked) == ("[]\n", []), done.stderr

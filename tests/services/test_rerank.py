@@ -1,0 +1,180 @@
+"""Rerankers behind HTTP: asked in the words of each protocol, and believed only when the answer is whole."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+from embedding_service import CUT, ENDLESS, HANGS_UP, PAGE, Answer, failing, limited
+from pydantic import SecretStr
+from rerank_service import WRONG, RerankService
+
+from simplemem.errors import Invalid, Unavailable
+from simplemem.services.rerank import Reranker, reranker_named
+
+
+@pytest.fixture
+def service() -> Iterator[RerankService]:
+    with RerankService() as running:
+        yield running
+
+
+TEXTS = ["the tide in the harbour", "a valve froze in cold air", "the cold harbour crane"]
+QUERY = "cold valve"
+KEY = "sk-test-0123456789abcdefghij"
+
+
+def reranker(url: str, model: str = "", **more: object) -> Reranker:
+    made = reranker_named("http", url=url, model=model, **more)  # type: ignore[arg-type]
+    assert made is not None
+    return made
+
+
+@pytest.fixture(params=["cohere", "tei"])
+def asking(request: pytest.FixtureRequest, service: RerankService) -> Iterator[Reranker]:
+    made = reranker(service.cohere, "rerank-v3.5") if request.param == "cohere" else reranker(service.tei)
+    yield made
+    made.close()
+
+
+def scored(asking: Reranker, seconds: float = 10.0) -> list[float]:
+    return asking.scores(QUERY, TEXTS, time.monotonic() + seconds)
+
+
+def test_each_text_gets_its_score_whatever_order_they_come_in(asking: Reranker) -> None:
+    assert scored(asking) == [0.0, 1.0, 0.5]
+
+
+def test_with_a_model_it_is_asked_as_cohere_and_jina_are(service: RerankService) -> None:
+    reranker(service.cohere, "rerank-v3.5", key=SecretStr(KEY)).scores(QUERY, TEXTS, time.monotonic() + 10)
+    (asked,) = service.asked
+    assert asked.path == "/v2/rerank"
+    assert asked.json == {"model": "rerank-v3.5", "query": QUERY, "documents": TEXTS, "top_n": 3}
+    assert asked.headers["Authorization"] == f"Bearer {KEY}"
+
+
+def test_without_a_model_it_is_asked_as_text_embeddings_inference_is(service: RerankService) -> None:
+    reranker(service.tei).scores(QUERY, TEXTS, time.monotonic() + 10)
+    (asked,) = service.asked
+    assert asked.path == "/rerank"
+    assert asked.json == {"query": QUERY, "texts": TEXTS, "truncate": True}
+    assert "Authorization" not in asked.headers
+
+
+@pytest.mark.parametrize("path", ["", "/", "/rerank", "/rerank/"])
+def test_the_last_word_of_the_address_may_be_left_out(service: RerankService, path: str) -> None:
+    reranker(f"{service.url}/v2{path}", "m").scores(QUERY, TEXTS, time.monotonic() + 10)
+    assert service.asked[0].path == "/v2/rerank"
+
+
+def test_its_name_says_which_model_and_where_and_only_this_machine_is_not_remote(service: RerankService) -> None:
+    assert reranker(service.cohere, "m").name == f"m at {service.host}"
+    assert reranker(service.tei).name == service.host
+    assert not reranker(service.cohere, "m").remote
+    assert reranker("https://api.cohere.com/v2/rerank", "rerank-v3.5").remote
+    assert reranker("http://192.168.1.7:8080/rerank").remote
+
+
+def test_making_one_asks_nobody(service: RerankService) -> None:
+    reranker(service.cohere, "m").close()
+    assert service.asked == []
+
+
+def test_an_address_is_wanted_and_holds_no_key() -> None:
+    with pytest.raises(Invalid, match=r"rerank\.url is empty") as refused:
+        reranker("  ")
+    assert "/v2/rerank" in refused.value.hint
+    with pytest.raises(Invalid, match=r"rerank\.url holds a name or a password"):
+        reranker("https://me:secret@api.cohere.com/v2/rerank", "m")
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
+def test_an_answer_that_is_not_whole_is_no_answer(service: RerankService, asking: Reranker, wrong: Answer) -> None:
+    service.always = wrong
+    with pytest.raises(Unavailable) as refused:
+        scored(asking)
+    assert refused.value.message.startswith(asking.name)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (limited("30", "slow down"), "429, slow down"),
+        (failing(500, "out of memory"), "500, out of memory"),
+        (failing(503), "503"),
+        (PAGE, "web page"),
+        (CUT, "broke off"),
+        (HANGS_UP, "broke off"),
+        (failing(401, "no such key"), "does not accept the key: 401, no such key"),
+        (failing(404, "no such model"), "404, no such model"),
+        (failing(422, "missing field"), "refused the request: 422, missing field"),
+    ],
+    ids=["429", "500", "503", "HTML", "cut", "hung up", "401", "404", "422"],
+)
+def test_a_service_in_trouble_is_told_of_in_its_own_words(
+    service: RerankService, asking: Reranker, trouble: Answer, said: str
+) -> None:
+    service.always = trouble
+    with pytest.raises(Unavailable) as refused:
+        scored(asking, 2.0)
+    assert said in refused.value.message
+
+
+def test_a_service_that_is_not_there_is_told_of() -> None:
+    with RerankService() as gone:
+        url = gone.cohere
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        reranker(url, "m").scores(QUERY, TEXTS, time.monotonic() + 2)
+
+
+def test_nobody_waits_past_the_deadline(service: RerankService, asking: Reranker) -> None:
+    answered: list[bool] = []
+
+    def late(answer: object) -> object:
+        service.wait(20)
+        answered.append(True)
+        return answer
+
+    service.always = Answer(change=late)
+    with pytest.raises(Unavailable, match="no answer within"):
+        scored(asking, 0.3)
+    assert answered == []
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(service: RerankService, asking: Reranker) -> None:
+    service.always = ENDLESS
+    with pytest.raises(Unavailable):
+        scored(asking, 1.0)
+
+
+def test_what_fails_for_a_moment_is_asked_again_while_there_is_time(service: RerankService, asking: Reranker) -> None:
+    service.next(failing(503))
+    assert scored(asking) == [0.0, 1.0, 0.5]
+    assert len(service.asked) == 2
+
+
+@pytest.mark.parametrize("trouble", [failing(500), WRONG["NaN"], WRONG["too few"]], ids=["500", "NaN", "too few"])
+def test_one_that_keeps_failing_is_left_alone(service: RerankService, asking: Reranker, trouble: Answer) -> None:
+    service.always = trouble
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            scored(asking, 2.0)
+    asked = len(service.asked)
+    with pytest.raises(Unavailable, match="tried again in"):
+        scored(asking)
+    assert len(service.asked) == asked
+
+
+def test_neither_key_nor_text_is_in_a_message_or_a_log(
+    service: RerankService, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "the combination of the safe is 4711"
+    service.always = failing(400, f"cannot use {KEY} for '{secret}'")
+    asking = reranker(service.cohere, "m", key=SecretStr(KEY))
+    with caplog.at_level(logging.DEBUG), pytest.raises(Unavailable) as refused:
+        asking.scores("safe", [secret, "another"], time.monotonic() + 10)
+    shown = f"{refused.value.as_dict()} {caplog.text} {asking!r}"
+    assert KEY not in shown
+    assert "combination" not in shown

@@ -1,0 +1,249 @@
+"""The default embedder: the means of its model's word vectors, made without a network, alike in whatever order."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import subprocess
+import sys
+import threading
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from simplemem.config import Settings
+from simplemem.errors import Invalid
+from simplemem.services import wordllama
+from simplemem.services.embed import embedder_named
+from simplemem.services.wordllama import Tokenizer, WordLlama
+from simplemem.store import EnhancedStore
+
+MODEL = Path(wordllama.__file__).with_name("model")
+ORACLE = tokenizers.Tokenizer.from_file(str(MODEL / "l2_supercat_tokenizer_config.json"))
+TOKENS = Tokenizer(MODEL / "l2_supercat_tokenizer_config.json")
+TEXTS = [
+    "The harbour crane was repaired in spring.",
+    "crane",
+    "A sentence with punctuation: brackets (round), dashes - and 3.14159!",
+    "Über die Straße läuft eine Katze",
+    "昨日私は京都に行きました。",
+    "한국어를 공부하고 있습니다",
+    "https://example.org/a?b=c&d=e",
+    "snake_case camelCase kebab-case",
+    "🙂 emoji 🦀 in between",
+    "antidisestablishmentarianism " * 30,
+]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> WordLlama:
+    return WordLlama()
+
+
+def numbers(vector: bytes) -> NDArray[np.float32]:
+    return np.frombuffer(vector, np.int8).astype(np.float32)
+
+
+def cosine(one: NDArray[np.float32], two: NDArray[np.float32]) -> float:
+    return float(one @ two / (np.linalg.norm(one) * np.linalg.norm(two)))
+
+
+def test_the_files_are_those_of_the_published_model() -> None:
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in MODEL.iterdir()}
+    assert digests["l2_supercat_256.safetensors"] == "64b47a2dc493cb8e"
+    assert digests["l2_supercat_tokenizer_config.json"] == "bf467c9e0f536bda"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
+def test_tokens_are_those_of_the_tokenizer_that_the_model_was_made_with(text: str) -> None:
+    theirs = ORACLE.encode(text, add_special_tokens=False).ids
+    assert TOKENS.count(text) == len(theirs)
+    for word in text.split():
+        assert TOKENS.tokens(word) == ORACLE.encode(word, add_special_tokens=False).ids
+
+
+def test_what_spells_a_special_token_is_one(embedder: WordLlama) -> None:
+    for word in ("<s>struck</s>", "a<unk>b", "<s", "</s></s>"):
+        assert TOKENS.tokens(word) == ORACLE.encode(word, add_special_tokens=False).ids
+
+
+def mean_of_token_vectors(text: str) -> NDArray[np.float32]:
+    """What the model's own package gives: all tokens of the text, their vectors from the weights, the mean."""
+    weights = np.fromfile(MODEL / "l2_supercat_256.safetensors", np.float16, offset=96).reshape(-1, 256)
+    return weights[ORACLE.encode(text, add_special_tokens=False).ids].astype(np.float32).mean(axis=0)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_vector_is_the_mean_of_its_tokens_vectors(embedder: WordLlama, text: str) -> None:
+    """To a byte's precision, which costs less than a thousandth of cosine."""
+    assert cosine(numbers(embedder.query(text)), mean_of_token_vectors(text.strip())) > 0.999
+
+
+def test_a_vector_is_one_byte_a_dimension_and_uses_their_range(embedder: WordLlama) -> None:
+    assert embedder.dimension == 256
+    for vector in embedder.documents(TEXTS):
+        assert len(vector) == 256
+        assert np.abs(numbers(vector)).max() == 127
+
+
+@pytest.mark.parametrize("text", ["", "   \n\t ", "\u00a0"])
+def test_a_text_without_words_is_near_to_nothing(embedder: WordLlama, text: str) -> None:
+    assert embedder.query(text) == bytes(256)
+
+
+def test_order_company_and_repetition_change_no_vector(embedder: WordLlama) -> None:
+    fresh = WordLlama()
+    alone = {text: fresh.query(text) for text in reversed(TEXTS)}
+    shuffled = TEXTS * 2
+    random.Random(3).shuffle(shuffled)
+    assert embedder.documents(shuffled) == [alone[text] for text in shuffled]
+    assert [embedder.query(text) for text in TEXTS] == embedder.documents(TEXTS)
+
+
+@pytest.mark.parametrize("few", [2, 8])
+def test_more_words_than_are_remembered_change_no_vector(
+    monkeypatch: pytest.MonkeyPatch, embedder: WordLlama, few: int
+) -> None:
+    monkeypatch.setattr(wordllama, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_BETWEEN", 20)
+    monkeypatch.setattr(wordllama, "_FEW", few)
+    monkeypatch.setattr(wordllama, "_FIRST_ROWS", 4)
+    forgetful = WordLlama()
+    chosen = random.Random(5)
+    for _ in range(20):
+        texts = [" ".join(f"word{chosen.randrange(60)}" for _ in range(6)) for _ in range(4)]
+        assert forgetful.documents(texts) == embedder.documents(texts)
+
+
+def test_words_of_many_texts_are_let_go_when_single_ones_come_again(embedder: WordLlama) -> None:
+    fresh = WordLlama()
+    texts = [" ".join(f"word{40 * k + j}" for j in range(40)) for k in range(700)]
+    tracemalloc.start()
+    fresh.documents(texts)
+    many, _ = tracemalloc.get_traced_memory()
+    assert fresh.query(texts[7]) == embedder.query(texts[7])
+    few, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert few < many / 4
+
+
+def test_new_words_for_ever_take_no_more_memory_than_those_of_the_first_days(
+    monkeypatch: pytest.MonkeyPatch, embedder: WordLlama
+) -> None:
+    monkeypatch.setattr(wordllama, "_MAX_WORDS_BETWEEN", 500)
+    fresh, held = WordLlama(), []
+    tracemalloc.start()
+    for day in range(8):
+        for k in range(150):
+            texts = [f"save {day}.{k}", f"{k}.{day}"]
+            made = fresh.documents(texts)
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert made == embedder.documents(texts)
+    assert held[1] > 500_000 and max(held) < 1_500_000, "a kilobyte a word; 2,400 words in all"
+
+
+def test_a_new_word_costs_no_copy_of_all_that_are_known(embedder: WordLlama) -> None:
+    fresh = WordLlama()
+    fresh.documents([f"word{k}" for k in range(3000)])
+    tracemalloc.start()
+    fresh.documents(["one more", "and another"])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 500_000, "3,000 words are 3 MB"
+    assert fresh.query("word7") == embedder.query("word7")
+
+
+def test_threads_that_ask_at_once_get_the_same(embedder: WordLlama) -> None:
+    fresh = WordLlama()
+    texts = [f"number {k} of the {'harbour crane spring autumn'.split()[k % 4]} {k * k}" for k in range(200)]
+    expected = embedder.documents(texts)
+    answers: dict[int, list[bytes]] = {}
+
+    def ask(thread: int) -> None:
+        mine = [fresh.query(text) for text in texts] if thread % 2 else fresh.documents(texts)
+        answers[thread] = mine
+
+    threads = [threading.Thread(target=ask, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(answer == expected for answer in answers.values())
+    assert len(answers) == 4
+
+
+def test_no_text_is_too_strange(embedder: WordLlama) -> None:
+    for text in ("\ud800 lone", "x" * 1_000_000, "\x00\x01", "a\u2028b", "\U0010ffff"):
+        assert len(embedder.query(text)) == 256
+
+
+def test_near_in_meaning_is_near_in_numbers(embedder: WordLlama) -> None:
+    dog, puppy, tax = (numbers(embedder.query(text)) for text in ("my dog barks", "the puppy is barking", "income tax"))
+    assert cosine(dog, puppy) > cosine(dog, tax) + 0.2
+
+
+def test_tokens_are_counted_as_the_model_counts_them(embedder: WordLlama) -> None:
+    assert embedder.count_tokens("") == 0
+    assert embedder.count_tokens("crane") < embedder.count_tokens("the crane was repaired")
+
+
+OFFLINE = """
+import sys
+
+def refuse(event, args):
+    if event.startswith(("socket.", "urllib.", "http.")):
+        print("NETWORK", event, args, flush=True)
+        sys.stdout.flush()
+        import os
+        os._exit(9)
+
+sys.addaudithook(refuse)
+from pathlib import Path
+from simplemem.config import Settings
+from simplemem.store import EnhancedStore
+
+root = Path(sys.argv[1])
+with EnhancedStore(root, Settings()) as store:
+    store.create("vet", "The puppy was taken to the veterinarian.")
+    store.sync()
+    print([hit.name for hit in store.search("dog doctor").hits])
+print(sorted({"tokenizers", "huggingface_hub", "requests", "httpx", "safetensors"} & sys.modules.keys()))
+"""
+
+
+def test_a_first_use_asks_no_network_and_loads_no_package_that_could(vault: Path, tmp_path: Path) -> None:
+    home = tmp_path / "empty home"
+    home.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE, str(vault)],
+        capture_output=True, text=True, timeout=60, env={"HOME": str(home), "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[:2] == ["['vet']", "[]"], done.stdout + done.stderr
+    assert done.returncode == 0
+    assert list(home.iterdir()) == []  # nothing was fetched or cached
+
+
+def test_there_is_no_embedder_by_another_name() -> None:
+    with pytest.raises(Invalid, match="no embedder"):
+        embedder_named("word2vec")
+    assert embedder_named("none") is None
+
+
+def test_without_its_files_words_still_find_and_the_answer_says_so(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wordllama, "_FOLDER", tmp_path / "not there")
+    with EnhancedStore(vault, Settings()) as store:
+        store.create("vet", "The puppy was taken to the veterinarian.")
+        store.sync()
+        found = store.search("puppy")
+        assert [hit.name for hit in found.hits] == ["vet"]
+        assert "word vectors" in found.degraded
+        assert store.context("puppy").degraded == found.degraded
+        assert found.index.pending == 1  # its vectors are owed, and come once the package is there

@@ -1,0 +1,221 @@
+"""What a change makes of a text: its own span, and no other byte."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.errors import Invalid, TooLong
+from simplemem.note.header import read_header
+from simplemem.note.note import Note, read_note
+from simplemem.store import edit
+from simplemem.store.edit import (
+    Edit,
+    append_content,
+    apply_edits,
+    apply_metadata,
+    content_start,
+    new_text,
+    newline_of,
+    replace_content,
+    stamp_modified,
+)
+
+NOW = "2026-01-24T12:00:00"
+HEADERS = ["", "---\na: 1\n---\n", "---\r\na: 1\r\n---\r\n\r\n", "\ufeff---\n# c\na:   1\n---\n\n\n", "\ufeff"]
+PLAIN = st.text(st.sampled_from("ab \n\u2028é#-[]"), max_size=40)
+BODIES = st.one_of(PLAIN, PLAIN.map(lambda text: text.replace("\n", "\r\n")))
+
+
+def note(text: str) -> Note:
+    return read_note(text.encode())
+
+
+# -- new notes
+
+
+def test_a_new_note_has_its_header_in_the_order_a_person_would_write() -> None:
+    metadata = {"rating": 5, "tags": ["x"], "type": "idea", "description": "D", "title": "T", "x": None}
+    assert new_text("n", "Body", metadata, NOW) == (
+        "---\ntitle: T\ndescription: D\ntype: idea\ntags:\n  - x\nrating: 5\n"
+        f"created: {NOW}\nmodified: {NOW}\n---\n\nBody\n"
+    )
+
+
+def test_a_new_note_without_content_is_its_header() -> None:
+    assert new_text("n", "", {}, NOW) == f"---\ncreated: {NOW}\nmodified: {NOW}\n---\n"
+    assert new_text("n", "\n\n", {}, NOW) == new_text("n", "", {}, NOW)
+
+
+def test_a_new_note_can_have_the_map_of_tags_of_the_original() -> None:
+    text = new_text("n", "Body", {"tags": {"status": "done", "todo": True, "gone": None}}, NOW, tags_as_map=True)
+    assert "tags:\n  status: done\n  todo: true\n" in text
+
+
+def test_the_time_of_its_making_may_be_given_and_that_of_its_change_may_not() -> None:
+    properties = read_header(new_text("n", "", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)).properties
+    assert properties == {"created": "2020-01-01", "modified": NOW}
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8),
+        st.one_of(
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.integers(), st.booleans(),
+            st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=3),
+        ),
+        max_size=4,
+    )
+)  # fmt: skip
+def test_whatever_metadata_is_taken_reads_back_the_same(metadata: dict[str, object]) -> None:
+    try:
+        text = new_text("n", "Body", metadata, NOW)
+    except Invalid:
+        return
+    header = read_header(text)
+    assert header.editable
+    reserved = {"title", "description", "type", "tags", "created", "modified"}
+    for key, value in metadata.items():
+        if key.casefold() not in reserved:
+            assert header.properties[key] == value
+
+
+# -- content
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@given(old=BODIES, new=PLAIN)
+def test_replacing_content_keeps_what_stands_above_it(header: str, old: str, new: str) -> None:
+    before = note(header + old)
+    after = replace_content(before, new)
+    start = content_start(before)
+    assert after[:start] == before.text[:start]
+    again = note(after)
+    assert again.header.properties == before.header.properties
+    assert replace_content(again, new) == after  # done twice is done once
+
+
+def test_content_begins_below_the_header_and_its_blank_lines() -> None:
+    for header in HEADERS:
+        text = note(f"{header}Body\n")
+        assert text.text[content_start(text) :].lstrip("\ufeff") == "Body\n"
+
+
+def test_a_replaced_content_ends_as_the_old_one_did() -> None:
+    assert replace_content(note("---\na: 1\n---\n\nold\n"), "new") == "---\na: 1\n---\n\nnew\n"
+    assert replace_content(note("---\na: 1\n---\n\nold"), "new") == "---\na: 1\n---\n\nnew"
+    assert replace_content(note("old\r\nlines\r\n"), "new\nlines") == "new\r\nlines\r\n"
+    assert replace_content(note("---\na: 1\n---\n\nold\n"), "") == "---\na: 1\n---\n\n"
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@given(old=BODIES, addition=st.text(st.sampled_from("ab\n é"), min_size=1, max_size=20))
+def test_what_is_appended_stands_on_a_line_of_its_own_below_every_byte_there_was(
+    header: str, old: str, addition: str
+) -> None:
+    before = note(header + old)
+    after = append_content(before, addition)
+    assert after.startswith(before.text)
+    rest = after[len(before.text) :].replace("\r\n", "\n").replace("\r", "\n")
+    assert rest in (addition, f"\n{addition}", f"{addition}\n", f"\n{addition}\n")
+    assert after.endswith(("\n", "\r"))
+    assert before.text.endswith(("\n", "\r")) or not before.text.strip("\ufeff") or rest.startswith("\n")
+
+
+# -- edits
+
+
+@given(st.lists(st.sampled_from(["one", "two", "three", "four"]), unique=True, min_size=1), st.sampled_from(HEADERS))
+def test_edits_and_their_inverse_give_the_text_again(words: list[str], header: str) -> None:
+    newline = newline_of(header)
+    text = header + newline.join(["one two", "three", "\u2028four"])
+    there = [Edit(word, f"<{word.upper()}>") for word in words]
+    back = [Edit(edit.new, edit.old) for edit in reversed(there)]
+    changed = apply_edits(note(text), there)
+    assert changed != text
+    assert apply_edits(note(changed), back) == text
+
+
+def test_an_edit_reaches_only_the_body() -> None:
+    with pytest.raises(Invalid):
+        apply_edits(note("---\ntitle: One\n---\nTwo\n"), [Edit("One", "x")])
+    assert apply_edits(note("---\ntitle: One\n---\nOne\n"), [Edit("One", "x")]) == "---\ntitle: One\n---\nx\n"
+
+
+def test_edits_are_made_in_turn_each_on_what_the_last_one_left() -> None:
+    assert apply_edits(note("a"), [Edit("a", "b"), Edit("b", "c")]) == "c"
+
+
+def test_an_edit_given_with_plain_line_ends_finds_and_leaves_those_of_the_note() -> None:
+    assert apply_edits(note("one\r\ntwo\r\nthree\r\n"), [Edit("one\ntwo", "1\n2\n3")]) == "1\r\n2\r\n3\r\nthree\r\n"
+
+
+def test_an_edit_given_with_the_line_ends_of_windows_finds_plain_ones() -> None:
+    assert apply_edits(note("one\ntwo\nthree\n"), [Edit("one\r\ntwo", "1\r\n2")]) == "1\n2\nthree\n"
+
+
+def test_an_edit_that_could_be_meant_twice_says_where() -> None:
+    with pytest.raises(Invalid, match="3 times, in lines 1, 2, 4"):
+        apply_edits(note("x\ny x\n\nx"), [Edit("x", "z")])
+
+
+def test_lines_are_those_of_the_file() -> None:
+    with pytest.raises(Invalid, match="in lines 4, 6"):
+        apply_edits(note("---\na: 1\n---\nx\u2028\r\ny\nx\n"), [Edit("x", "z")])
+
+
+def test_what_would_grow_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit, "MAX_TEXT", 10)
+    for change in (
+        lambda: new_text("n", "x" * 11, {}, NOW),
+        lambda: replace_content(note("a"), "x" * 11),
+        lambda: append_content(note("a"), "x" * 11),
+        lambda: apply_edits(note("a bcd"), [Edit("a", "x" * 9)]),
+    ):
+        with pytest.raises(TooLong):
+            change()
+
+
+# -- metadata
+
+
+def test_metadata_is_merged_and_the_rest_of_the_header_stays() -> None:
+    text = "---\n# note\nb: 'two'  # why\na: [1,  2]\n---\nbody\n"
+    assert apply_metadata(text, {"c": "x"}) == "---\n# note\nb: 'two'  # why\na: [1,  2]\nc: x\n---\nbody\n"
+    assert apply_metadata(text, {"a": None}) == "---\n# note\nb: 'two'  # why\n---\nbody\n"
+    assert apply_metadata(text, {"b": "two", "A": [1, 2]}) == text
+    assert apply_metadata(text, {"nothing": None}) == text
+    assert apply_metadata("body\n", {"a": 1}) == "---\na: 1\n---\nbody\n"
+
+
+def test_metadata_cannot_forge_the_time_of_a_change() -> None:
+    text = "---\nmodified: 2026-01-01\n---\n"
+    assert apply_metadata(text, {"modified": "1999-01-01", "Modified": "1999-01-01"}) == text
+
+
+def test_a_tag_with_a_value_keeps_it_when_tags_are_replaced_by_a_list() -> None:
+    text = apply_metadata("---\ntags: [old]\n---\n", {"tags": ["a", "status/done"]})
+    assert note(text).header.properties["tags"] == ["a", "status/done"]
+
+
+@pytest.mark.parametrize(
+    ("header", "stamped"),
+    [
+        ("modified: 2020-01-01T00:00:00\n", f"modified: {NOW}\n"),
+        ("a: 1\nModified: 2020-01-01  # by us\nb: 2\n", f"a: 1\nModified: {NOW}  # by us\nb: 2\n"),
+        ("a: 1\n", "a: 1\n"),
+        (f"modified: {NOW}\n", f"modified: {NOW}\n"),
+        ("modified: [broken\n", "modified: [broken\n"),
+    ],
+)
+def test_a_change_is_stamped_where_the_note_keeps_such_a_mark(header: str, stamped: str) -> None:
+    assert stamp_modified(f"---\n{header}---\nbody\n", NOW) == f"---\n{stamped}---\nbody\n"
+
+
+def test_a_stamp_keeps_the_offset_a_note_writes() -> None:
+    for held, ending in (("2020-01-01T00:00:00Z", "Z"), ("2020-01-01T00:00:00+02:00", NOW[-3:])):
+        text = stamp_modified(f"---\nmodified: {held}\n---\n", NOW)
+        value = str(note(text).header.properties["modified"])
+        assert value != held
+        assert value.endswith("Z") if ending == "Z" else value[-6] in "+-"
