@@ -33,7 +33,7 @@ import apsw
 from simplemem.config import load_settings
 from simplemem.errors import SimplememError
 from simplemem.index import file as index_file
-from simplemem.index.counts import dump
+from simplemem.index.audit import dump
 from simplemem.store import EnhancedStore
 
 SETTINGS = load_settings({"embed.provider": "none", "write.durability": "fast"})

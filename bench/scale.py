@@ -24,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
 from simplemem.index import legs
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.facts import BLOCK, SHIFT
 from simplemem.memory import Filter
 from simplemem.note.words import without_stop_words
 from simplemem.search.query import read_query

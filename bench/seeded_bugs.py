@@ -112,12 +112,12 @@ FAULTS = (
     ),
     Fault(
         "index", "the links of a note that is gone are left behind",
-        "simplemem.index.putting",
-        [("        links.remove(db, found.id)\n", "")],
+        "simplemem.index.sync",
+        [("        links.remove(db, known.id)\n", "")],
     ),
     Fault(
         "index", "a file that went leaves the links to it as they were",
-        "simplemem.index.reconciling",
+        "simplemem.index.reconcile",
         [("links.resolve_again(db, came | went, self._named)", "links.resolve_again(db, came, self._named)")],
     ),
     Fault(
@@ -139,21 +139,21 @@ FAULTS = (
     Fault(
         "index", "a note that is moved leaves its old file behind in the table of files",
         "simplemem.index.sync",
-        [("            links.remove_files(db, [old])\n", "")],
+        [("            links.remove_files(db, gone)\n", "")],
     ),
     Fault(
         "index", "a note that we write does not draw the links that mean it now",
         "simplemem.index.sync",
-        [("                links.resolve_again(db, [path], named)\n", "                pass\n")],
+        [("links.resolve_again(db, {*came, *gone}, named)", "links.resolve_again(db, gone, named)")],
     ),
     Fault(
         "index", "a note that we delete keeps the links to it",
         "simplemem.index.sync",
-        [("db)\n            links.resolve_again(db, [path], named)\n", "db)\n")],
+        [("links.resolve_again(db, {*came, *gone}, named)", "links.resolve_again(db, came, named)")],
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
-        "simplemem.index.putting",
+        "simplemem.index.sync",
         [("return by_settings != self.hidden_reason(known.path) or (", "return (")],
     ),
     Fault(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simplemem.config import Settings
     from simplemem.evaluate.pairs import Questions
     from simplemem.evaluate.scratch import Read
-    from simplemem.index.sync import Progress
+    from simplemem.index.reconcile import Progress
     from simplemem.store import EnhancedStore
 
 _eval = typer.Typer(

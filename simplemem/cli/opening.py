@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from simplemem.index.sync import SyncReport
+    from simplemem.index.reconcile import SyncReport
     from simplemem.store import EnhancedStore
 
 WHO = "command line"

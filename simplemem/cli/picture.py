@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from simplemem.index.sync import Progress
+    from simplemem.index.reconcile import Progress
     from simplemem.kinds.graph.values import Graph
     from simplemem.kinds.picture.around import Branch
     from simplemem.kinds.picture.drawing import Drawing

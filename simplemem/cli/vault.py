@@ -14,8 +14,8 @@ from simplemem.cli.options import JsonOption, VaultOption, command
 from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
-    from simplemem.index.estimate import Estimate
-    from simplemem.index.sync import SyncReport
+    from simplemem.index.reconcile import SyncReport
+    from simplemem.index.vectors import Estimate
     from simplemem.memory import IndexState
     from simplemem.store import EnhancedStore
 

@@ -14,7 +14,7 @@ from simplemem.evaluate.grep import Grep
 from simplemem.evaluate.holding import without
 from simplemem.evaluate.pairs import Pair
 from simplemem.evaluate.scratch import Agree, Read, scratch
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.note.names import name_of
 from simplemem.note.privacy import private_reason
 from simplemem.note.words import count_tokens

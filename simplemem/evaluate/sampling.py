@@ -20,7 +20,7 @@ from simplemem.evaluate.mentions import (
 )
 from simplemem.evaluate.pairs import KINDS, Pair, Questions
 from simplemem.evaluate.sentences import key_of, plain, sentences, stems_of
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.note.words import words_in_order
 from simplemem.search.query import read_query
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.evaluate.mentions import Source
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.note.copies import conflict_name
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore

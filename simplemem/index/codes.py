@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from simplemem.index.facts import BLOCK, SHIFT
 from simplemem.index.matrix import grown, holds, stored, together, unit
-from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import Nearness
 
 if TYPE_CHECKING:

@@ -9,17 +9,17 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import bm25, file
-from simplemem.index.failures import Damaged, Replaced, speaking_plainly
-from simplemem.index.turns import Turns
+from simplemem.index.file import Damaged, Replaced, speaking_plainly
 
 _WAL_LIMIT = 8 * 1024 * 1024
 _WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
@@ -27,8 +27,6 @@ _WAL_ALARM = 64 * 1024 * 1024
 _FOLD_MS = 200  # a question is over by then; who reads for longer is not waited for under the vault's lock
 
 _LOG = logging.getLogger(__name__)
-
-Row = tuple[Any, ...]
 
 
 class Database:
@@ -109,7 +107,7 @@ class Database:
                 connection.close()
                 del self._open[ident]
 
-    def rows(self, sql: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> list[Row]:
+    def rows(self, sql: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         with speaking_plainly():
             return self.connection().execute(sql, values).fetchall()
@@ -282,3 +280,73 @@ def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) 
 def build_beside(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
     """A fresh, empty index next to `path`, private to this process until `Database.replace_with` swaps it in."""
     return Database(file.beside(path), lock)
+
+
+class Turns:
+    """Writers of this process one after another, in the order they came: whoever writes much, as a first scan does,
+    hands over to one who waits. SQLite's own waiting only looks now and then, and would miss the moment."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    def __enter__(self) -> None:
+        with self._guard:
+            if not self._held:
+                self._held = True
+                return
+            mine = threading.Lock()
+            mine.acquire()
+            self._waiting.append(mine)
+        mine.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._held = False
+
+
+class Table(NamedTuple):
+    """Rows that belong to a note: how those it has are asked for, as they are put, and how they go. In no
+    order: SQLite would prepare a statement that orders anew for every note."""
+
+    held: str
+    clear: str
+    put: str
+
+
+class Rows:
+    """What is still to be written, in the order in which its statements first came. For one transaction."""
+
+    def __init__(self) -> None:
+        self.rev: int | None = None  # the number of the change that they all are
+        self.generations: Any = None  # of vectors, as they are while it lasts
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+
+    def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Keep rows for a statement."""
+        waiting = self._waiting.get(sql)
+        if waiting is None:
+            waiting = self._waiting[sql] = []
+        waiting.extend(rows)
+
+    def replace(
+        self, db: apsw.Connection, table: Table, note_id: int, wanted: Sequence[tuple[Any, ...]], *, new: bool
+    ) -> None:
+        """Keep the rows of a note for a table, unless they are there already: most changes of a note leave most of its rows
+        as they were, and every page that is not touched need not be written."""
+        if not new:
+            if sorted(db.execute(table.held, (note_id,))) == wanted:
+                return
+            db.execute(table.clear, (note_id,)).fetchall()
+        if wanted:
+            self.add(table.put, wanted)
+
+    def write(self, db: apsw.Connection) -> None:
+        """Write all that is kept."""
+        for sql, rows in self._waiting.items():
+            db.executemany(sql, rows)
+        self._waiting.clear()

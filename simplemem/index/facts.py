@@ -10,11 +10,15 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from simplemem.note.language import language_of
+from simplemem.note.language import language_of, stems_of
 from simplemem.note.names import base_name, compare_key
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages, heading_paths
 from simplemem.note.tags import tag_pairs
+from simplemem.note.words import parts_of_names, searchable
+
+SHIFT = 20  # an id of a passage or block is the note's id and a place
+BLOCK = 1 << 19  # set in the places of blocks
 
 
 class Unit(NamedTuple):
@@ -123,3 +127,43 @@ def pair_rows(note: Note) -> list[tuple[str, str]]:
     """The (key, value) rows a tag filter asks for, once each."""
     pairs = tag_pairs(note.tags, note.header.properties)
     return list(dict.fromkeys((key, compare_key(value)) for key, value in pairs))
+
+
+# -- passages and blocks, under the ids they are stored with
+
+
+def places(note_id: int, facts: Facts) -> list[tuple[int, Unit]]:
+    """Every passage and block of a note under its id, in the order they are stored."""
+    first = note_id << SHIFT
+    kept = [(first | k, unit) for k, unit in enumerate(facts.passages[: BLOCK - 1])]
+    return kept + [(first | BLOCK | k, unit) for k, unit in enumerate(facts.blocks[: BLOCK - 1])]
+
+
+def to_embed(note_id: int, facts: Facts) -> list[tuple[int, str]]:
+    """The places of a note that get a vector, and what it is made of: passages, and blocks but for headings and those
+    that are a whole passage (they would say it twice; docs/search.md)."""
+    return placed_to_embed(places(note_id, facts), facts)
+
+
+def placed_to_embed(placed: list[tuple[int, Unit]], facts: Facts) -> list[tuple[int, str]]:
+    whole = {(passage.start, passage.stop) for passage in facts.passages}
+    return [
+        (id_, embedded_text(facts.title, unit))
+        for id_, unit in placed
+        if not id_ & BLOCK or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)
+    ]
+
+
+def as_indexed(text: str, language: str, *, names: bool = True) -> str:
+    """A text as the index takes it in: its words, then the parts of the names in it (`names`: there may be some) and its
+    stems. What is added stands behind the text, so that neighbours in the text stay neighbours."""
+    parts = parts_of_names(text) if names else ""
+    if not parts and not language:
+        return searchable(text)
+    return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
+
+
+def titles(path: str, facts: Facts) -> str:
+    """The title, and the file name where it is another."""
+    name = base_name(path)
+    return facts.title if facts.title == name else f"{facts.title}\n{name}"

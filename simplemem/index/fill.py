@@ -6,16 +6,16 @@ machine: the note is read again right before its text is sent, whatever the inde
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index import generations, text, vectors
+from simplemem.index import vectors
 from simplemem.index.database import Database
-from simplemem.index.facts import facts_of
-from simplemem.index.generations import Generation
-from simplemem.index.sync import Progress
-from simplemem.index.waiting import Waiting
+from simplemem.index.facts import facts_of, to_embed
+from simplemem.index.reconcile import Progress
+from simplemem.index.vectors import Generation
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_reason
 from simplemem.note.words import without_stop_words
@@ -24,21 +24,51 @@ from simplemem.services.failures import Refused
 from simplemem.vault.vault import Vault
 
 _NOTES_AT_ONCE = 500
+MOST_CHARACTERS = 40_000_000
+
+
+class Waiting:
+    """By note: the hash its text had, and the places that need a vector with what to embed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: dict[int, tuple[str, list[tuple[int, str]]]] = {}
+        self._characters = 0
+
+    def keep(self, note_id: int, sha256: str, rows: list[tuple[int, str]]) -> None:
+        """Remember a note's texts, if there is room."""
+        size = sum(len(text) for _, text in rows)
+        with self._lock:
+            self._forget(note_id)
+            if rows and self._characters + size <= MOST_CHARACTERS:
+                self._texts[note_id] = (sha256, rows)
+                self._characters += size
+
+    def take(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
+        """A note's texts, once."""
+        with self._lock:
+            return self._forget(note_id)
+
+    def _forget(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
+        found = self._texts.pop(note_id, None)
+        if found is not None:
+            self._characters -= sum(len(text) for _, text in found[1])
+        return found
 
 
 def adopt(database: Database, embedder: Embedder) -> None:
     """Give this embedder a generation of vectors, in the place of any other that is being made."""
     with database.reading() as db:
-        found = generations.generation_of(db, embedder.name)
+        found = vectors.generation_of(db, embedder.name)
     if found is None or found.remote != embedder.remote:
         with database.writing() as db:
-            generations.begin(db, embedder.name, remote=embedder.remote)
+            vectors.begin(db, embedder.name, remote=embedder.remote)
 
 
 def holds(database: Database, embedder: Embedder) -> bool:
     """Whether the vectors in use are this embedder's."""
     with database.reading() as db:
-        found = generations.in_use(db)
+        found = vectors.in_use(db)
     return found is not None and found.embedder == embedder.name
 
 
@@ -89,7 +119,7 @@ class _Fill:
         done, total = 0, -1
         while not self.stopped():
             with self.database.reading() as db:
-                found = generations.generation_of(db, self.embedder.name)
+                found = vectors.generation_of(db, self.embedder.name)
                 if found is None:
                     break
                 total = vectors.count_missing(db, found.shelf) if total < 0 else total
@@ -108,10 +138,10 @@ class _Fill:
                 if self.stopped():
                     return done
         with self.database.reading() as db:
-            if not generations.may_be_complete(db, self.embedder.name, self.unreadable):
+            if not vectors.may_be_complete(db, self.embedder.name, self.unreadable):
                 return done
         with self.database.writing() as db:
-            generations.switch_if_complete(db, self.embedder.name, self.unreadable)
+            vectors.switch_if_complete(db, self.embedder.name, self.unreadable)
         self.database.checkpoint()
         return done
 
@@ -143,7 +173,7 @@ class _Fill:
         if self.embedder.remote and private_reason(path, note, self.private) is not None:
             return _Texts(note_id, file.sha256, [])
         facts = facts_of(path, note, file.entry.mtime_ns)
-        rows = [(id_, words) for id_, words in text.to_embed(note_id, facts) if wanted.get(id_) == hash_of(words)]
+        rows = [(id_, words) for id_, words in to_embed(note_id, facts) if wanted.get(id_) == hash_of(words)]
         return _Texts(note_id, file.sha256, rows)
 
     def _embed(self, batch: Sequence[_Texts]) -> int:
@@ -152,13 +182,13 @@ class _Fill:
         distinct = list(dict.fromkeys(words for texts in batch if texts.sha256 for _, words in texts.rows))
         made, refused = self._asked(distinct)
         with self.database.writing() as db:
-            found = generations.generation_of(db, self.embedder.name)
+            found = vectors.generation_of(db, self.embedder.name)
             if found is None:
                 self.lost = True
                 return 0
             self._must_fit(found, made)
             if made and not found.dimension:
-                generations.set_dimension(db, found, len(next(iter(made.values()))))
+                vectors.set_dimension(db, found, len(next(iter(made.values()))))
             done = 0
             for texts in batch:
                 whys = [refused[words] for _, words in texts.rows if words in refused]

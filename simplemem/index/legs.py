@@ -16,7 +16,7 @@ import apsw
 
 from simplemem.index import among
 from simplemem.index.bm25 import BODY_WEIGHT, TITLE_WEIGHT, Counts
-from simplemem.index.text import SHIFT
+from simplemem.index.facts import SHIFT
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose

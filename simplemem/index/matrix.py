@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 
 from simplemem.index import among
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.facts import BLOCK, SHIFT
 from simplemem.index.vectors import Nearness
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import apsw
 
+from simplemem.index.database import Rows, Table
 from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
-from simplemem.index.rows import Rows, Table
 from simplemem.note.copies import is_copy_reason
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note
@@ -40,6 +40,10 @@ class Understood(NamedTuple):
     note: Note
     stat: Stat
     facts: Facts
+
+
+def is_note(path: str) -> bool:
+    return path[-3:].lower() == ".md"
 
 
 def understood(path: str, note: Note, stat: Stat) -> Understood:
@@ -131,13 +135,13 @@ def put(
     read: Understood,
     hidden: str | None,
     private: str | None,
-    into: Rows | None = None,
+    rows: Rows,
 ) -> int:
-    """Write the note's own rows (not its links and text), all but the first only `into` what is written later. `note_id` is
+    """Write the note's own row, and keep what belongs to it (not its links and text) in `rows`. `note_id` is
     the note that the index has at the path, None for none. Returns the note's id, which it keeps for life. `hidden` says
     why it is left out of recall, `private` why its text stays here."""
     path, note, stat, facts = read
-    rows, new, title_key = into or Rows(), note_id is None, compare_key(facts.title)
+    new, title_key = note_id is None, compare_key(facts.title)
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
@@ -172,8 +176,6 @@ def put(
     properties = [(note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))]
     for table, wanted in ((_TAGS, tags), (_PAIRS, pairs), (_PROPERTIES, properties), (_ALIASES, aliases)):
         rows.replace(db, table, note_id, wanted, new=new)
-    if into is None:
-        rows.write(db)
     return note_id
 
 
@@ -211,18 +213,13 @@ def rename(db: apsw.Connection, note_id: int, path: str) -> None:
     db.execute(sql, (path, *_name_keys(path), note_id)).fetchall()
 
 
-def refresh_stat(db: apsw.Connection, note_id: int, stat: Stat, modified: str) -> None:
-    """The file was touched and holds the same bytes."""
-    db.execute(
-        "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, modified = ? WHERE id = ?",
-        (stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), modified, note_id),
-    ).fetchall()
-
-
-def check_off(db: apsw.Connection, note_id: int, stat: Stat) -> None:
-    """The file was read again, and neither its bytes nor its date is another."""
-    sql = "UPDATE notes SET size = ?, ctime_ns = ?, checked_ns = ? WHERE id = ?"
-    db.execute(sql, (stat.size, stat.ctime_ns, time.time_ns(), note_id)).fetchall()
+def refresh(db: apsw.Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
+    """The file was read again and holds the same bytes. Without `modified` its date is the same as well, and SQLite need
+    not write its index anew."""
+    sql = "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ? WHERE id = ?"
+    db.execute(sql, (*stat, time.time_ns(), note_id)).fetchall()
+    if modified is not None:
+        db.execute("UPDATE notes SET modified = ? WHERE id = ?", (modified, note_id)).fetchall()
 
 
 def count(db: apsw.Connection) -> int:

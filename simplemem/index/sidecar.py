@@ -19,20 +19,25 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import copies, counts, filters, generations, legs, links, notes, text, vectors, vocabulary
+from simplemem.index import audit, filters, legs, links, notes, text, vectors, vocabulary
 from simplemem.index.bm25 import CountsKept
-from simplemem.index.copies import Copy
 from simplemem.index.database import Database, build_beside, open_database
-from simplemem.index.estimate import Estimate, MadeBefore, estimate, nothing_made_before
-from simplemem.index.failures import Damaged, Replaced
+from simplemem.index.file import Damaged, Replaced
 from simplemem.index.filters import Narrow, Narrowed
-from simplemem.index.generations import Generation
 from simplemem.index.legs import Match
-from simplemem.index.links import StoredLink
+from simplemem.index.links import Copy, StoredLink
 from simplemem.index.notes import Known, Row
 from simplemem.index.resident import Resident
 from simplemem.index.text import Place
-from simplemem.index.vectors import Nearness, QueryVector
+from simplemem.index.vectors import (
+    Estimate,
+    Generation,
+    MadeBefore,
+    Nearness,
+    QueryVector,
+    estimate,
+    nothing_made_before,
+)
 from simplemem.services.embed import Embedder
 from simplemem.vault.links import Named
 
@@ -282,7 +287,7 @@ class Sidecar:
 
     def _held(self, db: apsw.Connection, dimension: int) -> Resident:
         """The vectors in use, in memory. Those of another embedder are let go."""
-        found = generations.in_use(db)
+        found = vectors.in_use(db)
         wanted = (found.embedder if found is not None else "", dimension)
         with self._guard:
             if self._resident is None or self._resident_of != wanted:
@@ -301,25 +306,25 @@ class Sidecar:
 
     def generations(self) -> list[Generation]:
         """The generations of vectors, the one in use first."""
-        return self._read(generations.generations)
+        return self._read(vectors.generations)
 
     def holds_vectors_of(self, embedder: str) -> bool:
         """Whether the vectors in use are this embedder's. A question never waits for the index to be written."""
-        found = self._read(generations.in_use)
+        found = self._read(vectors.in_use)
         return found is not None and found.embedder == embedder
 
     def progress(self, embedder: str, remote: bool) -> tuple[int, int]:
         """How many notes wait for a vector of this embedder, which may not have a generation yet, and how many are to have
         one."""
-        return self._read(generations.progress, embedder, remote=remote)
+        return self._read(vectors.progress, embedder, remote=remote)
 
     def private_count(self) -> int:
         """Notes that are kept private, and take part in search."""
-        return self._read(generations.private_count)
+        return self._read(vectors.private_count)
 
     def refused(self) -> list[tuple[str, str]]:
         """Notes of which the embedder refused some text, and what it said."""
-        return self._read(generations.refused)
+        return self._read(vectors.refused)
 
     def estimate(self, embedder: Embedder, *, anew: bool = False, known: MadeBefore = nothing_made_before) -> Estimate:
         """What it takes to give every note its vectors."""
@@ -353,30 +358,30 @@ class Sidecar:
 
     def conflict_copies(self) -> list[Copy]:
         """Every file that is a conflict copy by its name of a note that is there."""
-        return self._read(copies.all_copies)
+        return self._read(links.all_copies)
 
     # -- counting
 
     def counts(self) -> dict[str, Any]:
-        return self._read(counts.counts)
+        return self._read(audit.counts)
 
     def hidden_counts(self) -> dict[str, int]:
-        return self._read(counts.hidden_notes)
+        return self._read(audit.hidden_notes)
 
     def note_count(self) -> int:
         return self._read(notes.count)
 
     def tag_counts(self) -> dict[str, int]:
-        return self._read(counts.tags)
+        return self._read(audit.tags)
 
     def inspection(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
-        return self._read(counts.inspection)
+        return self._read(audit.inspection)
 
 
 def _comparable(db: apsw.Connection, query: bytes) -> bool:
     """Whether the vectors in use are of the embedder that made a question's vector, by its name and its length."""
-    found = generations.in_use(db)
+    found = vectors.in_use(db)
     if found is None:
         return not isinstance(query, QueryVector)
     return found.dimension in (0, len(query)) and getattr(query, "embedder", found.embedder) == found.embedder

@@ -1,4 +1,4 @@
-"""Bring the index in step with the vault: after a change of ours, after a hint from the watcher, after a scan.
+"""Keep the index in step with the vault: after a change of ours, after a hint from the watcher, by a scan.
 
 A vault that suddenly looks empty is not believed. Indexing writes no note.
 """
@@ -13,18 +13,19 @@ from contextlib import suppress
 import apsw
 
 from simplemem.errors import SimplememError
-from simplemem.index import changes, links, notes
-from simplemem.index.collector import collector_at_rest
-from simplemem.index.database import Database
-from simplemem.index.notes import Known, stat_of, understood
-from simplemem.index.putting import Putting
-from simplemem.index.reconciling import Reconciling, Sides
-from simplemem.index.report import Progress, Stopped, SyncReport
-from simplemem.index.waiting import Waiting
-from simplemem.note.note import Note
-from simplemem.vault.vault import Entry, Vault
+from simplemem.index import changes, links, notes, text, vectors
+from simplemem.index.database import Database, Rows
+from simplemem.index.fill import Waiting
+from simplemem.index.notes import Known, Stat, Understood, stat_of, understood
+from simplemem.index.reconcile import Progress, Reconciling, Sides, SyncReport, collector_at_rest
+from simplemem.note.copies import is_copy_reason
+from simplemem.note.note import Note, read_note
+from simplemem.note.privacy import private_by_rule, private_reason
+from simplemem.vault.links import Named
+from simplemem.vault.vault import Entry, File, Vault
 
-__all__ = ["Progress", "Stopped", "Sync", "SyncReport"]
+Looked = Understood | SimplememError | OSError
+"""What came of reading a file: its note, or why it could not be read."""
 
 
 class Sync:
@@ -41,29 +42,14 @@ class Sync:
     ) -> None:
         self.vault = vault
         self.database = database
+        self.hidden_reason = hidden_reason
+        self.max_note_bytes = max_note_bytes
+        self.private = tuple(private)
         self.stop = threading.Event()  # set to end a scan after the notes it is at
-        self.putting = Putting(vault, hidden_reason, max_note_bytes, private)
+        self.waiting: Waiting | None = Waiting()  # texts that wait for their vectors; None when none will be made
+        self.skipped: dict[str, str] = {}  # files that are not indexed, and why
 
-    @property
-    def private(self) -> Sequence[str]:
-        """The rules by which notes are kept private."""
-        return self.putting.private
-
-    @property
-    def skipped(self) -> dict[str, str]:
-        """Files that are not indexed, and why."""
-        return self.putting.skipped
-
-    @property
-    def waiting(self) -> Waiting | None:
-        """The texts that wait for their vectors."""
-        return self.putting.waiting
-
-    def embed_nothing(self) -> None:
-        """Keep no texts for an embedder that will not come."""
-        self.putting.waiting = None
-
-    # -- a change of ours
+    # -- what there is to do
 
     def put(
         self,
@@ -79,22 +65,20 @@ class Sync:
         with self.database.writing() as db:
             changes.grow(db, self.vault.history.log)
             if moved is not None:
-                self.putting.remove_at(db, moved[1])  # if its file went, and nobody told us
+                self.remove_at(db, moved[1])  # if its file went, and nobody told us
                 if (known := notes.known(db, moved[0])) is not None:
                     notes.rename(db, known.id, moved[1])
             for path in gone:
-                self.putting.remove_at(db, path)
+                self.remove_at(db, path)
             came = [each.path for each in read if not links.is_file(db, each.path)]
             links.add_files(db, came)
             links.remove_files(db, gone)
             named = links.named_by(db)
             for each in read:
-                self.putting.put_unless_large(db, each, named)
+                self.put_unless_large(db, each, named)
             if came or gone:
                 links.resolve_again(db, {*came, *gone}, named)
-            self.putting.judge_copies_of(db, {*(each.path for each in read), *gone}, named)
-
-    # -- hints and scans
+            self.judge_copies_of(db, {*(each.path for each in read), *gone}, named)
 
     def look_at(self, paths: Collection[str]) -> SyncReport:
         """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
@@ -106,12 +90,11 @@ class Sync:
         with self.database.reading() as db:
             total, generation = notes.count(db), self.database.generation
             for path in sorted(set(paths)):
-                for entry in self._entries_at(path):
-                    entries[entry.path] = entry
-                for found in [notes.known(db, path), *notes.known_below(db, path)]:
-                    if found is not None:
-                        known[found.path] = found
-                files |= _files_at(db, path)
+                entries.update((entry.path, entry) for entry in self._entries_at(path))
+                for each in [notes.known(db, path), *notes.known_below(db, path)]:
+                    if each is not None:
+                        known[each.path] = each
+                files |= links.files_at(db, path)
         return self._reconcile(Sides(entries, known, files, generation), total)
 
     def scan(
@@ -135,7 +118,7 @@ class Sync:
         report = SyncReport()
         if total is not None and (doubted := sides.doubted(total)):
             report.doubted, sides = doubted, sides.without_what_vanished()
-        Reconciling(self.database, self.putting, sides, report, self.stop, progress).carry_out()
+        Reconciling(self, sides, report, progress).carry_out()
         return report
 
     def _entries_at(self, path: str) -> list[Entry]:
@@ -145,7 +128,92 @@ class Sync:
         except SimplememError:
             return []
 
+    # -- before a note is put
 
-def _files_at(db: apsw.Connection, path: str) -> set[str]:
-    sql = "SELECT path FROM files WHERE path = ? OR (path >= ? || '/' AND path < ? || '0')"
-    return {row[0] for row in db.execute(sql, (path, path, path))}
+    def look(self, path: str, reading: Callable[[str], File], known: Known | None = None) -> Looked | Stat:
+        """Read a file and understand it. Of one that the index may know as it is, written so shortly before it was read last
+        that its time proves nothing, only what the disk says is returned where its bytes and its date are those."""
+        try:
+            file = reading(path)
+        except (SimplememError, OSError) as error:
+            return error
+        is_known = known is not None and (known.sha256, known.mtime_ns) == (file.sha256, file.entry.mtime_ns)
+        if is_known and known is not None and not self.is_judged_otherwise(known):
+            return stat_of(file.entry)
+        return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
+
+    def is_judged_otherwise(self, known: Known) -> bool:
+        """Whether the settings now say something else of a note whose file is the same."""
+        by_rule = private_by_rule(known.path, self.private)
+        by_settings = None if known.is_copy else known.hidden
+        return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
+
+    def skip_if_large(self, path: str, size: int) -> bool:
+        """Whether a file is too large to be indexed, which is then remembered of it."""
+        if size <= self.max_note_bytes:
+            return False
+        self.skipped[path] = f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
+        return True
+
+    # -- one note into the tables and out of them again, in a transaction
+
+    def put_unless_large(self, db: apsw.Connection, read: Understood, named: Named) -> None:
+        """Write all rows of a note in place of those it has. One that is too large has none."""
+        known = notes.known(db, read.path)
+        if not self.skip_if_large(read.path, read.stat.size):
+            self.skipped.pop(read.path, None)
+            rows = Rows()
+            self.put_note(db, read, named, known, rows)
+            rows.write(db)
+        elif known is not None:
+            self.remove(db, known)
+
+    def put_note(self, db: apsw.Connection, read: Understood, named: Named, known: Known | None, rows: Rows) -> None:
+        """Keep all rows of a note in `rows`, which are written later; `known` is what the index has of it."""
+        hidden = self._hidden(db, read)
+        private = private_reason(read.path, read.note, self.private)
+        note_id = notes.put(db, known.id if known is not None else None, read, hidden, private, rows)
+        if hidden is None:
+            missing = text.put(db, note_id, read.path, read.facts, rows, new=known is None, private=private is not None)
+            if self.waiting is not None:
+                self.waiting.keep(note_id, read.note.sha256, missing)
+        else:
+            text.remove(db, note_id)
+            vectors.settle(db, note_id)
+        links.put(db, note_id, read.path, read.note, named, rows, new=known is None)
+
+    def judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
+        """Put the conflict copies of these notes again where they are judged otherwise now: a copy is one while its note
+        is there, and some only while their texts are akin. Returns the paths of those."""
+        changed = []
+        for path in links.copies_of(db, originals):
+            known = notes.known(db, path)
+            if known is None or (self.hidden_reason(path) is not None and not is_copy_reason(known.hidden)):
+                continue
+            with self.vault.reading() as reading:
+                read = self.look(path, reading)
+            if isinstance(read, Understood) and self._hidden(db, read) != known.hidden:
+                self.put_unless_large(db, read, named)  # of one that cannot be read, what was known stays
+                changed.append(path)
+        return changed
+
+    def remove_at(self, db: apsw.Connection, path: str) -> None:
+        """Remove what a path names now: the note it named before may have another name since, by another process."""
+        if (known := notes.known(db, path)) is not None:
+            self.remove(db, known)
+
+    def remove(self, db: apsw.Connection, known: Known) -> None:
+        text.remove(db, known.id)
+        links.remove(db, known.id)
+        notes.remove(db, known.id)
+
+    def _hidden(self, db: apsw.Connection, read: Understood) -> str | None:
+        """Why a note is left out of recall: by the settings, or as a conflict copy."""
+        reason = self.hidden_reason(read.path)
+        return reason if reason is not None else links.copy_reason(db, read.path, read.note.text, self._text_at)
+
+    def _text_at(self, path: str) -> str | None:
+        try:
+            return self.vault.read(path).data.decode("utf-8", "replace")
+        except (SimplememError, OSError):
+            return None

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 
 import apsw
 
-from simplemem.index.facts import Facts, Unit, embedded_text
-from simplemem.index.generations import NOW, Generation, Shelf, generations
-from simplemem.index.rows import Rows
-from simplemem.note.language import MARKS, stems_of
-from simplemem.note.names import base_name
-from simplemem.note.words import may_hold_names, parts_of_names, searchable
+from simplemem.index.database import Rows
+from simplemem.index.facts import SHIFT, Facts, as_indexed, placed_to_embed, places, titles
+from simplemem.index.vectors import NOW, Generation, Shelf, generations
+from simplemem.note.language import MARKS
+from simplemem.note.words import may_hold_names
 from simplemem.services.embed import hash_of
 
-SHIFT = 20  # an id of a passage or block is the note's id and a place
-BLOCK = 1 << 19  # set in the places of blocks
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
 _PAGES_AT_ONCE = 1000
@@ -34,28 +31,6 @@ class Place:
     headings: tuple[str, ...]
 
 
-def places(note_id: int, facts: Facts) -> list[tuple[int, Unit]]:
-    """Every passage and block of a note under its id, in the order they are stored."""
-    first = note_id << SHIFT
-    kept = [(first | k, unit) for k, unit in enumerate(facts.passages[: BLOCK - 1])]
-    return kept + [(first | BLOCK | k, unit) for k, unit in enumerate(facts.blocks[: BLOCK - 1])]
-
-
-def to_embed(note_id: int, facts: Facts) -> list[tuple[int, str]]:
-    """The places of a note that get a vector, and what it is made of: passages, and blocks but for headings and those
-    that are a whole passage (they would say it twice; docs/search.md)."""
-    return _to_embed(places(note_id, facts), facts)
-
-
-def _to_embed(placed: list[tuple[int, Unit]], facts: Facts) -> list[tuple[int, str]]:
-    whole = {(passage.start, passage.stop) for passage in facts.passages}
-    return [
-        (id_, embedded_text(facts.title, unit))
-        for id_, unit in placed
-        if not id_ & BLOCK or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)
-    ]
-
-
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_PASSAGE = "INSERT INTO passages (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
@@ -67,15 +42,14 @@ def put(
     note_id: int,
     path: str,
     facts: Facts,
+    rows: Rows,
     *,
     new: bool,
     private: bool = False,
-    into: Rows | None = None,
 ) -> list[tuple[int, str]]:
-    """Write a note's text rows, or keep them `into` what is written later. Vectors whose text is unchanged stay; returns
-    the places that need one, with their text. A generation of a remote embedder keeps nothing of a private note and asks
+    """Keep a note's text rows in `rows`. Vectors whose text is unchanged stay; returns the places that need one, with
+    their text. A generation of a remote embedder keeps nothing of a private note and asks
     for nothing."""
-    rows = into or Rows()
     if rows.generations is None:
         rows.generations = generations(db) or [_TO_COME]
     shelves = rows.generations
@@ -83,14 +57,14 @@ def put(
     if not new:
         kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
         remove(db, note_id)
-    title = indexed(_titles(path, facts), facts.language)
+    title = as_indexed(titles(path, facts), facts.language)
     body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
     whole = body if body is not None else "\n".join([unit.text for unit in facts.blocks])
     names = may_hold_names(whole)
-    in_index = indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
+    in_index = as_indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
     rows.add(_PUT_NOTE_TEXT, [(note_id, title, in_index)])
     found_at = places(note_id, facts)
-    texts = _to_embed(found_at, facts)
+    texts = placed_to_embed(found_at, facts)
     hashes = {id_: hash_of(text) for id_, text in texts}
     above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit in found_at])}
     passages, blocks = found_at[: len(facts.passages)], found_at[len(facts.passages) :]
@@ -98,7 +72,7 @@ def put(
     rows.add(
         _PUT_BLOCK, [(id_, u.start, u.stop, u.line, u.kind, above[u.headings], hashes.get(id_)) for id_, u in blocks]
     )
-    rows.add(_PUT_BLOCK_TEXT, [(id_, title, indexed(u.text, facts.language, names=names)) for id_, u in blocks])
+    rows.add(_PUT_BLOCK_TEXT, [(id_, title, as_indexed(u.text, facts.language, names=names)) for id_, u in blocks])
     missing: list[tuple[int, str]] = []
     for found in shelves:  # the one that is being made comes last: its texts are the ones that wait
         here, wanted = kept.get(found.shelf, {}), [] if private and found.remote else texts
@@ -107,8 +81,6 @@ def put(
         missing = [(id_, text) for id_, text in wanted if hashes[id_] not in here]
         if not missing:
             db.execute(f"UPDATE notes SET {found.shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
-    if into is None:
-        rows.write(db)
     return missing
 
 
@@ -119,15 +91,6 @@ def _put_kept(rows: Rows, shelf: Shelf, kept: dict[bytes, bytes], wanted: list[t
 
 
 _TO_COME = Generation(NOW, "", 0, remote=False)  # no embedder has come by yet
-
-
-def indexed(text: str, language: str, *, names: bool = True) -> str:
-    """A text as the index takes it in: its words, then the parts of the names in it (`names`: there may be some) and its
-    stems. What is added stands behind the text, so that neighbours in the text stay neighbours."""
-    parts = parts_of_names(text) if names else ""
-    if not parts and not language:
-        return searchable(text)
-    return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
 
 
 def expect_much(db: apsw.Connection) -> None:
@@ -161,12 +124,6 @@ def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager
 
 def _vectors_of(note_id: int, shelf: Shelf) -> tuple[str, tuple[int, int]]:
     return f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?", _range(note_id)
-
-
-def _titles(path: str, facts: Facts) -> str:
-    """The title, and the file name where it is another."""
-    name = base_name(path)
-    return facts.title if facts.title == name else f"{facts.title}\n{name}"
 
 
 def _as_json(texts: Iterable[str]) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import SimplememError
-from simplemem.index.failures import Damaged
-from simplemem.index.putting import is_note
-from simplemem.index.report import Stopped
+from simplemem.index.file import Damaged
+from simplemem.index.notes import is_note
+from simplemem.index.reconcile import Stopped
 from simplemem.note.names import name_of, path_of
 from simplemem.vault.lock import Leadership
 from simplemem.vault.watch import EVERYTHING

@@ -4,7 +4,7 @@ means, and several notes written as one step. The store's promises hold for all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +18,7 @@ from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.note.words import well_formed
 from simplemem.store.core import Core
 from simplemem.store.embedding import cache_path
+from simplemem.store.likeness import Likeness, likeness, vector_of
 from simplemem.store.step import Carried, Draft, change_step, write_step
 from simplemem.store.write import now
 from simplemem.vault.links import name_key, resolve
@@ -155,6 +156,14 @@ class Bench:
                 if row is not None and (vectors := index.vectors_of(row.id)):
                     found[path] = vectors
         return found
+
+    def likeness(self, question: str, paths: Collection[str]) -> Likeness:
+        """How like a question some notes are, by words and by meaning, as plain numbers."""
+        return likeness(self._core, question, paths)
+
+    def vector_of(self, path: str) -> tuple[list[float], str] | None:
+        """The vector of a note as plain numbers, and the name of the embedder that made it."""
+        return vector_of(self._core, path)
 
     def embedding(self) -> dict[str, Any]:
         """Who makes vectors, how many notes have them, and why others have none."""

@@ -17,12 +17,12 @@ from typing import TypeVar
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
-from simplemem.index.collector import collector_at_rest
 from simplemem.index.database import Database
-from simplemem.index.failures import Damaged
+from simplemem.index.file import Damaged
 from simplemem.index.notes import stat_of
+from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Progress, Sync, SyncReport
+from simplemem.index.sync import Sync
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
 from simplemem.store.background import Background, CatchUp, Listeners
@@ -147,7 +147,7 @@ class Core:
         self._follow_obsidian()
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
-            self.rows.embed_nothing()
+            self.rows.waiting = None
         if rebuild:
             self.vault.recover()
             self._rebuild(progress, embed=embed)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.index.compare import Difference, differences
+from simplemem.index.audit import Difference, differences
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

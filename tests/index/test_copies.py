@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.index.counts import dump
+from simplemem.index.audit import dump
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -10,12 +10,11 @@ import pytest
 
 from simplemem.errors import Unavailable
 from simplemem.index import fill
-from simplemem.index.counts import dump
+from simplemem.index.audit import dump
 from simplemem.index.database import Database, open_database
-from simplemem.index.generations import NEXT, NOW, generation_of, generations, in_use
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.index.vectors import QueryVector
+from simplemem.index.vectors import NEXT, NOW, QueryVector, generation_of, generations, in_use
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 

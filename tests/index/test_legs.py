@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.index import legs, notes, text
 from simplemem.index.bm25 import Counts, CountsKept
-from simplemem.index.database import Database, open_database
+from simplemem.index.database import Database, Rows, open_database
 from simplemem.index.legs import LEGS, Match
 from simplemem.index.notes import Stat
 from simplemem.note.note import read_note
@@ -34,8 +34,10 @@ def put(db: apsw.Connection, name: str, body: str) -> int:
     note = read_note(body.encode())
     read = notes.understood(f"{name}.md", note, Stat(0, 0, 0))
     known = notes.known(db, read.path)
-    note_id = notes.put(db, None if known is None else known.id, read, None, None)
-    text.put(db, note_id, read.path, read.facts, new=known is None)
+    rows = Rows()
+    note_id = notes.put(db, None if known is None else known.id, read, None, None, rows)
+    text.put(db, note_id, read.path, read.facts, rows, new=known is None)
+    rows.write(db)
     return note_id
 
 

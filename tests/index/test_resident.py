@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from simplemem.index import codes, notes, text, vectors
-from simplemem.index.database import Database, open_database
+from simplemem.index.database import Database, Rows, open_database
+from simplemem.index.facts import BLOCK, SHIFT
 from simplemem.index.notes import Stat
 from simplemem.index.resident import MOST_COMPARED, Resident
-from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import Nearness
 from simplemem.note.note import read_note
 
@@ -47,7 +47,9 @@ def put(db: apsw.Connection, name: str, made: Vectors, chance: random.Random) ->
     note = read_note(name.encode())
     known = notes.known(db, f"{name}.md")
     read = notes.understood(f"{name}.md", note, Stat(0, 0, 0))
-    note_id = notes.put(db, None if known is None else known.id, read, None, None)
+    rows = Rows()
+    note_id = notes.put(db, None if known is None else known.id, read, None, None, rows)
+    rows.write(db)
     if known is not None:
         text.remove(db, note_id)
     first = note_id << SHIFT

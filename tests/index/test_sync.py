@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.index import reconciling
-from simplemem.index.counts import dump
-from simplemem.index.sync import Stopped
+from simplemem.index import reconcile
+from simplemem.index.audit import dump
+from simplemem.index.reconcile import Stopped
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -193,7 +193,7 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
             os.mkfifo(vault / "b.md")
         return hidden_reason(path)
 
-    plain_store.core.rows.putting.hidden_reason = a_pipe_takes_its_place_before_it_is_read
+    plain_store.core.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
     assert (report.added, report.removed) == (["a.md"], [])
@@ -250,7 +250,7 @@ def test_the_log_does_not_grow_with_the_vault(
     store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A first index folds its write-ahead log in as it goes, or the log becomes many times the index."""
-    monkeypatch.setattr("simplemem.index.reconciling._BATCH", 5)
+    monkeypatch.setattr("simplemem.index.reconcile._BATCH", 5)
     monkeypatch.setattr("simplemem.index.fill._NOTES_AT_ONCE", 5)
     monkeypatch.setattr("simplemem.index.database._WAL_LIMIT_AMID_MUCH", 50_000)
     for k in range(60):
@@ -268,7 +268,7 @@ def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_
 ) -> None:
     """Another server makes it anew, and gives the ids to other notes."""
     settings = Settings.model_validate({"embed": {"provider": "none"}})
-    monkeypatch.setattr(reconciling, "_BATCH", 2)
+    monkeypatch.setattr(reconcile, "_BATCH", 2)
     for k in range(6):
         write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 6}]]")
     with EnhancedStore(vault, settings) as store:
@@ -298,7 +298,7 @@ def test_a_rename_that_two_servers_notice_at_once_loses_nothing(
 ) -> None:
     """The other one has given the note its new name when this one comes to forget the old one."""
     settings = Settings.model_validate({"embed": {"provider": "none"}})
-    monkeypatch.setattr(reconciling, "_BATCH", 1)
+    monkeypatch.setattr(reconcile, "_BATCH", 1)
     write("first.md", "pear")
     write("old.md", "plum")
     with EnhancedStore(vault, settings) as store, EnhancedStore(vault, settings) as other:
@@ -320,7 +320,7 @@ def test_a_note_that_another_server_has_given_a_new_name_is_not_given_a_second_o
 ) -> None:
     """Two files have the bytes of a note that went, and each server sees another one of them."""
     settings = Settings.model_validate({"embed": {"provider": "none"}})
-    monkeypatch.setattr(reconciling, "_BATCH", 1)
+    monkeypatch.setattr(reconcile, "_BATCH", 1)
     write("first.md", "pear")
     write("old.md", "plum")
     with EnhancedStore(vault, settings) as store, EnhancedStore(vault, settings) as other:
@@ -361,8 +361,8 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
 ) -> None:
     """The files are known after the first transaction, and what comes after a kill finds none of them new."""
     settings = Settings.model_validate({"embed": {"provider": "none"}})
-    monkeypatch.setattr(reconciling, "_BATCH", 1)
-    monkeypatch.setattr(reconciling, "_MUCH", 1 if much else 250)
+    monkeypatch.setattr(reconcile, "_BATCH", 1)
+    monkeypatch.setattr(reconcile, "_MUCH", 1 if much else 250)
     write("old.md", "[[z came]] [[went]]")
     write("went.md", "plum")
     os.utime(vault / "old.md", (1_700_000_000, 1_700_000_000))
@@ -387,8 +387,8 @@ def test_a_note_that_comes_while_a_first_index_is_made_that_is_killed_is_linked_
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings = Settings.model_validate({"embed": {"provider": "none"}})
-    monkeypatch.setattr(reconciling, "_BATCH", 1)
-    monkeypatch.setattr(reconciling, "_MUCH", 1)
+    monkeypatch.setattr(reconcile, "_BATCH", 1)
+    monkeypatch.setattr(reconcile, "_MUCH", 1)
     for k in range(4):
         write(f"n{k}.md", f"pear {k} [[came]]")
         os.utime(vault / f"n{k}.md", (1_700_000_000, 1_700_000_000))
@@ -442,7 +442,7 @@ def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
     plain_store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files are kept in memory from one batch to the next, as long as nobody writes: not even who is told of progress."""
-    monkeypatch.setattr(reconciling, "_BATCH", 150)
+    monkeypatch.setattr(reconcile, "_BATCH", 150)
     for k in range(300):
         write(f"n{k:03d}.md", "[[late]]")
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simplemem.index import legs, text
-from simplemem.index.database import Database, open_database
+from simplemem.index.database import Database, Rows, open_database
 from simplemem.index.facts import facts_of
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, words_of
@@ -47,7 +47,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
     new = db.execute("SELECT 1 FROM note_text WHERE rowid = ?", (note_id,)).fetchone() is None
-    return text.put(db, note_id, path, facts_of(path, read_note(body.encode()), 0), new=new)
+    rows = Rows()
+    missing = text.put(db, note_id, path, facts_of(path, read_note(body.encode()), 0), rows, new=new)
+    rows.write(db)
+    return missing
 
 
 def found(db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.kinds.graph.values import Graph
 from simplemem.kinds.picture.drawing import Drawing, drawing_of
 from simplemem.memory import Filter, Listed

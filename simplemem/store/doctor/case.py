@@ -10,7 +10,7 @@ from functools import cached_property
 from simplemem.errors import SimplememError
 from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding
 from simplemem.note.copies import is_copy_reason
 from simplemem.note.note import read_note

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from simplemem.errors import Invalid
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.store.core import Core
 from simplemem.store.doctor.case import Case, Check, Noticed
 from simplemem.store.doctor.copies import check_conflicts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.memory import Mended
 from simplemem.store.core import Core
 from simplemem.store.doctor.plan import Mending

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from simplemem.errors import SimplememError
 from simplemem.index import fill
-from simplemem.index.compare import Difference, Row, differences
+from simplemem.index.audit import Difference, Row, differences
 from simplemem.index.database import Database
-from simplemem.index.generations import NOW
 from simplemem.index.notes import Stat
 from simplemem.index.sync import Sync
+from simplemem.index.vectors import NOW
 from simplemem.memory import Finding
 from simplemem.services.embed import Embedder
 from simplemem.store.doctor.case import Case, MakeIndexAnew, Noticed

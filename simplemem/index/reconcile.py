@@ -7,28 +7,80 @@ is forgotten. Much is written in batches, and between any two of them a pass may
 from __future__ import annotations
 
 import gc
-import threading
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import links, notes, text
-from simplemem.index.collector import collector_at_rest
-from simplemem.index.database import Database, state_of
-from simplemem.index.notes import Known, Stat
-from simplemem.index.putting import Looked, Putting, is_note
-from simplemem.index.report import Progress, Stopped, SyncReport
-from simplemem.index.rows import Rows
+from simplemem.index.database import Rows, state_of
+from simplemem.index.notes import Known, Stat, is_note
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry
+
+if TYPE_CHECKING:
+    from simplemem.index.sync import Looked, Sync
 
 _BATCH = 1000  # notes a transaction while many are indexed at once...
 _BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this
 _MUCH = 250  # notes that are read in one pass: the index is then written as for a first time
 _FEW = 20  # so many notes may vanish at once without a doubt
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many are done, and of how many."""
+
+
+class Stopped(Exception):
+    """The work was ended before it was done, at a moment where nothing is half done."""
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a pass found: the paths of the notes it touched, and what it could not read."""
+
+    added: list[str] = field(default_factory=list)
+    modified: list[str] = field(default_factory=list)
+    moved: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    doubted: int = 0  # notes that seem to have vanished all at once, and were kept
+    embedded: int = 0
+    trouble: str = ""  # why vectors are missing that could not be made
+    seconds: float = 0.0
+
+    def after(self, earlier: SyncReport) -> SyncReport:
+        """Two passes as one."""
+        return SyncReport(
+            earlier.added + self.added,
+            earlier.modified + self.modified,
+            earlier.moved + self.moved,
+            earlier.removed + self.removed,
+            self.skipped,
+            self.doubted,
+            earlier.embedded + self.embedded,
+            self.trouble,
+            earlier.seconds + self.seconds,
+        )
+
+    def changed(self) -> set[str]:
+        """The paths of all notes whose rows are new."""
+        return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "added": len(self.added),
+            "modified": len(self.modified),
+            "moved": len(self.moved),
+            "removed": len(self.removed),
+            "embedded": self.embedded,
+            "skipped": [{"path": path, "why": why} for path, why in self.skipped],
+            "doubted": self.doubted,
+            "trouble": self.trouble,
+            "seconds": round(self.seconds, 3),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +108,15 @@ class Sides:
 
 
 class Reconciling:
-    """One pass. What it did is told in `report`; `stop` ends it after the notes it is at."""
+    """One pass. What it did is in `report`; `sync.stop` ends it after the notes it is at."""
 
-    def __init__(
-        self,
-        database: Database,
-        putting: Putting,
-        sides: Sides,
-        report: SyncReport,
-        stop: threading.Event,
-        progress: Progress | None,
-    ) -> None:
-        self._database = database
-        self._putting = putting
-        self._vault = putting.vault
+    def __init__(self, sync: Sync, sides: Sides, report: SyncReport, progress: Progress | None) -> None:
+        self._sync = sync
+        self._database = sync.database
+        self._vault = sync.vault
         self._entries, self._known, self._files = sides.entries, sides.known, sides.files
         self._generation = sides.generation
         self._report = report
-        self._stop = stop
         self._progress = progress
         self._much = False
         self._named: Named  # which files have a name, and the state of the index in which they have it
@@ -85,10 +128,10 @@ class Reconciling:
         entries, known, files = self._entries, self._known, self._files
         came, went = entries.keys() - files, files - entries.keys()
         went = {path for path in went if self._is_gone(path)}
-        skipped = self._putting.skipped.items()
-        self._putting.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
+        skipped = self._sync.skipped.items()
+        self._sync.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
         to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
-        too_large = {path for path in self._putting.skipped if path in known and path in entries}
+        too_large = {path for path in self._sync.skipped if path in known and path in entries}
         gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
         if not (came or went or to_read or gone or too_large):
             return
@@ -104,14 +147,12 @@ class Reconciling:
         path, size, mtime_ns, ctime_ns, _ = entry
         if not is_note(path):
             return False
-        if self._putting.skip_if_large(path, size):
-            self._report.skipped.append((path, self._putting.skipped[path]))
+        if self._sync.skip_if_large(path, size):
+            self._report.skipped.append((path, self._sync.skipped[path]))
             return False
         known = self._known.get(path)
         return (
-            known is None
-            or known.may_have_changed(size, mtime_ns, ctime_ns)
-            or self._putting.is_judged_otherwise(known)
+            known is None or known.may_have_changed(size, mtime_ns, ctime_ns) or self._sync.is_judged_otherwise(known)
         )
 
     def _is_gone(self, path: str) -> bool:
@@ -130,7 +171,7 @@ class Reconciling:
             self._named = links.named_in_memory(links.all_files(db)) if self._much else links.named_by(db)
             # Now: after a pass that is cut short nobody would know of them.
             links.resolve_again(db, came | went, self._named)
-            self._report.modified += self._putting.judge_copies_of(db, came | went, self._named)
+            self._report.modified += self._sync.judge_copies_of(db, came | went, self._named)
             if self._much:
                 text.expect_much(db)
             self._named_in = state_of(db)
@@ -158,11 +199,11 @@ class Reconciling:
             size = 0
             with self._vault.reading() as reading:
                 while first < len(entries) and len(batch) < _BATCH and size < _BATCH_BYTES:
-                    if self._stop.is_set():
+                    if self._sync.stop.is_set():
                         raise Stopped
                     entry = entries[first]
                     known = self._known.get(entry.path)
-                    batch.append((entry.path, self._putting.look_again(entry.path, reading, known)))
+                    batch.append((entry.path, self._sync.look(entry.path, reading, known)))
                     first, size = first + 1, size + entry.size
             yield batch
 
@@ -174,7 +215,7 @@ class Reconciling:
             for path, read in batch:
                 self._put_file(db, path, read, there.get(path), named, rows)
             rows.write(db)
-            self._report.modified += self._putting.judge_copies_of(db, paths, named)
+            self._report.modified += self._sync.judge_copies_of(db, paths, named)
             state = state_of(db)
         self._named_in = state[0], db.total_changes()  # FTS5 wrote more of ours as the transaction ended
 
@@ -194,21 +235,21 @@ class Reconciling:
         if now != known:  # somebody put or removed it since: what was read may be older than that
             known = now
             with self._vault.reading() as reading:
-                read = self._putting.look(path, reading)
+                read = self._sync.look(path, reading)
         if isinstance(read, NotFound):
             return  # it went while we looked; its own event or the next scan tells
         if isinstance(read, Unavailable):
             raise read
         if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
             self._report.skipped.append((path, str(read)))
-            self._putting.skipped[path] = str(read)
+            self._sync.skipped[path] = str(read)
             return
         if isinstance(read, Stat):
             assert known is not None
-            notes.check_off(db, known.id, read)
+            notes.refresh(db, known.id, read)
             return
-        if known is not None and known.sha256 == read.note.sha256 and not self._putting.is_judged_otherwise(known):
-            notes.refresh_stat(db, known.id, read.stat, read.facts.modified)
+        if known is not None and known.sha256 == read.note.sha256 and not self._sync.is_judged_otherwise(known):
+            notes.refresh(db, known.id, read.stat, read.facts.modified)
             return
         origin = self._origin(db, read.note.sha256) if known is None else None
         if origin is not None:
@@ -216,7 +257,7 @@ class Reconciling:
             self._report.moved.append((origin.path, path))
         else:
             (self._report.added if known is None else self._report.modified).append(path)
-        self._putting.put(db, read, named, known or origin, rows)
+        self._sync.put_note(db, read, named, known or origin, rows)
 
     def _origin(self, db: apsw.Connection, sha256: str) -> Known | None:
         """The note that a new file of these bytes was before. What another process has given a new name since is somebody
@@ -236,13 +277,26 @@ class Reconciling:
         with self._database.writing_on(self._generation) as db:
             for found in (found for same in self._gone.values() for found in same):
                 if self._is_gone(found.path):
-                    self._putting.remove_at(db, found.path)
+                    self._sync.remove_at(db, found.path)
                     self._report.removed.append(found.path)
             for path in too_large:
-                self._putting.remove_at(db, path)
+                self._sync.remove_at(db, path)
                 self._report.removed.append(path)
             if too_large:
-                self._report.modified += self._putting.judge_copies_of(db, too_large, links.named_by(db))
+                self._report.modified += self._sync.judge_copies_of(db, too_large, links.named_by(db))
             unfolded = text.unfolded(db)
         text.fold(unfolded, lambda: self._database.writing_on(self._generation))
         self._database.checkpoint()
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Without Python looking for circles among values that all live until their batch is written, or the vault compared:
+    that was a sixth of a first index, and a fifth of a scan that finds nothing."""
+    was_at_work = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_at_work:
+            gc.enable()
