@@ -30,6 +30,7 @@ _TRIES = 12
 _CHUNK = 1 << 20
 _FEW = 8  # files that are synced one after the other, and threads that sync more than that
 _HELD_OPEN = 64
+_SYNC = READ if sys.platform != "win32" else READ | os.O_RDWR
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,7 @@ def sha256(data: bytes) -> str:
 
 def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes, os.stat_result]:
     """All bytes of a regular file, and the stat they belong to: read again while somebody writes into it (F30)."""
-    folder, name = here.spot(path)
-    fd = folder.open(name, READ)
-    try:
+    with here.opened(path, READ) as fd:
         for attempt in range(_TRIES):
             before = os.fstat(fd)
             if not stat.S_ISREG(before.st_mode):
@@ -78,13 +77,11 @@ def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes,
             os.lseek(fd, 0, os.SEEK_SET)
         # A file that never rests is given as last seen: the hash guards whoever wants to change it.
         return data, after
-    finally:
-        os.close(fd)
 
 
 def look(here: Beneath, path: str) -> os.stat_result | None:
     """The stat of a regular file, None for anything else; links are not followed."""
-    found = _stat(here, path)
+    found = here.stat(path)
     return found if stat.S_ISREG(found.st_mode) else None
 
 
@@ -103,17 +100,11 @@ def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: 
     is closed, so that nobody sweeps it away: a pid would not tell, two containers may share a vault.
     """
     name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
-    place = here.folder(folder)
-    path = "/".join((*folder, name))
-    fd = place.open(name, WRITE_NEW)
+    path, fd = "/".join((*folder, name)), here.folder(folder).open(name, WRITE_NEW)
     try:
         if hold:
             kernel.try_lock(fd)
-        if like is not None:
-            _copy_attributes(here, like, fd)
-        write_all(fd, data)
-        if sync:
-            kernel.sync_file(fd)
+        _fill(here, fd, data, like=like, sync=sync)
     except BaseException:
         os.close(fd)
         remove(here, path)
@@ -138,10 +129,7 @@ def swap(here: Beneath, backing: Backing, temp: str, path: str, *, expected: str
         raise
     try:
         data = read_file(here, temp)[0]
-    except (
-        OSError,
-        SimplememError,
-    ):  # a link, a folder, a failing disk: whatever it is, it is not what we expected
+    except (OSError, SimplememError):  # a link, a folder, a failing disk: it is not what we expected
         _exchange(here, backing, temp, path)
         raise
     found = sha256(data)
@@ -165,14 +153,14 @@ def carry(here: Beneath, backing: Backing, source: str, target: str) -> None:
 
 def rename_over(here: Beneath, source: str, target: str) -> None:
     """Put a file of ours in the place of another of ours: whatever was there goes."""
-    (above, old), (folder, new) = here.spot(source), here.spot(target)
-    kernel.patiently(lambda: os.replace(above.name(old), folder.name(new), src_dir_fd=above.fd, dst_dir_fd=folder.fd))
+    above, old, folder, new = here.spots(source, target)
+    kernel.patiently(lambda: os.replace(old, new, src_dir_fd=above, dst_dir_fd=folder))
 
 
 def same_file(here: Beneath, one: str, other: str) -> bool:
     """Whether two paths name one file (two links, or a disk that ignores case)."""
     try:
-        a, b = _stat(here, one), _stat(here, other)
+        a, b = here.stat(one), here.stat(other)
     except FileNotFoundError:
         return False
     return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
@@ -205,12 +193,8 @@ def sync_folder(here: Beneath, parts: Parts) -> None:
 
 def sync_path(here: Beneath, path: str, *, last: bool = False) -> None:
     """Make the bytes of one file of ours durable; `last` says that a write is answered after this."""
-    folder, name = here.spot(path)
-    fd = folder.open(name, READ if sys.platform != "win32" else READ | os.O_RDWR)
-    try:
+    with here.opened(path, _SYNC) as fd:
         kernel.sync_file(fd, last=last)
-    finally:
-        os.close(fd)
 
 
 def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
@@ -225,11 +209,7 @@ def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
     with ThreadPoolExecutor(_FEW) as threads:
         for first in range(0, len(paths), _HELD_OPEN):
             with ExitStack() as held:
-                fds = []
-                for path in paths[first : first + _HELD_OPEN]:
-                    folder, name = here.spot(path)
-                    fds.append(folder.open(name, READ if sys.platform != "win32" else READ | os.O_RDWR))
-                    held.callback(os.close, fds[-1])
+                fds = [held.enter_context(here.opened(path, _SYNC)) for path in paths[first : first + _HELD_OPEN]]
                 list(threads.map(kernel.sync_file, fds))
 
 
@@ -254,6 +234,15 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view[:_CHUNK]) :]
 
 
+def _fill(here: Beneath, fd: int, data: bytes, *, like: str | None, sync: bool) -> None:
+    if like is not None:
+        with here.opened(like, READ) as source:
+            kernel.copy_attributes(source, fd)
+    write_all(fd, data)
+    if sync:
+        kernel.sync_file(fd)
+
+
 def _read_all(fd: int, expected: int) -> bytes:
     data = os.read(fd, expected + 1)
     if len(data) == expected:
@@ -269,26 +258,12 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _stat(here: Beneath, path: str) -> os.stat_result:
-    folder, name = here.spot(path)
-    return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
-
-
 def _exists(here: Beneath, path: str) -> bool:
     try:
-        _stat(here, path)
+        here.stat(path)
     except FileNotFoundError:
         return False
     return True
-
-
-def _copy_attributes(here: Beneath, like: str, fd: int) -> None:
-    folder, name = here.spot(like)
-    source = folder.open(name, READ)
-    try:
-        kernel.copy_attributes(source, fd)
-    finally:
-        os.close(source)
 
 
 def _aside(temp: str) -> str:
@@ -296,25 +271,22 @@ def _aside(temp: str) -> str:
 
 
 def _exchange(here: Beneath, backing: Backing, temp: str, path: str) -> None:
-    (temp_folder, temp_name), (folder, name) = here.spot(temp), here.spot(path)
     if backing.exchange:
         try:
-            return kernel.exchange(temp_folder.fd, temp_folder.name(temp_name), folder.fd, folder.name(name))
+            return kernel.exchange(*here.spots(temp, path))
         except OSError as error:
             if error.errno not in kernel.CANNOT_RENAME_SO:
                 raise
     # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
     _duplicate(here, backing, path, _aside(temp))
     rename_over(here, temp, path)
-    rename_over(here, _aside(temp), temp)
-    return None
+    return rename_over(here, _aside(temp), temp)
 
 
 def _rename_new(here: Beneath, backing: Backing, source: str, target: str) -> None:
-    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
     if backing.rename_new:
         try:
-            return kernel.rename_new(source_folder.fd, source_folder.name(source_name), folder.fd, folder.name(name))
+            return kernel.rename_new(*here.spots(source, target))
         except OSError as error:
             if error.errno not in kernel.CANNOT_RENAME_SO:
                 raise
@@ -333,14 +305,8 @@ def _rename_new(here: Beneath, backing: Backing, source: str, target: str) -> No
 
 
 def _link(here: Beneath, source: str, target: str) -> None:
-    (source_folder, source_name), (folder, name) = here.spot(source), here.spot(target)
-    os.link(
-        source_folder.name(source_name),
-        folder.name(name),
-        src_dir_fd=source_folder.fd,
-        dst_dir_fd=folder.fd,
-        follow_symlinks=False,
-    )
+    above, old, folder, new = here.spots(source, target)
+    os.link(old, new, src_dir_fd=above, dst_dir_fd=folder, follow_symlinks=False)
 
 
 def _duplicate(here: Beneath, backing: Backing, source: str, target: str) -> None:
@@ -351,15 +317,8 @@ def _duplicate(here: Beneath, backing: Backing, source: str, target: str) -> Non
             if error.errno not in kernel.CANNOT_LINK:
                 raise
     data, _ = read_file(here, source)
-    folder, name = here.spot(target)
-    fd = folder.open(name, WRITE_NEW)
-    try:
-        _copy_attributes(here, source, fd)
-        write_all(fd, data)
-        kernel.sync_file(fd)
-    finally:
-        os.close(fd)
-    return None
+    with here.opened(target, WRITE_NEW) as fd:
+        return _fill(here, fd, data, like=source, sync=True)
 
 
 def _carry_across(here: Beneath, backing: Backing, source: str, target: str) -> None:

@@ -3,7 +3,7 @@
 `.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds a plan
 there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has
 changed the note since, what was not begun is dropped (durability.md §3, F6). Every step can be told done or not done by
-hashes alone.
+hashes alone: `STATES` lists what may be found.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
@@ -29,6 +28,20 @@ OWN_TRASH = f"{SIDECAR}/trash"
 OBSIDIAN_TRASH = ".trash"
 PLAN = f"{SIDECAR}/journal/plan"
 _NOTHING = b"nothing is under way\n"
+
+State = Literal["ahead", "between", "doubled", "carried", "intruded", "done", "foreign"]
+STATES: Final[dict[State, str]] = {
+    "ahead": "Nothing of the step is done: all of it is done now.",
+    "between": "A change of spelling stopped at its third name: the file goes on to its new one.",
+    "doubled": "The file has both names, since the disk knows no rename that spares: the old one goes.",
+    "carried": "The note has moved, with its old text: its new text takes the place.",
+    "intruded": "The exchange displaced what somebody saved in that moment: theirs goes back, and the step is given up.",
+    "done": "The step stands, whatever was done to the note since.",
+    "foreign": "Somebody else has changed the note: it is left as it is.",
+}
+_NOT_BEGUN = ("ahead", "foreign")
+_ENDS = ("done", "foreign")
+_MOST_STATES = 5  # that follow one another in a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +62,23 @@ class Step:
 
     @property
     def target(self) -> str:
-        """Where the note is afterwards."""
-        return self.version.new_path or self.version.path
+        """Where the note's file is afterwards."""
+        return (self.version.trash if self.kind == "trash" else self.version.new_path) or self.version.path
 
     @property
     def staged(self) -> str | None:
         """The staged file, when it is one of ours."""
         return self.temp if self.temp and TEMP.fullmatch(self.temp.rpartition("/")[2]) else None
+
+    @property
+    def via(self) -> str:
+        """The third name that a change of spelling goes through, where the disk ignores case."""
+        digest = hashlib.sha256(f"{self.version.id} {self.version.path}".encode()).hexdigest()[:24]
+        return "/".join((*parent(self.version.path), f".simplemem-0-{digest}.tmp"))
+
+    def __str__(self) -> str:
+        version = self.version
+        return f"{version.op} of {version.path!r}" + (f" to {version.new_path!r}" if version.new_path else "")
 
 
 def spell_plan(steps: Sequence[Step], folders: Sequence[str]) -> bytes:
@@ -90,12 +113,10 @@ def read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
             version, temp = read_version(item), item["temp"]
             if version is None or not is_path(version.path) or not (version.before or version.after):
                 return None
-            staged = temp is None or (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp)))
-            if not staged or (version.new_path is not None and not is_path(version.new_path)):
-                return None
-            if version.after is None and not (version.trash and is_trash(version.trash)):
-                return None
             steps.append(Step(version, temp))
+            staged = temp is None or (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp)))
+            if not staged or not (is_trash if steps[-1].kind == "trash" else is_path)(steps[-1].target):
+                return None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if not steps or not all(isinstance(folder, str) and is_path(folder) for folder in folders):
@@ -119,18 +140,19 @@ class Journal:
     def perform(self, here: Beneath, steps: Sequence[Step]) -> None:
         """Carry out all steps or none. Intruded, FileExistsError or OSError: the notes are as they were."""
         try:
-            folders = [name for step in steps for name in here.missing(parent(step.target))]
+            new = [parent(step.target) for step in steps if step.kind != "trash"]
+            folders = [name for folder in new for name in here.missing(folder)]
             here.make(tuple(DISPLACED.split("/")))  # what may lack room is done before anything changes
             self._write(here, steps, folders)
         except BaseException:
             for step in steps:
                 self._clear(here, step, was_in_place=False)
             raise
-        done: list[Step] = []
+        done = 0
         try:
             for step in steps:
                 self._apply(here, step)
-                done.append(step)
+                done += 1
                 if len(steps) > 1:  # there may be thousands, each in a folder of its own
                     here.rest()
             self._history.log.append(here, [step.version for step in steps])
@@ -159,25 +181,20 @@ class Journal:
     # The steps, forward and back
 
     def _apply(self, here: Beneath, step: Step) -> None:
-        version = step.version
         if step.kind == "swap":
-            self._swap(here, step)
-        elif step.kind == "put":
-            here.make(parent(version.path))
-            disk.carry(here, self._backing, step.temp or "", version.path)
-        elif step.kind == "trash":
-            here.make(parent(version.trash or ""))
-            self._carry(here, step, version.trash or "")
-        else:
-            here.make(parent(step.target))
-            self._carry(here, step, step.target)
-            if step.temp:
-                try:
-                    self._swap(here, step)
-                except BaseException:
-                    self._gather(here, step)
-                    self._revert(here, step)
-                    raise
+            return self._swap(here, step)
+        here.make(parent(step.target))
+        if step.kind == "put":
+            return disk.carry(here, self._backing, step.temp or "", step.target)
+        self._carry(here, step)
+        if step.temp:
+            try:
+                self._swap(here, step)
+            except BaseException:
+                self._gather(here, step)
+                self._revert(here, step)
+                raise
+        return None
 
     def _swap(self, here: Beneath, step: Step) -> None:
         expected, ours = step.version.before or "", step.version.after or ""
@@ -190,18 +207,18 @@ class Journal:
                     self._history.keep(here, event.data, event.found or "")
             raise
 
-    def _carry(self, here: Beneath, step: Step, target: str) -> None:
-        source = step.version.path
+    def _carry(self, here: Beneath, step: Step) -> None:
+        source, target = step.version.path, step.target
         try:
             disk.carry(here, self._backing, source, target)
         except FileNotFoundError as error:
             raise Intruded(source, None) from error
         except FileExistsError:
-            if not self._is_respelling(here, step):
+            if not _is_respelling(here, step):
                 raise
             # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
-            disk.carry(here, self._backing, source, _via(step))
-            disk.carry(here, self._backing, _via(step), target)
+            disk.carry(here, self._backing, source, step.via)
+            disk.carry(here, self._backing, step.via, target)
         found = _hash_at(here, target)
         if found != step.version.before:
             with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
@@ -210,38 +227,36 @@ class Journal:
 
     def _revert(self, here: Beneath, step: Step) -> None:
         version, temp = step.version, step.temp or ""
-        if step.kind == "trash":
-            self._carry_on(here, version.trash or "", version.path)
-        elif step.kind == "put":
+        if step.kind == "put":
             if _hash_at(here, version.path) == version.after:
                 self._carry_on(here, version.path, temp)
-        else:
-            if temp and _hash_at(here, step.target) == version.after:
-                expected, ours = version.after or "", version.before or ""
-                disk.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
-            if step.kind == "move":
-                self._carry_on(here, _via(step) if _hash_at(here, _via(step)) else step.target, version.path)
+            return
+        if temp and _hash_at(here, step.target) == version.after:
+            expected, ours = version.after or "", version.before or ""
+            disk.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
+        if step.kind != "swap":
+            self._carry_on(here, step.via if _hash_at(here, step.via) else step.target, version.path)
 
     def _carry_on(self, here: Beneath, source: str, target: str) -> None:
         """Bring a carry to its end that may have stopped halfway."""
-        if self._listed(here, target) is not None and disk.same_file(here, source, target):
-            disk.remove(here, source)  # the disk knows no rename that spares: linked, but not yet unlinked
+        if _is_twice(here, source, target):
+            disk.remove(here, source)
         else:
             disk.carry(here, self._backing, source, target)
 
-    def _back_out(self, here: Beneath, steps: Sequence[Step], done: Sequence[Step], folders: Sequence[str]) -> None:
-        begun = list(done)
-        for failed in steps[len(done) : len(done) + 1]:
+    def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
+        """Take back the steps that are done, and what is begun of the next."""
+        begun = list(steps[:done])
+        for failed in steps[done : done + 1]:
             # Where the disk lacks a call, a step takes several, and this one may have stopped between them.
             self._gather(here, failed)
-            if self._is_begun(here, failed):
+            if state_of(here, failed) not in _NOT_BEGUN:
                 begun.append(failed)
         for step in reversed(begun):
             with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
                 self._revert(here, step)
-        tried = {step.version.id for step in steps[: len(done) + 1]}
-        for step in steps:
-            self._clear(here, step, was_in_place=step.version.id in tried)
+        for number, step in enumerate(steps):
+            self._clear(here, step, was_in_place=number <= done)
         for folder in reversed(folders):
             here.prune(tuple(folder.split("/")), keep=folder.count("/"))
 
@@ -257,20 +272,20 @@ class Journal:
 
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
         """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""
+        tidy = True
         try:
             for step in steps:
                 if step.staged and step.kind != "put":
                     self._history.set_aside(here, step.staged, step.version.id, step.version.before or "")
                 elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
                     here.prune(parent(step.temp), keep=2)
-            tidy = True
         except OSError:
             tidy = False  # the change itself is complete; the plan stays, and whoever comes next tidies up
         if self._durable:
             try:
                 self._sync(here, steps)
             except OSError as error:
-                what = f"The {_title(steps[0])} is in place, but the disk did not confirm it: {error.strerror}."
+                what = f"The {steps[0]} is in place, but the disk did not confirm it: {error.strerror}."
                 raise Unavailable(what, hint="The disk may be failing: check it, and read the note.") from error
         if tidy:
             with suppress(OSError):
@@ -281,9 +296,7 @@ class Journal:
         # which holds them all, and the rest find little to do.
         folders: set[Parts] = {tuple(DISPLACED.split("/"))}
         for step in steps:
-            for path in (step.version.path, step.version.new_path, step.version.trash, step.temp):
-                if path:
-                    folders.add(parent(path))
+            folders |= {parent(path) for path in (step.version.path, step.target, step.temp) if path}
         self._sync_folders(here, folders)
         disk.sync_path(here, LOG, last=True)
 
@@ -309,35 +322,29 @@ class Journal:
     def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
         # One file, written over from its start and never made shorter: making or emptying a file costs more than
         # all the rest of a write. What stands behind the plan's own line is of older plans.
-        folder, name = here.spot(PLAN)
-        fd = folder.open(name, OVERWRITE)
-        try:
+        with here.opened(PLAN, OVERWRITE) as fd:
             disk.write_all(fd, text)
             if sync and self._durable:
                 kernel.sync_file(fd)
-        finally:
-            os.close(fd)
 
     # After a crash
 
     def _finish(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> list[str]:
         for step in steps:
             self._gather(here, step)
-        oldest = min(step.version.number for step in steps)
-        logged = {version.id for version in self._history.log.since(oldest)}
-        if not logged and not any(self._is_begun(here, step) for step in steps):
-            self._back_out(here, steps, [], folders)
-            return [f"An interrupted {_title(steps[0])} was dropped before anything of it was done."]
-        done, said = [], []
+        logged = {version.id for version in self._history.log.since(min(step.version.number for step in steps))}
+        if not logged and all(state_of(here, step) in _NOT_BEGUN for step in steps):
+            self._back_out(here, steps, 0, folders)
+            return [f"An interrupted {steps[0]} was dropped before anything of it was done."]
+        new, said = [], []
         for step in steps:
             # Also what is logged: a power cut may keep the line and lose the renames before it.
             if self._complete(here, step):
-                done.append(step)
-                said.append(f"Finished an interrupted {_title(step)}.")
+                new += [step.version] if step.version.id not in logged else []
+                said.append(f"Finished an interrupted {step}.")
             elif step.version.id not in logged:
-                said.append(f"Left {step.version.path!r} as it is: it has changed since its {_title(step)} began.")
+                said.append(f"Left {step.version.path!r} as it is: it has changed since its {step} began.")
             here.rest()
-        new = [step.version for step in done if step.version.id not in logged]
         if new:
             self._history.log.append(here, new)
         for step in steps:
@@ -346,106 +353,97 @@ class Journal:
             self._sync(here, steps)
         return said
 
-    def _gather(self, here: Beneath, step: Step) -> None:
-        """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
-        if step.staged:
-            temp, aside = disk.leftovers(step.staged)
-            found = _hash_at(here, aside)
-            if found is None:
-                return
-            if _hash_at(here, temp) is None:
-                disk.rename_over(here, aside, temp)
-            elif found == step.version.before and _hash_at(here, step.target) is None:
-                disk.carry(here, self._backing, aside, step.target)  # ReplaceFileW stopped between its two renames
-            else:
-                self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")
-
-    def _is_begun(self, here: Beneath, step: Step) -> bool:
-        version = step.version
-        if step.kind == "trash":
-            return _hash_at(here, version.trash or "") is not None
-        temp = _hash_at(here, step.temp) if step.temp else None
-        if step.kind == "put":
-            there = _hash_at(here, version.path)
-            return there == version.after and (temp is None or disk.same_file(here, step.temp or "", version.path))
-        if step.kind == "swap":
-            there = _hash_at(here, version.path)
-            return there == version.after or (there != version.before and temp == version.before)
-        old, new = self._listed(here, version.path), self._listed(here, step.target)
-        if _hash_at(here, _via(step)) is not None:
-            return True
-        return new in (version.before, version.after) and (old is None or new != old or self._is_twice(here, step))
-
     def _complete(self, here: Beneath, step: Step) -> bool:
         """Bring an interrupted step to its end. False: the note has changed since, and is left alone."""
-        try:
-            if step.kind == "put":
-                return self._complete_put(here, step)
-            if step.kind == "swap":
-                return self._complete_swap(here, step)
-            target = step.target if step.kind == "move" else step.version.trash or ""
-            return self._complete_carry(here, step, target)
-        except (Intruded, FileNotFoundError, FileExistsError):
-            return False
+        with suppress(Intruded, FileNotFoundError, FileExistsError):
+            for _ in range(_MOST_STATES):
+                state = state_of(here, step)
+                if state in _ENDS:
+                    return state == "done"
+                self._advance(here, step, state)
+        return False
 
-    def _complete_put(self, here: Beneath, step: Step) -> bool:
-        there = _hash_at(here, step.version.path)
-        if there is None and step.temp and _hash_at(here, step.temp) == step.version.after:
+    def _advance(self, here: Beneath, step: Step, state: State) -> None:
+        """What `STATES` says of a state."""
+        if state == "ahead":
             self._apply(here, step)
-            return True
-        return there == step.version.after
-
-    def _complete_swap(self, here: Beneath, step: Step) -> bool:
-        before, after = step.version.before or "", step.version.after or ""
-        there, temp = _hash_at(here, step.target), _hash_at(here, step.temp or "")
-        if there == after and temp not in (before, after, None):
-            # The crash came between the exchange and the look at what it displaced: a foreign save, which goes back.
-            disk.swap(here, self._backing, step.temp or "", step.target, expected=after, ours=temp or "")
-            return False
-        if there == before and temp == after:
+        elif state == "between" and _is_twice(here, step.version.path, step.via):  # still under its old name too
+            disk.remove(here, step.via)
+        elif state == "between":
+            self._carry_on(here, step.via, step.target)
+        elif state == "doubled":
+            disk.remove(here, step.version.path)
+        elif state == "carried":
             self._swap(here, step)
-            return True
-        return there == after or temp == before
+        else:
+            temp, ours = step.temp or "", step.version.after or ""
+            theirs = _hash_at(here, temp) or ""
+            disk.swap(here, self._backing, temp, step.target, expected=ours, ours=theirs)
 
-    def _complete_carry(self, here: Beneath, step: Step, target: str) -> bool:
-        version = step.version
-        if _hash_at(here, _via(step)) is not None:
-            if self._is_twice(here, step, _via(step)):  # not yet gone from under its old name
-                disk.remove(here, _via(step))
-            else:
-                self._carry_on(here, _via(step), target)
-        old, new = self._listed(here, version.path), self._listed(here, target)
+    def _gather(self, here: Beneath, step: Step) -> None:
+        """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
+        if step.staged is None:
+            return
+        temp, aside = disk.leftovers(step.staged)
+        found = _hash_at(here, aside)
+        if found is None:
+            return
+        if _hash_at(here, temp) is None:
+            disk.rename_over(here, aside, temp)
+        elif found == step.version.before and _hash_at(here, step.target) is None:
+            disk.carry(here, self._backing, aside, step.target)  # ReplaceFileW stopped between its two renames
+        else:
+            self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")
+
+
+def state_of(here: Beneath, step: Step) -> State:
+    """How far a step has come, told by what lies where."""
+    before, after = step.version.before, step.version.after
+    if step.kind in ("move", "trash"):
+        if _hash_at(here, step.via) is not None:
+            return "between"
+        old, new = _listed(here, step.version.path), _listed(here, step.target)
         if new is None:
-            if old != version.before:
-                return False
-            self._apply(here, step)
-            return True
-        if self._is_twice(here, step, target):  # the disk knows no rename that spares: linked, but not yet unlinked
-            disk.remove(here, version.path)
-        elif old == version.before and step.kind == "move":
-            return False
-        return self._complete_swap(here, step) if step.temp else new == version.before
+            return "ahead" if old == before else "foreign"
+        if _is_twice(here, step.version.path, step.target):
+            return "doubled"
+        if old == before and step.kind == "move":
+            return "foreign"
+        if not step.temp:
+            return "done" if new == before else "foreign"
+    there = _hash_at(here, step.target)
+    temp = _hash_at(here, step.temp) if step.temp else None
+    if step.kind == "put":
+        if there is None:
+            return "ahead" if temp == after else "foreign"
+        is_ours = temp is None or disk.same_file(here, step.temp or "", step.target)
+        return "done" if there == after and is_ours else "foreign"
+    if there == after:
+        return "done" if temp in (before, after, None) else "intruded"
+    if there == before:
+        return "foreign" if temp != after else "ahead" if step.kind == "swap" else "carried"
+    return "done" if temp == before else "foreign"
 
-    def _is_respelling(self, here: Beneath, step: Step) -> bool:
-        path, target = step.version.path, step.target
-        return (
-            compare_key(path) == compare_key(target)
-            and disk.same_file(here, path, target)
-            and self._listed(here, target) is None
-        )
 
-    def _is_twice(self, here: Beneath, step: Step, target: str = "") -> bool:
-        path, target = step.version.path, target or step.target
-        both = self._listed(here, path) is not None and self._listed(here, target) is not None
-        return both and disk.same_file(here, path, target)
+def _is_respelling(here: Beneath, step: Step) -> bool:
+    path, target = step.version.path, step.target
+    is_same = compare_key(path) == compare_key(target) and disk.same_file(here, path, target)
+    return is_same and _listed(here, target) is None
 
-    def _listed(self, here: Beneath, path: str) -> str | None:
-        """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
-        try:
-            folder, name = here.spot(path)
-        except FileNotFoundError:
-            return None
-        return _hash_at(here, path) if name in folder.names() else None
+
+def _is_twice(here: Beneath, one: str, other: str) -> bool:
+    """Whether one file has both names."""
+    both = _listed(here, one) is not None and _listed(here, other) is not None
+    return both and disk.same_file(here, one, other)
+
+
+def _listed(here: Beneath, path: str) -> str | None:
+    """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
+    try:
+        folder, name = here.spot(path)
+    except FileNotFoundError:
+        return None
+    return _hash_at(here, path) if name in folder.names() else None
 
 
 def _hash_at(here: Beneath, path: str) -> str | None:
@@ -460,13 +458,3 @@ def _hash_at(here: Beneath, path: str) -> str | None:
         if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM):
             raise
         return ""
-
-
-def _via(step: Step) -> str:
-    digest = hashlib.sha256(f"{step.version.id} {step.version.path}".encode()).hexdigest()[:24]
-    return "/".join((*parent(step.version.path), f".simplemem-0-{digest}.tmp"))
-
-
-def _title(step: Step) -> str:
-    version = step.version
-    return f"{version.op} of {version.path!r}" + (f" to {version.new_path!r}" if version.new_path else "")

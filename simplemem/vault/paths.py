@@ -12,7 +12,8 @@ import os
 import posixpath
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from simplemem.errors import Invalid, TooLong, Unavailable
@@ -37,34 +38,34 @@ _NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
 def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
     """The components of a vault path of a note or attachment, or Invalid: what could lead elsewhere is refused."""
     parts = tuple(path.split("/"))
-    wrong = ""
-    if not path:
-        wrong = "it is empty"
-    elif "\0" in path or "\\" in path:
-        wrong = "it holds a NUL or a backslash"
-    elif "" in parts:
-        wrong = "it is absolute or has an empty part"
-    elif any(part.startswith(".") for part in parts):
-        wrong = "a part of it starts with a dot, and such files are not the vault's"
-    elif len(parts) > MOST_PARTS:
+    if len(parts) > MOST_PARTS:
         raise TooLong(f"The path {path[:80]!r}... is nested too deeply.", hint="Use fewer folders.")
-    elif not is_unicode(path):
-        wrong = "it is not valid Unicode"
-    elif windows and any(_is_special_on_windows(part) for part in parts):
-        wrong = "Windows would take a part of it for a device, a stream or another file, or has no such names"
-    if wrong:
+    if wrong := _wrong_with(path, parts, windows):
         hint = "Give a path inside the vault such as 'folder/note.md'."
         raise Invalid(f"{path[:200]!r} is no path in the vault: {wrong}.", hint=hint)
     return parts
 
 
+def _wrong_with(path: str, parts: Parts, windows: bool) -> str:
+    if not path:
+        return "it is empty"
+    if "\0" in path or "\\" in path:
+        return "it holds a NUL or a backslash"
+    if "" in parts:
+        return "it is absolute or has an empty part"
+    if path[0] == "." or "/." in path:
+        return "a part of it starts with a dot, and such files are not the vault's"
+    if not is_unicode(path):
+        return "it is not valid Unicode"
+    if windows and any(part[-1] in ". " or not _NOT_ON_WINDOWS.isdisjoint(part) or is_device(part) for part in parts):
+        return "Windows would take a part of it for a device, a stream or another file, or has no such names"
+    return ""
+
+
 def is_path(path: str) -> bool:
     """Whether `check_path` would take it."""
-    try:
-        check_path(path)
-    except (Invalid, TooLong):
-        return False
-    return True
+    parts = tuple(path.split("/"))
+    return len(parts) <= MOST_PARTS and not _wrong_with(path, parts, sys.platform == "win32")
 
 
 def parent(path: str) -> Parts:
@@ -81,10 +82,6 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _is_special_on_windows(part: str) -> bool:
-    return part[-1] in ". " or not _NOT_ON_WINDOWS.isdisjoint(part) or is_device(part)
 
 
 def unlimited(path: str) -> str:
@@ -168,23 +165,38 @@ class Beneath:
         *parts, name = path.split("/")
         return self.folder(tuple(parts)), _checked(name)
 
-    def make(self, parts: Parts) -> list[str]:
-        """Make the folder and what is missing above it; what was made, outermost first."""
+    def spots(self, source: str, target: str) -> tuple[int | None, str, int | None, str]:
+        """Two paths as system calls on two files want them."""
+        (above, old), (folder, new) = self.spot(source), self.spot(target)
+        return above.fd, above.name(old), folder.fd, folder.name(new)
+
+    def stat(self, path: str) -> os.stat_result:
+        """The stat of what lies at a path itself, be it a link."""
+        folder, name = self.spot(path)
+        return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+
+    @contextmanager
+    def opened(self, path: str, flags: int) -> Iterator[int]:
+        """A file, open for a block."""
+        folder, name = self.spot(path)
+        fd = folder.open(name, flags)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def make(self, parts: Parts) -> None:
+        """Make the folder and what is missing above it."""
         with suppress(FileNotFoundError):
             self.folder(parts)
-            return []
-        made = []
+            return
         for depth in range(1, len(parts) + 1):
             if parts[:depth] in self._open:
                 continue  # the look above came as far as this
             above = self.folder(parts[: depth - 1])
-            try:
+            with suppress(FileExistsError):
                 os.mkdir(above.name(_checked(parts[depth - 1])), dir_fd=above.fd)
-            except FileExistsError:
-                continue
-            made.append("/".join(parts[:depth]))
-            self.made.append(parts[:depth])
-        return made
+                self.made.append(parts[:depth])
 
     def prune(self, parts: Parts, *, keep: int) -> None:
         """Remove a folder that has become empty, and those above it, but not the outermost `keep`."""
@@ -199,13 +211,14 @@ class Beneath:
 
     def missing(self, parts: Parts) -> list[str]:
         """The folders `make` would have to make, outermost first."""
-        for depth in range(len(parts), 0, -1):
+        there = len(parts)
+        while there:
             try:
-                self.folder(parts[:depth])
+                self.folder(parts[:there])
+                break
             except FileNotFoundError:
-                continue
-            return ["/".join(parts[:k]) for k in range(depth + 1, len(parts) + 1)]
-        return ["/".join(parts[:k]) for k in range(1, len(parts) + 1)]
+                there -= 1
+        return ["/".join(parts[:depth]) for depth in range(there + 1, len(parts) + 1)]
 
     def through_links(self, path: str) -> str | None:
         """The path with its links replaced by what they point at, if that is inside (F36); None without a link."""
