@@ -39,10 +39,9 @@ class Notes(StrEnum):
 
 
 def _formats() -> list[str]:
-    from simplemem.kinds.graph.formats import FORMATS
     from simplemem.kinds.picture.forms import PICTURES
 
-    return [*FORMATS, *PICTURES]
+    return ["jsonl", *PICTURES]
 
 
 @command(
@@ -130,7 +129,7 @@ def import_graph(
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
     from simplemem.faces.render import counted
-    from simplemem.kinds.graph.importing import import_file
+    from simplemem.kinds.graph.jsonl import import_file
 
     with opened(vault) as store, progress_bar() as progress:
         done = import_file(store, file.expanduser(), who=WHO, progress=progress)

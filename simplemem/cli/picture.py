@@ -46,12 +46,12 @@ def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool
     """Write the graph of a vault, in one of the forms, to a file or to standard output."""
     from simplemem.cli import output
     from simplemem.cli.opening import opened, progress_bar
-    from simplemem.kinds.graph.formats import FORMATS
     from simplemem.kinds.graph.graph import graph_of
+    from simplemem.kinds.graph.jsonl import written
     from simplemem.kinds.picture.forms import PICTURES, WITH_TEXTS
 
-    forms = ", ".join([*FORMATS, *PICTURES])
-    if asked.form not in FORMATS and asked.form not in PICTURES:
+    forms = ", ".join(["jsonl", *PICTURES])
+    if asked.form != "jsonl" and asked.form not in PICTURES:
         raise Invalid(f"There is no format {asked.form!r}.", hint=f"There are {forms}.")
     if file is None and as_json:
         raise Invalid(
@@ -64,9 +64,9 @@ def export(asked: Asked, file: Path | None, vault: Path | None, *, as_json: bool
             _must_be_no_note(file, store.root)
         graph = graph_of(store).read()
         withheld = 0
-        if asked.form in FORMATS:
+        if asked.form == "jsonl":
             _must_be_whole(asked)
-            text, counts = FORMATS[asked.form](graph), {"nodes": len(graph.entities), "edges": len(graph.relations)}
+            text, counts = written(graph), {"nodes": len(graph.entities), "edges": len(graph.relations)}
         else:
             drawing = _drawn(store, graph, asked, progress)
             withheld = drawing.withheld()

@@ -140,7 +140,7 @@ def _moment(milliseconds: Any) -> datetime:
 
 
 def get_decayed_graph(call: Call, asked: Given) -> Reply:
-    from simplemem.kinds.graph.decay import FACTOR, FLOOR, HALF_LIFE, decayed
+    from simplemem.kinds.graph.past import FACTOR, FLOOR, HALF_LIFE, decayed
 
     began = datetime.now(UTC)
     now = _moment(asked.given["reference_time"]) if "reference_time" in asked.given else began

@@ -17,7 +17,7 @@ from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.store import EnhancedStore
 
 if TYPE_CHECKING:
-    from simplemem.kinds.graph.past import EntityVersion, RelationVersion
+    from simplemem.kinds.graph.past import Version
 
 AT: Final = "at"
 """When a relation or an observation was last said to be so."""
@@ -130,11 +130,10 @@ def entity_told(entity: Entity, kept: Kept) -> dict[str, Any]:
     }
 
 
-def version_told(number: int, first: EntityVersion, version: EntityVersion) -> dict[str, Any]:
+def version_told(number: int, first: Version[Entity], version: Version[Entity]) -> dict[str, Any]:
     """One version of an entity."""
-    span = version.span
-    times = _times(version.entity.name, number, first.span.since, span.since, span.until, span.by)
-    return {**entity_shown(version.entity), **times}
+    times = _times(version.value.name, number, first.since, version.since, version.until, version.by)
+    return {**entity_shown(version.value), **times}
 
 
 def _times(
@@ -164,16 +163,15 @@ def relation_told(relation: Relation, page: datetime | None) -> dict[str, Any]:
     return shown
 
 
-def relation_version_told(number: int, first: RelationVersion, version: RelationVersion) -> dict[str, Any]:
+def relation_version_told(number: int, first: Version[Relation], version: Version[Relation]) -> dict[str, Any]:
     """One version of a relation, with from when to when it was so."""
-    span = version.span
     return {
-        **relation_told(version.relation, span.since),
+        **relation_told(version.value, version.since),
         "version": number,
-        "createdAt": milliseconds(first.span.since),
-        "validFrom": milliseconds(span.since),
-        "validTo": milliseconds(span.until) if span.until is not None else None,
-        "changedBy": span.by or None,
+        "createdAt": milliseconds(first.since),
+        "validFrom": milliseconds(version.since),
+        "validTo": milliseconds(version.until) if version.until is not None else None,
+        "changedBy": version.by or None,
     }
 
 

@@ -41,7 +41,7 @@ def take_over(store: EnhancedStore, env: Mapping[str, str]) -> None:
     if store.read_only:
         log.warning("%s is not imported: nothing may be written into the vault", VARIABLE)
         return
-    from simplemem.kinds.graph.importing import import_once
+    from simplemem.kinds.graph.jsonl import import_once
 
     try:
         done = import_once(store, file, who=VARIABLE)

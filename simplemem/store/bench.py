@@ -23,6 +23,7 @@ from simplemem.store.step import Carried, Draft, change_step, write_step
 from simplemem.store.write import now
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.log import Version
+from simplemem.vault.side import SideFile
 from simplemem.vault.vault import Change
 
 if TYPE_CHECKING:
@@ -188,6 +189,10 @@ class Bench:
     def must_be_writable(self) -> None:
         """ReadOnly when nothing may be changed here."""
         self._core.must_be_writable()
+
+    def side(self, name: str) -> SideFile:
+        """A file under `.simplemem/` that is neither a note nor the index's."""
+        return SideFile(str(self._core.root), name)
 
     def folder(self) -> Path:
         """The folder of simplemem's own files in the vault, made if it is not there."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.kinds.graph.decay import decayed, faded
+from simplemem.kinds.graph.past import decayed, faded
 from simplemem.kinds.graph.values import Relation
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from simplemem.kinds.graph.files import file_for
+from simplemem.kinds.graph.edit import file_for
 from simplemem.note.names import check_name
 
 HARD = [

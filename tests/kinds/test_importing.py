@@ -15,8 +15,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.importing import import_file, import_once
-from simplemem.kinds.graph.jsonl import read, written
+from simplemem.kinds.graph.jsonl import import_file, import_once, read, written
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
@@ -98,7 +97,7 @@ def test_once_is_once_even_for_what_was_deleted_since(store: EnhancedStore, file
 def test_a_line_that_a_crash_left_in_the_record_is_passed_over(store: EnhancedStore, file: Path) -> None:
     assert import_once(store, file) is not None
     record = store.root / ".simplemem" / "imports.jsonl"
-    record.write_bytes(b'{"file": "torn' + record.read_bytes())
+    record.write_bytes(record.read_bytes() + b'{"file": "torn')
     assert import_once(store, file) is None
 
 
@@ -119,7 +118,7 @@ _BOTH = """
 import sys
 from pathlib import Path
 from simplemem import open_store
-from simplemem.kinds.graph.importing import import_once
+from simplemem.kinds.graph.jsonl import import_once
 with open_store(sys.argv[1]) as store:
     print(import_once(store, Path(sys.argv[2])) is not None)
 """

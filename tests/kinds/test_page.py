@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplemem.kinds.graph import page as pages
-from simplemem.kinds.graph.lists import Bond
-from simplemem.kinds.graph.page import Page, read_page
+from simplemem.kinds.graph.page import Bond, Page, read_page
 from simplemem.kinds.graph.values import Observation
 
 BY_HAND = """---
@@ -138,7 +137,7 @@ def test_taking_out_removes_whole_items_and_no_more() -> None:
     page = read(BY_HAND)
     gone = [bullet for bullet in page.bullets if bullet.says in page.observations[2:3]]
     expected = BY_HAND.replace("- Rejects unsigned webhooks\n  since the incident in October\n", "")
-    assert pages.without_bullets(BY_HAND, gone) == expected
+    assert pages.without(BY_HAND, gone) == expected
 
 
 def test_a_stub_is_one_until_somebody_says_something() -> None:
@@ -193,7 +192,7 @@ def test_what_a_comment_holds_is_not_read_and_stays_as_it_is(comment: str, endin
     assert related(read(more)) == [("knows", "Ada"), ("knows", "Eve")]
     assert more.count(hidden.replace("\n", ending)) == 4
     assert more.replace(f"- three{ending}", "").replace(f"- knows [[Eve]]{ending}", "") == text
-    less = pages.without_bullets(text, page.bullets)
+    less = pages.without(text, page.bullets)
     assert (said(read(less)), related(read(less))) == ([], [])
     assert less.count(hidden.replace("\n", ending)) == 4
 
@@ -204,7 +203,7 @@ def test_a_comment_within_an_item_is_no_part_of_what_it_says() -> None:
     page = read(text)
     assert said(page) == ["one", "two", "three\n<!-- open", "four"]
     assert page.observations[1].attributes == {"confidence": 0.5}
-    assert pages.without_bullets(text, page.bullets[:1]) == text.replace("- one\n", "")
+    assert pages.without(text, page.bullets[:1]) == text.replace("- one\n", "")
 
 
 def test_a_section_that_is_made_comes_into_no_comment() -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.page import read_page
-from simplemem.kinds.graph.past import entity_history, graph_at, graph_of_pages, relation_history
+from simplemem.kinds.graph.past import entity_history, graph_at, relation_history
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
@@ -23,7 +22,7 @@ def made(store: EnhancedStore, *names: str) -> None:
 
 
 def texts(store: EnhancedStore, name: str) -> list[list[str]]:
-    return [each.entity.texts for each in entity_history(store, name)]
+    return [each.value.texts for each in entity_history(store, name)]
 
 
 def test_versions_follow_each_other_without_a_gap(store: EnhancedStore) -> None:
@@ -32,9 +31,9 @@ def test_versions_follow_each_other_without_a_gap(store: EnhancedStore) -> None:
     graph_of(store).create_relations([Relation("A", "knows", "B")])
     graph_of(store).delete_observations([("A", ["first"])])
     versions = entity_history(store, "A")
-    assert [each.entity.texts for each in versions] == [["first"], ["first", "second"], ["second"]]
-    assert [each.span.by for each in versions] == ["maker 1", "other 2", ""]
-    assert [each.span.until for each in versions] == [*(each.span.since for each in versions[1:]), None]
+    assert [each.value.texts for each in versions] == [["first"], ["first", "second"], ["second"]]
+    assert [each.by for each in versions] == ["maker 1", "other 2", ""]
+    assert [each.until for each in versions] == [*(each.since for each in versions[1:]), None]
 
 
 def test_an_entity_that_was_deleted_and_made_again_has_both_lives(store: EnhancedStore) -> None:
@@ -42,8 +41,8 @@ def test_an_entity_that_was_deleted_and_made_again_has_both_lives(store: Enhance
     graph_of(store).delete_entities(["A"])
     made(store, "A")
     one, two = entity_history(store, "A")
-    assert one.span.until is not None
-    assert (two.span.until, one.span.until <= two.span.since) == (None, True)
+    assert one.until is not None
+    assert (two.until, one.until <= two.since) == (None, True)
 
 
 @pytest.mark.parametrize("name", ["a/b", "CON", "new\nline", "half \ud800", ""])
@@ -60,7 +59,7 @@ def test_what_a_person_wrote_between_two_changes_is_a_version(store: EnhancedSto
     store.sync()
     graph_of(store).add_observations([("A", [Observation("last")])], who="maker 1")
     assert texts(store, "A") == [["first"], ["first", "by hand"], ["first", "by hand", "last"]]
-    assert [each.span.by for each in entity_history(store, "A")] == ["maker 1", "", "maker 1"]
+    assert [each.by for each in entity_history(store, "A")] == ["maker 1", "", "maker 1"]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -80,11 +79,11 @@ def test_what_only_git_remembers_is_told(store: EnhancedStore, write: Callable[[
     store.sync()
     assert texts(store, "A") == [["of January"], ["of February"]]
     first, second = entity_history(store, "A")
-    assert (first.span.since, first.span.until) == (
+    assert (first.since, first.until) == (
         datetime(2026, 1, 1, 10, tzinfo=UTC),
         datetime(2026, 2, 1, 10, tzinfo=UTC),
     )
-    assert (second.span.by, second.span.until) == ("Ida", None)
+    assert (second.by, second.until) == ("Ida", None)
 
 
 def test_a_relation_has_a_version_for_each_of_its_attributes(store: EnhancedStore) -> None:
@@ -96,8 +95,8 @@ def test_a_relation_has_a_version_for_each_of_its_attributes(store: EnhancedStor
     graph.update_relation(Relation("A", "knows", "a/b", {"confidence": 0.9}))
     graph.delete_relations([relation])
     versions = relation_history(store, relation)
-    assert [dict(each.relation.attributes) for each in versions] == [{"confidence": 0.5}, {"confidence": 0.9}]
-    assert all(each.span.until is not None for each in versions)
+    assert [dict(each.value.attributes) for each in versions] == [{"confidence": 0.5}, {"confidence": 0.9}]
+    assert all(each.until is not None for each in versions)
     assert relation_history(store, Relation("A", "likes", "a/b")) == []
 
 
@@ -119,13 +118,15 @@ def test_the_graph_of_a_moment_is_that_of_its_notes(store: EnhancedStore, write:
     assert graph_at(store, datetime(2000, 1, 1, tzinfo=UTC)).relations == ()
 
 
-def test_links_of_then_are_read_by_path_before_name() -> None:
-    pages = [
-        read_page("graph/A.md", "## Relations\n- knows [[notes/B]]\n- likes [[B]]\n- fears [[gone]]\n", ""),
-        read_page("graph/B.md", "- an entity\n", ""),
-        read_page("notes/B.md", "A note.\n", ""),
-        read_page("notes/C.md", "Nobody links here.\n", ""),
-    ]
-    graph = graph_of_pages(pages)
-    assert [each.path for each in graph.entities] == ["graph/A.md", "graph/B.md", "notes/B.md"]
-    assert [(each.type, each.target) for each in graph.relations] == [("knows", "B"), ("likes", "B"), ("fears", "gone")]
+def test_links_of_then_mean_what_the_files_of_then_were(store: EnhancedStore) -> None:
+    made(store, "A", "B")
+    store.create("notes/B", "A note.")
+    store.update("graph/A", append="## Relations\n- knows [[notes/B]]\n- likes [[B]]\n- fears [[gone]]\n")
+    before, moment = graph_of(store).read(), datetime.now(UTC) + timedelta(milliseconds=1)
+    time.sleep(0.02)
+    store.delete("notes/B")
+    graph_of(store).delete_entities(["B"])
+    then = graph_at(store, moment)
+    assert [each.path for each in then.entities] == ["graph/A.md", "graph/B.md", "notes/B.md"]
+    assert [each.type for each in then.relations] == ["knows", "likes", "fears"]
+    assert {each.key for each in then.relations} == {each.key for each in before.relations}

@@ -1,109 +1,87 @@
-"""What the graph was: the versions of an entity and of a relation, and the whole of it at a moment.
+"""What the graph was: the versions of an entity and of a relation, the whole of it at a moment, and confidence that fades.
 
 The versions are those of the notes, from our own history and from git; what a person wrote between two changes of ours
-counts from when it was found (store/then.py). Nothing is kept for the graph alone, so nothing can be missing for it.
+counts from when it was found. Nothing is kept for the graph alone, so nothing can be missing for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Final, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Final, Generic, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.kinds.graph.files import file_for
+from simplemem.kinds.graph.edit import file_for
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.known import entity_of
-from simplemem.kinds.graph.lists import Bond
-from simplemem.kinds.graph.page import Page, read_page
+from simplemem.kinds.graph.network import entity_of, graph_of_pages
+from simplemem.kinds.graph.page import Page, place, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.memory import HistoryEntry
-from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
 from simplemem.store.then import Moment, vault_then
 
 _MOST: Final = 10_000
+HALF_LIFE: Final = timedelta(days=30)
+FLOOR: Final = 0.1
+FACTOR: Final = 0.5
+"""What is left of a confidence after one half-life."""
+V = TypeVar("V", Entity, Relation)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """From when to when something was so, in UTC, and who made it so. `until` is None for what is so now."""
+class Version(Generic[V]):
+    """An entity or a relation as it was from one moment (UTC) to another, None for what is so now, and who made it so."""
 
+    value: V
     since: datetime
     until: datetime | None
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class EntityVersion:
-    """An entity as it was for some time."""
-
-    entity: Entity
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class RelationVersion:
-    """A relation as it was for some time."""
-
-    relation: Relation
-    span: Span
-
-
-V = TypeVar("V", EntityVersion, RelationVersion)
-
-
-def entity_history(store: EnhancedStore, name: str) -> list[EntityVersion]:
+def entity_history(store: EnhancedStore, name: str) -> list[Version[Entity]]:
     """All that an entity was, oldest first; nothing for a name that never was one."""
-    versions: list[EntityVersion] = []
-    for page, span in _pages(store, name):
-        if page is None or page.is_stub or page.name != name:
-            _end(versions, span.since)
-            continue
-        entity = entity_of(page)
-        if versions and versions[-1].span.until is None:
-            last = versions[-1].entity
-            if (last.type, last.observations) == (entity.type, entity.observations):
-                continue
-            _end(versions, span.since)
-        versions.append(EntityVersion(entity, Span(span.since, None, span.by)))
-    return versions
+    return _versions(
+        (entity_of(page) if page is not None and page.name == name and not page.is_stub else None, when, by)
+        for page, when, by in _pages(store, name)
+    )
 
 
-def relation_history(store: EnhancedStore, wanted: Relation) -> list[RelationVersion]:
+def relation_history(store: EnhancedStore, wanted: Relation) -> list[Version[Relation]]:
     """All that a relation was, oldest first."""
-    versions: list[RelationVersion] = []
-    target = _stem_of(store, wanted.target)
-    for page, span in _pages(store, wanted.source):
-        bond = _bond_in(page, wanted, target) if page is not None and page.name == wanted.source else None
-        if bond is None:
-            _end(versions, span.since)
-            continue
-        relation = Relation(*wanted.key, bond.attributes)
-        if versions and versions[-1].span.until is None:
-            if dict(versions[-1].relation.attributes) == dict(relation.attributes):
+    network = graph_of(store).network
+    target = _path_of(store, wanted.target)
+    among = {*store.bench.indexed(), target}  # as if the target were still there
+
+    def relation_on(page: Page | None) -> Relation | None:
+        if page is None or page.name != wanted.source:
+            return None
+        for bond, path, name in network.resolved([page], among)[page.path]:
+            if bond.type == wanted.type and (path == target if path else name == wanted.target):
+                return replace(wanted, attributes=bond.attributes)
+        return None
+
+    return _versions((relation_on(page), when, by) for page, when, by in _pages(store, wanted.source))
+
+
+def _versions(told: Iterator[tuple[V | None, datetime, str]]) -> list[Version[V]]:
+    """What something was after each change, as far as the changes made it another; None where it was not there."""
+    versions: list[Version[V]] = []
+    for value, when, by in told:
+        last = versions[-1] if versions and versions[-1].until is None else None
+        if last is not None:
+            if value is not None and _facts(last.value) == _facts(value):
                 continue
-            _end(versions, span.since)
-        versions.append(RelationVersion(relation, Span(span.since, None, span.by)))
+            versions[-1] = replace(last, until=max(when, last.since))
+        if value is not None:
+            versions.append(Version(value, when, None, by))
     return versions
 
 
-def _end(versions: list[V], when: datetime) -> None:
-    """What was so until now is so no longer."""
-    if versions and (span := versions[-1].span).until is None:
-        versions[-1] = replace(versions[-1], span=Span(span.since, max(when, span.since), span.by))
-
-
-def _bond_in(page: Page, wanted: Relation, target: str) -> Bond | None:
-    for bond in page.bonds:
-        if bond.type == wanted.type and (bond.name == wanted.target if not bond.link else _leads_to(bond, target)):
-            return bond
-    return None
-
-
-def _leads_to(bond: Bond, stem: str) -> bool:
-    return compare_key(bond.link.removesuffix(".md").rsplit("/", 1)[-1]) == stem
+def _facts(value: Entity | Relation) -> object:
+    return (value.type, value.observations) if isinstance(value, Entity) else dict(value.attributes)
 
 
 def _path_of(store: EnhancedStore, name: str) -> str:
@@ -112,14 +90,7 @@ def _path_of(store: EnhancedStore, name: str) -> str:
     return there.path if there is not None else file_for(name, lambda _path: False)
 
 
-def _stem_of(store: EnhancedStore, name: str) -> str:
-    return compare_key(base_name(_path_of(store, name)))
-
-
-# --- the versions of a page
-
-
-def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[Page | None, Span]]:
+def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[Page | None, datetime, str]]:
     """The page of a name after each change of it, oldest first, None where it was gone; as it is now at the end."""
     path = _path_of(store, name)
     try:
@@ -132,14 +103,13 @@ def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[Page | None, Span]
             continue
         when = _moment(entry.when)
         if entry.before and found is not None and entry.before != last:
-            yield _page_of(store, entry, entry.before), Span(when, None, "")
+            yield _page_of(store, entry, entry.before), when, ""
         found, last = when, entry.sha256 or ""
-        yield (_page_of(store, entry, entry.sha256) if entry.sha256 else None), Span(when, None, entry.who)
+        yield (_page_of(store, entry, entry.sha256) if entry.sha256 else None), when, entry.who
     now = graph_of(store).entity(name)
     if now is not None and now.sha256 != last:
         memory = store.read(name_of(now.path))
-        page = read_page(now.path, memory.text, memory.sha256)
-        yield page, Span(_moment(memory.modified), None, "")
+        yield read_page(now.path, memory.text, memory.sha256), _moment(memory.modified), ""
 
 
 def _page_of(store: EnhancedStore, entry: HistoryEntry, sha256: str) -> Page | None:
@@ -158,51 +128,38 @@ def _moment(said: str) -> datetime:
     return datetime.fromisoformat(said).astimezone(UTC)
 
 
-# --- the whole at a moment
-
-
 def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     """The graph as it was at a moment, as far as the history tells: also what was deleted since."""
+    network = graph_of(store).network
+    with network.lock:
+        network.refresh()
+        pages, files = dict(network.items), set(store.bench.indexed())
     said = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     moment = Moment(store.core.changes.last_before(said), said)
-    pages = {page.path: page for page in graph_of(store).pages()}
     for then in vault_then(store.core, moment).differing:
         pages.pop(then.path, None)
+        files.discard(then.path)
         if then.data is not None and then.path.lower().endswith(".md"):
             pages[then.path] = read_page(then.path, then.data.decode("utf-8", "replace"), then.sha256 or "")
-    return graph_of_pages(pages.values())
+            files.add(then.path)
+    own = [page for page in pages.values() if page.is_own]
+    drawn = {tie.path for ties in network.resolved(own, files).values() for tie in ties if tie.path}
+    linked = [page for path in drawn if (page := pages.get(path) or network.page_at(path)) is not None]
+    shown = sorted({page.path: page for page in (*own, *linked)}.values(), key=place)
+    return graph_of_pages(shown, network.resolved(shown, files), {page.path: page for page in shown})
 
 
-def graph_of_pages(pages: Iterable[Page]) -> Graph:
-    """The graph that some pages make: their entities, and the notes that those link to."""
-    every = {page.path: page for page in pages}
-    by_stem: dict[str, Page] = {}
-    for page in sorted(every.values(), key=lambda page: (not page.is_entity, page.path)):
-        by_stem.setdefault(compare_key(base_name(page.path)), page)
-        by_stem.setdefault(compare_key(name_of(page.path)), page)
-    roots = [page for page in every.values() if page.is_entity]
-    drawn = {page.path: page for page in roots}
-    for root in roots:
-        for bond in root.bonds:
-            if (note := _meant(bond, by_stem)) is not None:
-                drawn.setdefault(note.path, note)
-    shown = sorted(
-        drawn.values(), key=lambda page: (not page.is_entity, page.order is None, page.order or 0, page.path)
-    )
-    relations = [
-        Relation(page.name, bond.type, _named(bond, by_stem), bond.attributes) for page in shown for bond in page.bonds
-    ]
-    return Graph(tuple(entity_of(page) for page in shown if not page.is_stub), tuple(relations))
+def decayed(relation: Relation, said: datetime, now: datetime, factor: float = FACTOR) -> Relation:
+    """A relation with the confidence that is left of it, if it has one: it halves every thirty days and never falls below
+    a tenth, as the graph memory servers promise (memento.md §4). What stands in the notes does not change. What was said
+    later than `now` is not older."""
+    confidence = relation.attributes.get("confidence")
+    if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
+        return relation
+    left = faded(float(confidence), max(now - said, timedelta(0)), factor)
+    return replace(relation, attributes={**relation.attributes, "confidence": left})
 
 
-def _meant(bond: Bond, by_stem: Mapping[str, Page]) -> Page | None:
-    """The page that a link of then leads to: by its path, else by its name."""
-    if not bond.link:
-        return None
-    link = bond.link.removesuffix(".md")
-    return by_stem.get(compare_key(link)) or by_stem.get(compare_key(link.rsplit("/", 1)[-1]))
-
-
-def _named(bond: Bond, by_stem: Mapping[str, Page]) -> str:
-    note = _meant(bond, by_stem)
-    return bond.name or (note.name if note is not None else bond.link.rsplit("/", 1)[-1])
+def faded(confidence: float, age: timedelta, factor: float = FACTOR) -> float:
+    """A confidence after some time; the floor lifts none that was below it."""
+    return max(min(confidence, FLOOR), confidence * math.pow(factor, age / HALF_LIFE))

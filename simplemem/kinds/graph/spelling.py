@@ -99,6 +99,11 @@ def link_in(line: str) -> tuple[str, str] | None:
     return None if "\n" in before else (before, found[1])
 
 
+def target_of(link: str) -> str:
+    """The note that a link names: what it says without a heading and the words it shows."""
+    return link.split("|", 1)[0].split("#", 1)[0].strip()
+
+
 def literal(text: str) -> str:
     """A text as a JSON string, all in ASCII."""
     return json.dumps(text).replace("%%", "\\u0025\\u0025")

@@ -1,0 +1,193 @@
+"""The pages of the graph as this process knows them, and what their relations lead to.
+
+A page is known by its path, and what its relations mean by path as well; names are looked up when they are told. So a note
+that is renamed, or a title that a person mends, takes its relations along. A note that an own page leads to is part of the
+graph too, with its own relations; what those lead to is not drawn in.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from simplemem.kinds.graph.page import ENTITY, FOLDER, Bond, Page, place
+from simplemem.kinds.graph.values import Entity, Graph, Relation
+from simplemem.kinds.shelf import Lookup, Shelf
+from simplemem.note.names import base_name, compare_key
+from simplemem.store import Bench
+
+_MANY = 500
+
+
+class Tie(NamedTuple):
+    """A bond with what it leads to: a page, or no more than a name."""
+
+    bond: Bond
+    path: str | None
+    name: str
+
+    @property
+    def end(self) -> tuple[str | None, str]:
+        return (self.path, "" if self.path else self.name)
+
+
+class Network(Shelf[Page]):
+    """All pages of a vault."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench, ENTITY)
+        self._named = self.lookup(lambda page: (page.name,))
+        self._linking = self.lookup(lambda page: {_key(bond.link) for bond in page.bonds if bond.link})
+        self._into = Lookup()
+        self._ties: dict[str, tuple[Tie, ...]] = {}
+
+    # -- asking
+
+    def all_named(self, name: str) -> list[Page]:
+        return sorted((self.items[path] for path in self._named[name]), key=place)
+
+    def named(self, name: str) -> Page | None:
+        """The page of an exact name: the entity, else the stub or the note that has it."""
+        return min(self.all_named(name), key=lambda page: (page.is_stub, not page.is_entity), default=None)
+
+    def surely_named(self, name: str) -> Page | None:
+        """The page of an exact name, with the disk asked whether it is there: an index may not know yet of a file that came
+        or went a moment ago, or not believe it."""
+        page = self.named(name)
+        path = f"{FOLDER}/{name}.md" if page is None else page.path
+        if bool(self.bench.stats([path])) == (page is None):
+            self.look_again([path])
+            return self.named(name)
+        return page
+
+    def page_at(self, path: str) -> Page | None:
+        """A note as a page, whether or not it is part of the graph."""
+        if path in self.items:
+            return self.items[path]
+        return next((self.kind.read(read) for read in self.bench.read([path])), None)
+
+    def ties(self, page: Page) -> tuple[Tie, ...]:
+        return self._ties.get(page.path, ())
+
+    def pointing_at(self, page: Page) -> list[Page]:
+        """The pages with a relation to this one."""
+        paths = self._into[page.path, ""] | self._into[None, page.name]
+        return sorted((self.items[path] for path in paths if path in self.items), key=place)
+
+    def pointing_at_name(self, name: str) -> list[Page]:
+        """The pages with a relation to a name that has no page."""
+        return [self.items[path] for path in self._into[None, name]]
+
+    def matching(self, query: str) -> list[Page]:
+        """The entities with this text, in lower case, in their name, their type or one observation."""
+        found = [page for page in self.items.values() if query in page.searched and not page.is_stub]
+        if "\n" in query:  # not from one into the next
+            found = [
+                page for page in found if any(query in part.lower() for part in (page.name, page.type, *_texts(page)))
+            ]
+        return sorted(found, key=place)
+
+    def next_order(self) -> int:
+        """The place behind all others."""
+        pages = self.in_order()
+        last = bisect_left(pages, (False, True), key=lambda page: place(page)[:2])
+        return 1 + ((pages[last - 1].order or 0) if last else 0)
+
+    def told(self, pages: Collection[Page] | None = None) -> Graph:
+        """Pages as entities, all of them unless some are given, with the relations that have an end among them."""
+        if pages is None:
+            every = self.in_order()
+            return graph_of_pages(every, self._ties, self.items)
+        if len(pages) > _MANY:
+            sources = self.in_order()
+        else:
+            near = {page.path: page for page in pages}
+            near |= {source.path: source for page in pages for source in self.pointing_at(page)}
+            sources = sorted(near.values(), key=place)
+        names = {page.name for page in pages}
+        relations = relations_of(sources, self._ties, self.items)
+        some = (each for each in relations if each.source in names or each.target in names)
+        return Graph(tuple(map(entity_of, pages)), tuple(some))
+
+    # -- what relations lead to
+
+    def resolved(self, pages: Iterable[Page], among: Collection[str] | None = None) -> dict[str, tuple[Tie, ...]]:
+        """What the relations of some pages lead to, by the pages' paths; as if only the files `among` were there."""
+        every = list(pages)
+        links = [(bond.link, page.path) for page in every for bond in page.bonds if bond.link]
+        meant = iter(self.bench.meant(links, among))
+        return {
+            page.path: tuple(_tie(bond, next(meant) if bond.link else None) for bond in page.bonds) for page in every
+        }
+
+    def is_needed(self, path: str) -> bool:
+        """Whether an own page leads to a note."""
+        return any(self.items[source].is_own for source in self._into[path, ""] if source in self.items)
+
+    def settle(self, changed: Collection[str], files: Collection[str]) -> None:
+        self._tie({*changed, *(source for path in files for source in self._linking[_key(path)])})
+
+    def _tie(self, paths: Collection[str]) -> None:
+        """Find out what the relations of some pages lead to now. The notes that are drawn in by that are read, those that
+        nothing draws in any more are let go of."""
+        ties = self.resolved(self.items[path] for path in paths if path in self.items)
+        touched, wanted = set(paths), set()
+        for path in paths:
+            old, new = self._ties.pop(path, ()), ties.get(path, ())
+            if new:
+                self._ties[path] = new
+            self._into.move(path, [tie.end for tie in old], [tie.end for tie in new])
+            self.differs = self.differs or old != new
+            touched.update(tie.path for tie in (*old, *new) if tie.path is not None)
+            if path in self.items and self.items[path].is_own:
+                wanted |= {tie.path for tie in new if tie.path is not None and tie.path not in self.items}
+        drawn = list(self.bench.read(sorted(wanted)))
+        for read in drawn:
+            self.place(read, self.kind.read(read))
+        if drawn:
+            self._tie([read.path for read in drawn])
+        idle = [p for p in touched if p in self.items and not self.items[p].is_own and not self.is_needed(p)]
+        for path in idle:
+            self.forget(path)
+        if idle:
+            self._tie(idle)
+
+
+def _tie(bond: Bond, path: str | None) -> Tie:
+    """A bond, and the note it leads to if its link leads to one."""
+    note = path if path is not None and path.lower().endswith(".md") else None
+    return Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1])
+
+
+def _key(target: str) -> str:
+    """What a link and the files it could mean have in common."""
+    return compare_key(base_name(target))
+
+
+def _texts(page: Page) -> Iterator[str]:
+    return (each.text for each in page.observations)
+
+
+def entity_of(page: Page) -> Entity:
+    """A page as it is told."""
+    return Entity(
+        page.name, page.type, page.observations, page.path, page.sha256, page.created, page.modified, not page.is_entity
+    )
+
+
+def relations_of(
+    pages: Iterable[Page], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, Page]
+) -> Iterator[Relation]:
+    """The relations that stand on some pages, with the names that those lead to have now."""
+    for page in pages:
+        for bond, path, name in ties.get(page.path, ()):
+            if path is not None:
+                name = items[path].name if path in items else base_name(path)
+            yield Relation(page.name, bond.type, name, bond.attributes)
+
+
+def graph_of_pages(pages: Collection[Page], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, Page]) -> Graph:
+    """The whole graph that some pages make."""
+    entities = tuple(entity_of(page) for page in pages if not page.is_stub)
+    return Graph(entities, tuple(relations_of(pages, ties, items)))

@@ -1,0 +1,102 @@
+"""What no note holds: counters, decisions, what was imported. Lines of JSON under `.simplemem/`, only ever added.
+
+Several processes add to one log. It is derived from nothing and never rebuilt; what is no line of ours is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from copy import copy
+from typing import Any, Final, Generic, TypeVar
+
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.store import Bench
+
+S = TypeVar("S")
+_LARGE: Final = 256 * 1024  # bytes, from which a log is written anew
+_PATIENCE: Final = 0.25  # seconds; lines that find no turn go with the next ones
+
+
+class StateLog(Generic[S]):
+    """One log, and the state that its lines make: `fold` takes one into it, and passes over what it does not know.
+    `lines` are those that make a state, for a log that has grown. Where nothing can be written, what is added is this
+    process's alone. Any thread may ask."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        name: str,
+        empty: Callable[[], S],
+        fold: Callable[[S, Mapping[str, Any]], None],
+        lines: Callable[[S], Iterable[Mapping[str, Any]]] | None = None,
+    ) -> None:
+        self._bench = bench
+        self._file = bench.side(name)
+        self._empty, self._fold, self._lines = empty, fold, lines
+        self._guard = threading.RLock()
+        self._state = empty()
+        self._read: Any = None  # how far
+        self._pending: list[bytes] = []
+        self._is_held = False
+
+    def state(self) -> S:
+        """What all lines make, those of other processes too."""
+        with self._guard:
+            self._follow()
+            state = copy(self._state)
+            self._take(state, b"".join(self._pending))
+            return state
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Add a line. While the log is held it is on the disk then, or the failure is the caller's."""
+        with self._guard:
+            self._pending.append(_line(line))
+            if self._is_held:
+                self._write(sync=True)
+            elif not self._bench.read_only:
+                with suppress(OSError, SimplememError), self._file.held(_PATIENCE) as has_turn:
+                    if has_turn:
+                        self._write()
+
+    @contextmanager
+    def held(self, patience: float) -> Iterator[None]:
+        """Hold the log for a while: whoever else wants to add to it waits."""
+        self._bench.must_be_writable()
+        with self._guard, self._file.held(patience) as has_turn:
+            if not has_turn:
+                raise Unavailable("another process has been at work for long", hint="Try again when it is done.")
+            self._file.append(b"")  # whatever is in the way of writing is found before anything is done
+            self._is_held = True
+            try:
+                yield
+            finally:
+                self._is_held = False
+
+    def _write(self, *, sync: bool = False) -> None:
+        self._file.append(b"".join(self._pending), sync=sync)
+        self._pending.clear()
+        if self._lines is not None:
+            self._follow()
+            if self._read is not None and self._read.offset > _LARGE:
+                self._file.replace(b"".join(map(_line, self._lines(self._state))))
+            self._lines = None  # once a process
+
+    def _follow(self) -> None:
+        lines, self._read, is_another = self._file.read(self._read)
+        if is_another:
+            self._state = self._empty()
+        self._take(self._state, lines)
+
+    def _take(self, state: S, lines: bytes) -> None:
+        for line in lines.split(b"\n"):
+            with suppress(ValueError, RecursionError):
+                said = json.loads(line)
+                if isinstance(said, dict):
+                    self._fold(state, said)
+
+
+def _line(line: Mapping[str, Any]) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
