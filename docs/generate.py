@@ -186,7 +186,7 @@ keep their own dotfiles.
 )
 
 COMMANDS = (
-    *("search", "show", "list", "backlinks", "context", "graph"),
+    *("search", "show", "list", "backlinks", "context"),
     *("new", "edit", "tag", "move", "rm", "history", "diff", "restore", "undo"),
     *("import", "export"),
     *("init", "index", "stats", "doctor", "conflicts", "knowledge", "inspect", "eval", "config", "serve"),
@@ -227,7 +227,6 @@ def fenced(kind: str, lines: Iterable[str]) -> list[str]:
 
 
 _GENERATED = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
-_SETTING = re.compile(r"# (\w+) = (.+?)\s+# (.+)")
 
 
 def filled(text: str, parts: dict[str, Callable[[], list[str]]]) -> str:
@@ -252,26 +251,15 @@ def in_columns(session: Iterable[str]) -> list[str]:
 
 
 def settings_table() -> list[str]:
-    """Every setting: its default and what it may be from the model, what it is for from the example."""
-    from simplemem.config import EXAMPLE_CONFIG, Settings, known_keys
+    """Every setting, as its field says: its default, what it may be, and what it is for."""
+    from simplemem.config import fields
 
-    meanings: dict[str, str] = {}
-    section = ""
-    for line in EXAMPLE_CONFIG.split("\n"):
-        if line.startswith("["):
-            section = line.strip("[]") + "."
-        elif found := _SETTING.fullmatch(line):
-            meanings[section + found[1]] = found[3]
     rows = []
-    for key in known_keys():
-        model: Any = Settings
-        *sections, name = key.split(".")
-        for each in sections:
-            model = model.model_fields[each].annotation
-        field = model.model_fields[name]
+    for key, field in fields():
         default = "" if field.default is None else f"`{json.dumps(field.default)}`"
         variable = "SIMPLEMEM_" + key.replace(".", "_").upper()
-        rows.append((f"`{key}`", default, _allowed(field.annotation, field.metadata), f"`{variable}`", meanings[key]))
+        meaning = str(field.description)
+        rows.append((f"`{key}`", default, _allowed(field.annotation, field.metadata), f"`{variable}`", meaning))
     return table(("Setting", "Default", "May be", "In the environment", "What it is"), rows)
 
 
@@ -294,9 +282,9 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
 
 def example_settings() -> list[str]:
     """The settings file that `simplemem config --example` prints."""
-    from simplemem.config import EXAMPLE_CONFIG
+    from simplemem.config import example_config
 
-    return fenced("toml", EXAMPLE_CONFIG.rstrip("\n").split("\n"))
+    return fenced("toml", example_config().rstrip("\n").split("\n"))
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:

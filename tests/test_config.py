@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from simplemem.config import (
-    EXAMPLE_CONFIG,
     Settings,
+    example_config,
+    fields,
     find_vault,
     known_keys,
     load_settings,
@@ -162,24 +164,24 @@ def test_broken_toml_is_a_clear_error(tmp_path: Path) -> None:
         load_settings(env=user_file(tmp_path, "limit = = 3"))
 
 
-def test_the_example_shows_every_setting_with_its_default() -> None:
-    uncommented = "\n".join(
-        line.removeprefix("# ") for line in EXAMPLE_CONFIG.split("\n") if " = " in line or line[:1] == "["
-    )
-    shown = tomllib.loads(uncommented)
-    named = {f"{table}.{key}" for table, keys in shown.items() if isinstance(keys, dict) for key in keys}
-    named |= {key for key, value in shown.items() if not isinstance(value, dict)}
-    assert named == set(known_keys())
+def test_the_example_shows_every_setting_with_its_default_or_an_example() -> None:
+    tomllib.loads(example_config())  # which sets nothing as it stands
+    shown = tomllib.loads(re.sub("^# ", "", example_config(), flags=re.MULTILINE))
+    values = {key: value for key, value in shown.items() if not isinstance(value, dict)}
+    values |= {
+        f"{table}.{key}": value for table, keys in shown.items() if table not in values for key, value in keys.items()
+    }
+    assert list(values) == list(known_keys())
     Settings.model_validate(shown)
-    # What has no default is shown with an example.
-    for key in ("vault", "db", "max_memory_length"):
-        shown.pop(key)
-    shown["voyage_ai"].pop("api_key")
-    for key in ("api_key", "dimensions", "batch", "query_prefix", "document_prefix", "private"):
-        shown["embed"].pop(key)
-    shown["rerank"].pop("api_key")
-    shown.pop("access")
-    assert Settings.model_validate(shown) == Settings()
+    for key, field in fields():
+        if not field.json_schema_extra["example"]:  # type: ignore[index, call-overload]
+            assert values[key] == field.default
+
+
+def test_a_setting_of_an_earlier_version_is_read_and_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    env = user_file(tmp_path, "[embed]\ndownload = true\n[search]\nlimit = 7")
+    assert load_settings(env=env).search.limit == 7
+    assert "embed.download, which is no setting any more" in caplog.text
 
 
 def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:

@@ -39,7 +39,6 @@ TABLE: dict[str, tuple[Rule, str]] = {
     "embed.document_prefix": ("never", "all vectors would be paid for again"),
     "embed.cache_mb": ("how", "holds no more than the vectors of this vault"),
     "embed.keep_alive": ("how", "how long the user's own service holds the user's own model"),
-    "embed.download": ("never", "it would open a connection"),
     "embed.private": ("adds", ""),
     "embed.query_seconds": ("how", "at most a minute of waiting"),
     "embed.max_tokens_unasked": ("never", "more would be sent than its user allows"),
@@ -62,7 +61,6 @@ TABLE: dict[str, tuple[Rule, str]] = {
     "rerank.api_key": ("never", "it could name any file or variable"),
     "rerank.candidates": ("never", "more would be sent"),
     "rerank.seconds": ("never", "of the user's reranker"),
-    "rerank.download": ("never", "it would open a connection"),
     "voyage_ai.api_key": ("never", "it could name any file or variable"),
     "voyage_ai.model": ("never", "it could name one that costs"),
     "voyage_ai.rerank_model": ("never", "it could name one that costs"),
@@ -70,8 +68,8 @@ TABLE: dict[str, tuple[Rule, str]] = {
 
 # A value of the right kind for each that is never taken; the default would do as well.
 _VALUES: dict[str, Any] = {
-    "embed.dimensions": 512, "embed.download": True, "embed.max_tokens_unasked": 1, "rerank.candidates": 2,
-    "rerank.seconds": 1.0, "rerank.download": True,
+    "embed.dimensions": 512, "embed.max_tokens_unasked": 1, "rerank.candidates": 2,
+    "rerank.seconds": 1.0,
 }  # fmt: skip
 _FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
     "read_only": [False, True],

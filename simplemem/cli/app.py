@@ -6,21 +6,7 @@ from typing import Annotated
 
 import typer
 
-from simplemem.cli import (
-    back,
-    conflicts,
-    doctor,
-    evaluate,
-    find,
-    graph,
-    knowledge,
-    notes,
-    past,
-    picture,
-    read,
-    settings,
-    vault,
-)
+from simplemem.cli import conflicts, doctor, evaluate, find, graph, knowledge, past, vault, write
 from simplemem.version import __version__
 
 app = typer.Typer(
@@ -50,7 +36,7 @@ def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTION
     raise typer.Exit(serve_main(arguments or []))
 
 
-_GROUPS = (find, read, picture, notes, past, back, graph, vault, doctor, conflicts, knowledge, evaluate, settings)
+_GROUPS = (find, write, past, graph, vault, doctor, conflicts, knowledge, evaluate)
 for group in (*(module.commands for module in _GROUPS), _serving):
     app.add_typer(group)
 
@@ -68,4 +54,4 @@ def options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """What stands before a command."""
+    """Global options."""

@@ -2,69 +2,57 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from simplemem.cli.options import JsonOption, VaultOption, command, complete_copy
+from simplemem.cli.command import Answer, can_ask, command, preview
+from simplemem.cli.opening import WHO, finishing, opened
+from simplemem.cli.options import VaultOption, YesOption, argument, complete_copy, flag, option
+from simplemem.cli.text import counted, diff_lines
+from simplemem.cli.write import broken_links, undo_with
 from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
-    from simplemem.memory import ConflictCopy, ConflictMerge
+    from simplemem.cli.text import Part
+    from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
     from simplemem.store import EnhancedStore
-    from simplemem.store.conflicts import Keep
 
 commands = typer.Typer()
-_PANEL = "Keep"
-_KEEPS: dict[str, Keep] = {"note": "note", "copy": "copy", "both": "marked"}
+_Keep = Literal["note", "copy", "marked", "merge"]
+_KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked"}
+_NONE: list[Part] = [("No conflict copies.", "green")]
 
 
-@command(
-    commands,
-    _PANEL,
-    examples=[
-        "simplemem conflicts",
-        "simplemem conflicts merge Kite --dry-run",
-        "simplemem conflicts merge Kite --keep note",
-        "simplemem conflicts merge --all",
-    ],
-)
+@command(commands, "Keep")
 def conflicts(
     action: Annotated[
-        str | None,
-        typer.Argument(metavar="merge", help="Bring copies and their notes together. Without it: list the copies."),
+        str | None, argument("merge", "Bring copies and their notes together. Without it: list the copies.")
     ] = None,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", autocompletion=complete_copy, help="A copy, or a note: all copies of it."),
-    ] = None,
+    names: Annotated[list[str] | None, argument("NAME", "A copy, or a note: all copies of it.", complete_copy)] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Every copy that can be merged without a question; the others are told.")
+        bool, flag("--all", "Every copy that can be merged without a question; the others are named.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, and do nothing.")] = False,
     keep: Annotated[
         str | None,
-        typer.Option(
-            "--keep",
-            metavar="note|copy|both",
-            help="Keep the text of one of the two, or of both, marked in the note where they differ.",
-        ),
+        option("--keep", "note|copy|both", "Keep the text of one, or of both, marked in the note where they differ."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """List the copies that synchronisers and git keep when a note was changed in two places, and merge them.
 
     A merge writes the note and puts the copy into the trash, as one change that `undo` takes back. Where the
     history knows the text both began as, what either side removed is removed; where it does not, all is kept.
     What both changed differently is never decided for you: see --keep.
-    """
-    from simplemem.cli.opening import opened
 
+    $ simplemem conflicts
+    $ simplemem conflicts merge Kite --dry-run
+    $ simplemem conflicts merge Kite --keep note
+    $ simplemem conflicts merge --all
+    """
     if action not in (None, "merge"):
         raise typer.BadParameter(f"only `merge` may stand here, not {action!r}")
     if action is None and (every or dry_run or keep):
@@ -77,146 +65,81 @@ def conflicts(
         raise typer.BadParameter("--keep decides for copies that are named, not for --all")
     with opened(vault) as store:
         if action is None:
-            _list(store.conflict_copies(), as_json)
-            return
-        found = store.conflict_merges() if every else _named(store, names or [])
-        how = _KEEPS[keep] if keep else "merge"
+            return _listed(store.conflict_copies())
+        named = [store.conflict_merges(name) for name in names] if names else [store.conflict_merges()]
+        merges = list({merge.copy.path: merge for found in named for merge in found}.values())
         if dry_run:
-            _show(found, as_json)
-            return
-        ask = not (yes or as_json) and sys.stdin.isatty() and sys.stdout.isatty()
-        _merge(store, found, how, every=every, ask=ask, as_json=as_json)
+            return _planned(merges)
+        return _merged(store, merges, _KEEPS[keep] if keep else "merge", every=every, ask=not yes and can_ask())
 
 
-def _named(store: EnhancedStore, names: list[str]) -> list[ConflictMerge]:
-    merges = [merge for name in names for merge in store.conflict_merges(name)]
-    return list({merge.copy.path: merge for merge in merges}.values())
-
-
-def _list(copies: tuple[ConflictCopy, ...], as_json: bool) -> None:
-    from simplemem.cli import output
-
-    if as_json:
-        output.print_json({"conflicts": [copy.as_dict() for copy in copies]})
-    elif not copies:
-        output.say(("No conflict copies.", "green"))
-    else:
-        output.print_table((_row(copy) for copy in copies), gives_way=0)
-        output.say(("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim"))
-
-
-def _row(copy: ConflictCopy) -> list[Text]:
-    from simplemem.cli import output
-
-    whose = " ".join(filter(None, (copy.maker, copy.by)))
-    return [
-        output.styled((copy.path, "cyan")),
-        output.styled(f"of {copy.of}"),
-        output.styled((whose, "dim")),
-        output.styled((copy.when, "dim")),
+def _listed(copies: Sequence[ConflictCopy]) -> Answer:
+    table: list[list[Part]] = [
+        [(copy.path, "cyan"), f"of {copy.of}", (f"{copy.maker} {copy.by}".strip(), "dim"), (copy.when, "dim")]
+        for copy in copies
     ]
+    more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
+    return Answer({"conflicts": [copy.as_dict() for copy in copies]}, [more if copies else _NONE], table, gives_way=0)
 
 
-def _show(merges: list[ConflictMerge] | tuple[ConflictMerge, ...], as_json: bool) -> None:
-    from simplemem.cli import output
-
-    if as_json:
-        output.print_json({"merges": [merge.as_dict() for merge in merges]})
-        return
-    if not merges:
-        output.say(("No conflict copies.", "green"))
+def _planned(merges: Sequence[ConflictMerge]) -> Answer:
+    lines: list[list[Part]] = []
     for merge in merges:
-        _describe(merge)
+        lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {_verdict(merge)}"])
+        lines += diff_lines(merge.diff)
+    return Answer({"merges": [merge.as_dict() for merge in merges]}, lines or [_NONE])
 
 
-def _describe(merge: ConflictMerge) -> None:
-    """What a merge would do, and its difference."""
-    from simplemem.cli import output
+def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], how: _Keep, *, every: bool, ask: bool) -> Answer:
+    """Merge one after the other, each as a change of its own. What is left is named with the reason."""
+    done: list[ConflictMerged] = []
+    left: list[dict[str, Any]] = []
+    for planned in merges:
+        # A note with two copies has changed when the first is in it: the second is looked at again.
+        merge = next(iter(store.conflict_merges(planned.copy.path)), planned) if done else planned
+        why = _why_not(merge, how, every=every)
+        if why is None:
+            preview(_planned([merge]))
+            question = "Drop the copy?" if how == "note" else f"Write this to {merge.copy.of}?"
+            why = "left as it is" if ask and not typer.confirm(question) else None
+        if why is None:
+            try:
+                with finishing():
+                    done.append(store.merge_conflict(merge, keep=how, who=WHO, tool="conflicts"))
+                continue
+            except SimplememError as error:
+                if len(merges) == 1:
+                    raise
+                why = error.message
+        left.append({"copy": merge.copy.path, "of": merge.copy.of, "why": why})
+    lines: list[list[Part]] = []
+    for each in done:
+        lines += [[("Merged " if each.changed else "Dropped ", "green"), (each.copy, "cyan")], undo_with(each.version)]
+    warnings = [warning for each in done for warning in each.warnings]
+    warnings += [broken_links(each.links_left_unresolved, each.copy) for each in done if each.links_left_unresolved]
+    warnings += [f"{each['copy']}: {each['why']}" for each in left]
+    if left:
+        warnings.append("look with `simplemem conflicts merge NAME --dry-run`; decide with --keep note, copy or both")
+    facts = {"merged": [each.as_dict() for each in done], "left": left}
+    return Answer(facts, lines if lines or left else [_NONE], warnings=warnings, failed=bool(left))
 
-    output.say((merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {_verdict(merge)}")
-    if merge.diff:
-        output.print_diff(merge.diff, output.console())
+
+def _why_not(merge: ConflictMerge, how: _Keep, *, every: bool) -> str | None:
+    """Why a copy is not merged without a further word."""
+    if how == "merge" and (merge.problem or merge.conflicts):
+        return _verdict(merge)
+    if how == "merge" and every and merge.removes:
+        return "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
+    return None
 
 
 def _verdict(merge: ConflictMerge) -> str:
     if merge.problem:
         return f"cannot be merged: {merge.problem}"
     if merge.conflicts:
-        return f"both say something else in {merge.conflicts} place{'' if merge.conflicts == 1 else 's'}"
+        return f"both say something else in {counted(merge.conflicts, 'place')}"
     if not merge.diff:
         return "it says nothing that the note does not say"
     if not merge.base:
         return "they fit together; what both began as is not known, so every line is kept"
     return f"they fit together; both {'most likely ' if merge.removes else ''}began as {merge.base}"
-
-
-def _merge(
-    store: EnhancedStore,
-    merges: list[ConflictMerge] | tuple[ConflictMerge, ...],
-    how: Keep,
-    *,
-    every: bool,
-    ask: bool,
-    as_json: bool,
-) -> None:
-    """Merge one after the other, each as a change of its own; what is left over is told at the end."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import WHO, finishing
-
-    done: list[dict[str, Any]] = []
-    left: list[dict[str, Any]] = []
-    for merge in merges:
-        # A note with two copies has changed when the first is in it: the second is looked at again.
-        found = next((m for m in store.conflict_merges(merge.copy.path)), merge) if done else merge
-        if (why := _why_not(found, how, every=every)) is not None:
-            left.append({"copy": found.copy.path, "of": found.copy.of, "why": why})
-            continue
-        if not as_json:
-            _describe(found)
-        if ask and not typer.confirm(f"Write this to {found.copy.of}?" if how != "note" else "Drop the copy?"):
-            left.append({"copy": found.copy.path, "of": found.copy.of, "why": "left as it is"})
-            continue
-        with finishing():
-            try:
-                merged = store.merge_conflict(found, keep=how, who=WHO, tool="conflicts")
-            except SimplememError as error:
-                if len(merges) == 1:
-                    raise
-                left.append({"copy": found.copy.path, "of": found.copy.of, "why": error.message})
-                continue
-            done.append(merged.as_dict())
-            if not as_json:
-                output.say(("Merged " if merged.changed else "Dropped ", "green"), (merged.copy, "cyan"))
-                output.say((f"  undo with: simplemem undo {merged.version}", "dim"))
-                for warning in merged.warnings:
-                    output.warn(warning)
-                if merged.links_left_unresolved:
-                    output.warn(f"{merged.links_left_unresolved} links to the copy now lead nowhere")
-    if as_json:
-        output.print_json({"merged": done, "left": left})
-    else:
-        _say_left(left, anything=bool(done))
-    if left:
-        raise typer.Exit(1)
-
-
-def _why_not(merge: ConflictMerge, how: Keep, *, every: bool) -> str | None:
-    """Why a copy is not merged without a further word."""
-    if how != "merge":
-        return None
-    if merge.problem or merge.conflicts:
-        return _verdict(merge)
-    if every and merge.removes:
-        return "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
-    return None
-
-
-def _say_left(left: list[dict[str, Any]], *, anything: bool) -> None:
-    from simplemem.cli import output
-
-    for each in left:
-        output.warn(f"{each['copy']}: {each['why']}")
-    if left:
-        output.warn("look with `simplemem conflicts merge NAME --dry-run`; decide with --keep note, copy or both")
-    elif not anything:
-        output.say(("No conflict copies.", "green"))

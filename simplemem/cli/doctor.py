@@ -1,52 +1,42 @@
-"""The command `doctor`: what is wrong, and with `--fix` what can be mended, shown whole before anything is written."""
+"""The command doctor: what is wrong, and with `--fix` what can be mended, shown whole before anything is written."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.options import JsonOption, VaultOption, command
+from simplemem.cli.command import Answer, agree, command, preview
+from simplemem.cli.opening import WHO, finishing, opened, progress_bar
+from simplemem.cli.options import VaultOption, flag, option
+from simplemem.cli.text import counted, diff_lines, one_line
 from simplemem.errors import Invalid, ReadOnly
 
 if TYPE_CHECKING:
-    from simplemem.memory import Finding, Mend, Mended
+    from simplemem.cli.text import Part
+    from simplemem.memory import Finding, Mended
     from simplemem.store import EnhancedStore
     from simplemem.store.doctor.plan import Mending
 
 commands = typer.Typer()
-_PANEL = "Keep"
 _MOST_NOTES = 20  # of one kind that are named when all checks are asked for
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
 
-@command(
-    commands,
-    _PANEL,
-    examples=[
-        "simplemem doctor",
-        "simplemem doctor --only links,headers --json",
-        "simplemem doctor --fix",
-        "simplemem doctor --fix --only links --yes",
-    ],
-)
+@command(commands, "Keep")
 def doctor(
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what is sure, as one change, after showing it and asking.")
-    ] = False,
+    fix: Annotated[bool, flag("--fix", "Mend what is sure, as one change, after showing it and asking.")] = False,
     only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="CHECK", help="Only these checks: `links`, or `links,names`."),
+        list[str] | None, option("--only", "CHECK", "Only these checks: `links`, or `links,names`.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show what it would do, and do none.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --fix: do it without asking.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="End with 1 for a note as well.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "With --fix: show what it would do, and do none.")] = False,
+    yes: Annotated[bool, flag("--yes -y", "With --fix: do it without asking.")] = False,
+    strict: Annotated[bool, flag("--strict", "End with 1 for a note as well.")] = False,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Check the vault, its index and what they stand on. Ends with 0 when there is nothing, or notes only; with 1 for
     an error or a warning.
 
@@ -55,82 +45,57 @@ def doctor(
 
     The checks: index, vectors, headers, notes, names, links, conflicts, secrets, attachments, strays, place,
     system.
+
+    $ simplemem doctor
+    $ simplemem doctor --only links,headers --json
+    $ simplemem doctor --fix
+    $ simplemem doctor --fix --only links --yes
     """
-    from simplemem.cli.opening import opened, progress_bar
-    from simplemem.store.doctor.examine import CHECKS, asked_for
+    from simplemem.store.doctor.examine import asked_for
 
     if (dry_run or yes) and not fix:
         raise typer.BadParameter("--dry-run and --yes belong to --fix")
     try:
-        checks = asked_for(name.strip() for given in only or () for name in given.split(","))
+        checks = asked_for(name.strip() for names in only or () for name in names.split(","))
     except Invalid as error:
         raise typer.BadParameter(f"{error.message} {error.hint}".strip()) from error
-    embed = not checks or not checks.isdisjoint({"index", "vectors"})
-    assert checks <= CHECKS.keys()
     mending: Mending | None = None
     mended: Mended | None = None
-    with opened(vault, embed=embed) as store:
+    with opened(vault, embed=not checks or not checks.isdisjoint({"index", "vectors"})) as store:
         with progress_bar() as progress:
             if fix:
                 mending = store.plan_mending(progress, only=checks)
+                findings = mending.findings if dry_run else mending.left
             else:
                 findings = store.doctor(progress, only=checks)
-        if mending is not None:
-            findings = mending.findings if dry_run else mending.left
-            if mending.wishes and store.read_only and not dry_run:
+        if mending is not None and not dry_run:
+            if mending.wishes and store.read_only:
                 raise ReadOnly(f"the vault {store.root} is open for reading only", hint="See it with --dry-run.")
-            if not as_json:
-                _show(mending)
-            if not dry_run and not mending.is_empty:
-                _ask(mending, yes=yes, as_json=as_json)
-                mended = _mend(store, mending)
-        stands_on = store.surroundings() if as_json else {}
-    if as_json:
-        _print_json(findings, stands_on, strict=strict, mending=mending, mended=mended)
-    else:
-        _print(findings, whole=bool(checks), mending=mending, mended=mended)
-    if any(strict or finding.level != "note" for finding in findings):
-        raise typer.Exit(1)
+            if not mending.is_empty:
+                mended = _mend(store, mending, yes=yes)
+        stands_on = store.surroundings()
+    failed = any(strict or finding.level != "note" for finding in findings)
+    facts = {"ok": not failed, "findings": [each.as_dict() for each in findings], "stands_on": stands_on}
+    if mending is not None:
+        facts["fix"] = _fix(mending, mended)
+    lines = [*_what_was_mended(mending, mended), *_findings(findings, whole=bool(checks)), [_verdict(findings)]]
+    warnings = mended.warnings if mended is not None else mending.unmended if mending is not None else ()
+    return Answer(facts, lines, warnings=warnings, failed=failed)
 
 
-def _show(mending: Mending) -> None:
-    """The whole change, as a diff of every note."""
-    from simplemem.cli import output
-
-    screen = output.console()
-    for change in mending.changes:
-        output.say((_called(change), "cyan"), ": ", "; ".join(map(output.one_line, change.what)), screen=screen)
-        if change.diff:
-            output.print_diff(change.diff, screen)
-    if mending.makes_index_anew:
-        output.say(("the index", "cyan"), ": is made anew", screen=screen)
+def _fix(mending: Mending, mended: Mended | None) -> dict[str, Any]:
+    changes = [change.as_dict() for change in mending.changes]
+    plan = {"changes": changes, "makes_index_anew": mending.makes_index_anew, "unmended": list(mending.unmended)}
+    return {"done": mended is not None, **plan, **(mended.as_dict() if mended is not None else {})}
 
 
-def _called(change: Mend) -> str:
-    return f"{change.path} → {change.new_path}" if change.new_path else change.path
-
-
-def _ask(mending: Mending, *, yes: bool, as_json: bool) -> None:
-    """Have a person agree to what was shown; where nobody can be asked, say how to agree."""
-    what = _in_words(mending)
-    if yes:
-        return
-    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Invalid(f"this would {what}", hint="See it with --dry-run; agree with --yes.")
-    typer.confirm(f"{what[:1].upper()}{what[1:]}?", abort=True, err=True)
-
-
-def _in_words(mending: Mending) -> str:
-    parts = [f"change {_count(len(mending.changes), 'file')} in one step"] if mending.changes else []
-    return " and ".join([*parts, *(["make the index anew"] if mending.makes_index_anew else [])])
-
-
-def _mend(store: EnhancedStore, mending: Mending) -> Mended:
+def _mend(store: EnhancedStore, mending: Mending, *, yes: bool) -> Mended:
     """The notes first, which no Ctrl-C interrupts; then the index, which may be begun again at any time."""
-    from dataclasses import replace
-
-    from simplemem.cli.opening import WHO, finishing, progress_bar
-
+    parts = [f"change {counted(len(mending.changes), 'file')} in one step"] if mending.changes else []
+    what = " and ".join([*parts, *(["make the index anew"] if mending.makes_index_anew else [])])
+    preview(Answer({}, _plan(mending)))
+    question = f"{what[:1].upper()}{what[1:]}?"
+    agree(question, refused=f"this would {what}", hint="See it with --dry-run; agree with --yes.", yes=yes)
     with finishing():
         mended = store.mend(replace(mending, makes_index_anew=False), who=WHO)
     if not mending.makes_index_anew:
@@ -140,84 +105,54 @@ def _mend(store: EnhancedStore, mending: Mending) -> Mended:
     return replace(mended, index_made_anew=renewed.index_made_anew, warnings=(*mended.warnings, *renewed.warnings))
 
 
-def _print_json(
-    findings: Sequence[Finding],
-    stands_on: dict[str, Any],
-    *,
-    strict: bool,
-    mending: Mending | None,
-    mended: Mended | None,
-) -> None:
-    from simplemem.cli import output
-
-    ok = not any(strict or finding.level != "note" for finding in findings)
-    answer: dict[str, Any] = {"ok": ok, "findings": [finding.as_dict() for finding in findings], "stands_on": stands_on}
-    if mending is not None:
-        done: dict[str, Any] = mended.as_dict() if mended is not None else {}
-        answer["fix"] = {"done": mended is not None, "changes": [change.as_dict() for change in mending.changes]}
-        answer["fix"] |= {"makes_index_anew": mending.makes_index_anew, "unmended": list(mending.unmended)} | done
-    output.print_json(answer)
+def _plan(mending: Mending) -> list[list[Part]]:
+    """The whole change, as a diff of every note."""
+    lines: list[list[Part]] = []
+    for change in mending.changes:
+        path = f"{change.path} → {change.new_path}" if change.new_path else change.path
+        lines += [[(path, "cyan"), ": ", "; ".join(map(one_line, change.what))], *diff_lines(change.diff)]
+    return lines + ([[("the index", "cyan"), ": is made anew"]] if mending.makes_index_anew else [])
 
 
-def _print(
-    findings: Sequence[Finding], *, whole: bool, mending: Mending | None = None, mended: Mended | None = None
-) -> None:
-    from simplemem.cli import output
+def _what_was_mended(mending: Mending | None, mended: Mended | None) -> list[list[Part]]:
+    if mending is None:
+        return []
+    if mended is None:
+        none = [("Nothing can be mended without a person.", "green")]
+        return _plan(mending) + ([[*none]] if mending.is_empty and mending.findings else [])
+    done = f"Mended {counted(len(mended.changed), 'file')} in one step"
+    lines: list[list[Part]] = (
+        [[(done, "green"), f"; undo with: simplemem undo {mended.version}"]] if mended.version else []
+    )
+    return lines + ([[("The index is made anew.", "green")]] if mended.index_made_anew else [])
 
-    if mending is not None:
-        _print_mended(mending, mended)
+
+def _findings(findings: Sequence[Finding], *, whole: bool) -> list[list[Part]]:
+    """All findings, or of many notes of one kind the first."""
+    lines: list[list[Part]] = []
     notes = Counter[str]()
     for finding in findings:
         notes[finding.check] += finding.level == "note"
-        if finding.level != "note" or notes[finding.check] <= _MOST_NOTES or whole:
-            _print_finding(finding)
-    for check, number in notes.items():
+        if finding.level == "note" and notes[finding.check] > _MOST_NOTES and not whole:
+            continue
+        place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
+        level, check = (f"{finding.level}: ", _STYLES[finding.level]), (f"  [{finding.check}]", "dim")
+        lines.append([level, (place, "cyan"), one_line(finding.message), check])
+        lines += [["  ", (one_line(finding.hint), "dim")]] if finding.hint else []
+        lines += [["  --fix would ", (one_line(finding.fix), "green")]] if finding.fix else []
+    for check_name, number in notes.items():
         if number > _MOST_NOTES and not whole:
-            more = (
-                f"{number - _MOST_NOTES:,} more notes of this kind: `simplemem doctor --only {check}` names them all."
-            )
-            output.say((more, "dim"))
-    output.say(_verdict(findings))
+            more = f"{number - _MOST_NOTES:,} more notes of this kind"
+            lines.append([(f"{more}: `simplemem doctor --only {check_name}` names them all.", "dim")])
+    return lines
 
 
-def _print_finding(finding: Finding) -> None:
-    from simplemem.cli import output
-
-    place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
-    what = output.one_line(finding.message)
-    output.say((f"{finding.level}: ", _STYLES[finding.level]), (place, "cyan"), what, (f"  [{finding.check}]", "dim"))
-    if finding.hint:
-        output.say("  ", (output.one_line(finding.hint), "dim"))
-    if finding.fix:
-        output.say("  --fix would ", (output.one_line(finding.fix), "green"))
-
-
-def _print_mended(mending: Mending, mended: Mended | None) -> None:
-    from simplemem.cli import output
-
-    if mending.is_empty and mending.findings:
-        output.say(("Nothing can be mended without a person.", "green"))
-    if mended is not None and mended.version:
-        output.say(
-            (f"Mended {_count(len(mended.changed), 'file')} in one step", "green"),
-            f"; `simplemem undo {mended.version}` takes it back.",
-        )
-    if mended is not None and mended.index_made_anew:
-        output.say(("The index is made anew.", "green"))
-    for warning in mended.warnings if mended is not None else mending.unmended:
-        output.warn(warning)
-
-
-def _verdict(findings: Sequence[Finding]) -> tuple[str, str]:
+def _verdict(findings: Sequence[Finding]) -> Part:
     if not findings:
         return "All is well.", "green"
-    counted = Counter[str](finding.level for finding in findings)
-    told = ", ".join(_count(counted[level], level) for level in _STYLES)
+    levels = Counter[str](finding.level for finding in findings)
+    verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
     sure = sum(bool(finding.fix) for finding in findings)
     if sure:
-        told += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
-    return told + ".", "bold red" if counted["error"] else "yellow" if counted["warning"] else "green"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+        verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
+    return f"{verdict}.", "bold red" if levels["error"] else "yellow" if levels["warning"] else "green"

@@ -1,28 +1,124 @@
 """A person's text on its way through their editor. Until it is safely in the note, it is kept in a file.
 
-Drafts lie in `.simplemem/drafts/`, beside the index: neither Obsidian nor git looks there, and a crash of the
-editor or the machine leaves them. This writes drafts only, never a note.
+Drafts lie in `.simplemem/drafts/`, beside the index: neither Obsidian nor git looks there, and a crash of the editor or
+the machine leaves them. What somebody else wrote meanwhile is shown together with the person's text, and both are saved
+only if they agree: nothing is written that was not shown.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable
+import typer
+
+from simplemem.cli.command import can_ask, finish
+from simplemem.cli.opening import WHO, warn
+from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
+    from simplemem.memory import Memory, Saved
     from simplemem.store import EnhancedStore
 
 _MOST_LINES = 5_000
 """Lines of a text beyond which a difference is not worked out: it takes time that grows with the square."""
+_MOST_ROUNDS = 20
+_SIDES = ("your text", "the note as it is now")
+
+
+def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
+    """Have a note edited and save it. `merge` says that the person agrees to whatever fits together."""
+    from simplemem.memory import Saved
+
+    memory = store.read(name)
+    if hashlib.sha256(memory.text.encode("utf-8", "surrogatepass")).hexdigest() != memory.sha256:
+        # What is shown of it is not all that is in it: saving that would lose the rest.
+        raise Unreadable(f"{memory.name} is not UTF-8 text", hint="Convert it first, with iconv for instance.")
+    draft = Draft(store, memory.name, memory.text)
+    written = draft.edited()
+    if written == memory.text:
+        draft.discard()
+        sha256 = memory.sha256
+        return Saved(memory.name, memory.path, sha256, sha256, False, "", memory.tags, memory.tag_map)
+    held = finish()
+    try:
+        saved = store.write_text(memory.name, written, if_sha256=memory.sha256, who=WHO, tool="edit")
+    except Conflict as conflict:
+        held.close()
+        saved = _save_together(store, memory, written, draft, conflict, merge=merge)
+        saved = replace(saved, warnings=(*saved.warnings, "what others changed meanwhile was saved with it"))
+    except SimplememError as error:
+        raise draft.kept(error) from error
+    draft.discard()
+    return saved
+
+
+def _save_together(
+    store: EnhancedStore, memory: Memory, written: str, draft: Draft, conflict: Conflict, *, merge: bool
+) -> Saved:
+    """Save the person's text with what others changed, as far as they agree. Raises the conflict, with the draft named,
+    where they do not or cannot be asked."""
+    base, older = memory.sha256, list[Path]()
+    for _ in range(_MOST_ROUNDS):
+        offer = conflict.details.get("accept")
+        try:
+            if offer and (merge or (can_ask() and _agreed(conflict, f"Save both together in {memory.name}?"))):
+                expected = offer
+            elif not offer and can_ask() and "merged" in conflict.details:
+                now = store.read(memory.name)
+                marked = _marked(store, memory.name, base, written, now.text)
+                if marked is None or not _agreed(conflict, "Edit the text with both sides marked?"):
+                    raise draft.lost_race(conflict)
+                older.append(draft.path)
+                written, expected = draft.again(marked), now.sha256
+                base = expected
+            else:
+                raise draft.lost_race(conflict)
+            held = finish()
+            saved = store.write_text(memory.name, written, if_sha256=expected, who=WHO, tool="edit")
+        except Conflict as again:
+            if "draft" in again.details:
+                raise
+            held.close()
+            conflict = again
+        except SimplememError as error:
+            raise draft.kept(error) from error
+        else:
+            for path in older:
+                path.unlink(missing_ok=True)
+            return saved
+    raise draft.lost_race(conflict)
+
+
+def _agreed(conflict: Conflict, question: str) -> bool:
+    from simplemem.cli.output import Screen
+
+    warn("somebody else changed the note while you edited it; both together:")
+    Screen().diff(conflict.details["merged"]["diff"])
+    try:
+        return typer.confirm(question)
+    except typer.Abort:  # Ctrl-C is a no, after which is said where the text is kept
+        return False
+
+
+def _marked(store: EnhancedStore, name: str, base: str, written: str, now: str) -> str | None:
+    """Both texts in one, with marks where they differ; None when the text both began as is not kept any more."""
+    from simplemem.note.merge import merge
+
+    try:
+        began = store.read(name, version=base).text
+    except SimplememError:
+        return None
+    return merge(began, written, now, _SIDES).text
 
 
 class Draft:
@@ -30,48 +126,63 @@ class Draft:
 
     def __init__(self, store: EnhancedStore, name: str, text: str) -> None:
         if store.read_only:
-            raise ReadOnly("This vault is opened for reading only.", hint="Nothing can be saved in it.")
+            raise ReadOnly("this vault is opened for reading only", hint="Nothing can be saved in it.")
         self._store = store
         self._name = name
         self._text = text
-        folder = store.root / ".simplemem" / "drafts"
+        self._folder = store.root / ".simplemem" / "drafts"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.path = _new_file(folder, name.rsplit("/", 1)[-1], text.encode())
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self.path = self._new_file(text)
         except OSError as error:
-            raise Unavailable(f"A draft cannot be written in {folder}: {error.strerror}.") from error
+            raise Unavailable(f"a draft cannot be written in {self._folder}: {error.strerror}") from error
+
+    def _new_file(self, text: str) -> Path:
+        """A new file with the text, of the note's name or of the first free one like it: a draft replaces no other."""
+        # The name of a new note is not checked yet: only its harmless characters are used.
+        harmless = (c if c.isalnum() or c in " -_" else "-" for c in self._name.rsplit("/", 1)[-1])
+        stem = "".join(harmless)[:60].strip() or "draft"
+        number = 1
+        while True:
+            path = self._folder / (f"{stem}.md" if number == 1 else f"{stem} {number}.md")
+            with contextlib.suppress(FileExistsError), path.open("xb") as file:
+                file.write(text.encode())
+                return path
+            number += 1
 
     def edited(self) -> str:
         """The text after the editor is done with it."""
         editor = _editor()
         try:
-            code = _run([*editor, str(self.path)])
+            code = _wait_for([*editor, str(self.path)])
         except OSError as error:
             self.discard()
             raise Unavailable(
-                f"The editor {editor[0]!r} cannot be started: {error.strerror}.",
+                f"the editor {editor[0]!r} cannot be started: {error.strerror}",
                 hint="Set $EDITOR to one that can: EDITOR=nano, EDITOR='code --wait'.",
             ) from error
         if code:
-            raise self.kept(Unavailable(f"The editor {editor[0]!r} ended with code {code}: nothing was saved."))
+            raise self.kept(Unavailable(f"the editor {editor[0]!r} ended with code {code}: nothing was saved"))
         try:
             return self.path.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self.kept(Invalid(f"The text is not UTF-8 (byte {error.start}): nothing was saved.")) from error
+            raise self.kept(Invalid(f"the text is not UTF-8 (byte {error.start}): nothing was saved")) from error
 
-    def _differs(self) -> bool:
-        return self.path.exists() and self.path.read_bytes() != self._text.encode()
+    def again(self, text: str) -> str:
+        """Another text of the same note after the editor is done with it. What was in the draft stays beside it."""
+        self._text = text
+        self.path = self._new_file(text)
+        return self.edited()
 
     def discard(self) -> None:
         """Remove the draft: its text is in the note, or was never changed."""
-        with contextlib.suppress(FileNotFoundError):
-            self.path.unlink()
+        self.path.unlink(missing_ok=True)
 
     def kept(self, error: SimplememError) -> SimplememError:
         """The failure, which now says where the text is kept. A text that was not changed is not kept."""
         if "draft" in error.details:
             return error
-        if not self._differs():
+        if not self.path.exists() or self.path.read_bytes() == self._text.encode():
             self.discard()
             return error
         error.hint = f"{error.hint} Your text is kept in {self.path}".strip()
@@ -86,41 +197,28 @@ class Draft:
         except SimplememError:
             theirs = ""
         together = " With --merge both are saved." if conflict.details.get("accept") else ""
-        told = {key: conflict.details[key] for key in ("base_sha256", "merged") if key in conflict.details}
+        details = {key: conflict.details[key] for key in ("base_sha256", "merged") if key in conflict.details}
         return Conflict(
-            f"{self._name} was changed by somebody else while you edited it: nothing was overwritten.",
+            f"{self._name} was changed by somebody else while you edited it: nothing was overwritten",
             hint=f"Your text is kept in {self.path}; edit the note again to bring both together.{together}",
             current_sha256=conflict.details.get("current_sha256"),
             diff=_difference(theirs, ours),
             draft=str(self.path),
-            **told,
+            **details,
         )
 
-    def again(self, text: str) -> str:
-        """Another text of the same note after the editor is done with it. What was in the draft stays beside it."""
-        folder = self.path.parent
-        self._text = text
-        self.path = _new_file(folder, self._name.rsplit("/", 1)[-1], text.encode())
-        return self.edited()
+
+def _difference(theirs: str, ours: str) -> str:
+    """From the note as it is now to the person's text, as a unified diff."""
+    import difflib
+
+    now, mine = (text.replace("\r\n", "\n").split("\n") for text in (theirs, ours))
+    if len(now) + len(mine) > _MOST_LINES:
+        return ""
+    return "\n".join(difflib.unified_diff(now, mine, "the note as it is now", "your text", lineterm=""))
 
 
-def _new_file(folder: Path, base: str, data: bytes) -> Path:
-    """A new file of that name, or of the first free one like it. A draft never replaces another."""
-    # The name of a new note is not checked yet: only its harmless characters are used.
-    stem = "".join(c if c.isalnum() or c in " -_" else "-" for c in base)[:60].strip() or "draft"
-    number = 1
-    while True:
-        path = folder / (f"{stem}.md" if number == 1 else f"{stem} {number}.md")
-        try:
-            with path.open("xb") as file:
-                file.write(data)
-        except FileExistsError:
-            number += 1
-            continue
-        return path
-
-
-def _run(command: list[str]) -> int:
+def _wait_for(command: list[str]) -> int:
     """Run an editor to its end. A Ctrl-C typed there is the editor's, and does not end us under it."""
     before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
@@ -135,22 +233,11 @@ def _editor() -> list[str]:
         try:
             words = shlex.split(chosen, posix=os.name != "nt")
         except ValueError as error:
-            raise Invalid(f"$EDITOR cannot be read: {error}.", hint="Quote it as a shell would.") from error
+            raise Invalid(f"$EDITOR cannot be read: {error}", hint="Quote it as a shell would.") from error
         if words:
             return [word.strip('"') for word in words] if os.name == "nt" else words
     for known in ["notepad"] if sys.platform == "win32" else ["editor", "nano", "vim", "vi"]:
-        found = shutil.which(known)
-        if found:
-            return [found]
-    raise Unavailable("There is no editor.", hint="Set $EDITOR to one: EDITOR=nano, EDITOR='code --wait'.")
-
-
-def _difference(theirs: str, ours: str) -> str:
-    """From the note as it is now to the person's text, as a unified diff."""
-    import difflib
-
-    now, mine = (text.replace("\r\n", "\n").split("\n") for text in (theirs, ours))
-    if len(now) + len(mine) > _MOST_LINES:
-        return ""
-    lines = difflib.unified_diff(now, mine, "the note as it is now", "your text", lineterm="")
-    return "\n".join(lines)
+        path = shutil.which(known)
+        if path:
+            return [path]
+    raise Unavailable("there is no editor", hint="Set $EDITOR to one: EDITOR=nano, EDITOR='code --wait'.")

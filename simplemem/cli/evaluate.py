@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.options import JsonOption, VaultOption, command
+from simplemem.cli.command import Answer, command
+from simplemem.cli.opening import progress_bar
+from simplemem.cli.options import SendOption, VaultOption, option
 from simplemem.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
+    from simplemem.cli.text import Part
     from simplemem.config import Settings
     from simplemem.evaluate.pairs import Questions
     from simplemem.evaluate.scratch import Read
-    from simplemem.index.reconcile import Progress
     from simplemem.store import EnhancedStore
 
 _eval = typer.Typer(
@@ -26,175 +28,160 @@ _eval = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-_PANEL = "Measure"
+commands = typer.Typer()
+commands.add_typer(_eval, name="eval", rich_help_panel="Keep")
 _BASE = "simplemem"
 _SECTIONS = ("search.", "embed.", "index.", "rerank.")
 _NEXT_SETTING = re.compile(r",(?=[a-z_]+\.[a-z_]+=)")
+_QUALITY = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
+_COSTS = {"ms_median": "CPU ms, median", "ms_p95": "CPU ms, p95", "tokens": "tokens of five"}
 
 FileOption = Annotated[
-    Path | None,
-    typer.Option("--file", metavar="FILE", help="The questions. Without it: `.simplemem/eval.json` of the vault."),
+    Path | None, option("--file", "FILE", "The questions. Without it: `.simplemem/eval.json` of the vault.")
 ]
 LocomoOption = Annotated[
-    Path | None,
-    typer.Option("--locomo", metavar="FILE", help="Ask LoCoMo-shaped JSON, in a vault of its own, instead of yours."),
+    Path | None, option("--locomo", "FILE", "Ask LoCoMo-shaped JSON, in a vault of its own, instead of yours.")
 ]
-YesOption = Annotated[
-    bool,
-    typer.Option("--yes", "-y", help="Send as many texts as it takes to a remote embedder without asking."),
-]
-LimitOption = Annotated[
-    int,
-    typer.Option("--limit", min=10, max=200, metavar="N", help="How many hits are looked at for MRR."),
+LimitOption = Annotated[int, option("--limit", "N", "How many hits are looked at for MRR.", min=10, max=200)]
+CompareOption = Annotated[
+    list[str] | None,
+    option("--compare", "SETTING=VALUE", "Ask with this setting as well; with several, by commas. Again for more."),
 ]
 
 
-@command(
-    _eval,
-    _PANEL,
-    name="init",
-    examples=["simplemem eval init", "simplemem eval init --size 500 --seed 7 --out questions.json"],
-)
+@command(_eval)
 def init(
-    size: Annotated[int, typer.Option("--size", min=1, metavar="N", help="How many questions at most.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed gives other questions.")] = 1,
+    size: Annotated[int, option("--size", "N", "How many questions at most.", min=1)] = 200,
+    seed: Annotated[int, option("--seed", "N", "Another seed gives other questions.")] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Where to. Without it: `.simplemem/eval.json` of the vault."),
+        Path | None, option("--out", "FILE", "Where to. Without it: `.simplemem/eval.json` of the vault.")
     ] = None,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Make questions of your notes: titles, aliases, headings, links, descriptions and sentences.
 
     Each comes with the notes that answer it, and with what is taken out of them while it is asked. The same
     vault and seed give the same questions. The file is yours to edit: take out what makes no sense, add your own.
+
+    $ simplemem eval init
+    $ simplemem eval init --size 500 --seed 7 --out questions.json
     """
-    from simplemem.cli import output
-    from simplemem.cli.opening import progress_bar
     from simplemem.evaluate.pairs import FILE, in_order, write_questions
     from simplemem.evaluate.sampling import sample
-    from simplemem.evaluate.scratch import make_sidecar
+    from simplemem.evaluate.scratch import make_sidecar, read_vault
 
     with progress_bar() as progress:
-        read = _read(vault, progress)
+        read = read_vault(_root(vault), _settings(vault, {}), progress)
         questions = sample(read.sources, list(read.times), size, seed, progress)
     if not questions.pairs:
-        raise Invalid(
-            f"no question could be made of the {len(read.sources)} notes of {read.root}",
-            hint="It takes a few notes with titles and sentences of their own.",
-        )
+        why = f"no question could be made of the {len(read.sources)} notes of {read.root}"
+        raise Invalid(why, hint="It takes a few notes with titles and sentences of their own.")
     file = out or make_sidecar(read.root) / FILE
     write_questions(file, questions)
-    counted = Counter(pair.kind for pair in questions.pairs)
-    counts = {kind: counted[kind] for kind in in_order(counted)}
-    if as_json:
-        output.print_json({"file": str(file), "questions": len(questions.pairs), "notes": questions.notes, **counts})
-        return
-    output.say((f"{len(questions.pairs)} questions", "green"), f" about {questions.notes} notes: {file}")
-    output.say(("  " + ", ".join(f"{count} {kind}" for kind, count in counts.items()), "dim"))
+    kinds = Counter(pair.kind for pair in questions.pairs)
+    counts = {kind: kinds[kind] for kind in in_order(kinds)}
+    lines: list[list[Part]] = [
+        [(f"{len(questions.pairs)} questions", "green"), f" about {questions.notes} notes: {file}"],
+        [("  " + ", ".join(f"{count} {kind}" for kind, count in counts.items()), "dim")],
+    ]
+    return Answer({"file": str(file), "questions": len(questions.pairs), "notes": questions.notes, **counts}, lines)
 
 
-@command(
-    _eval,
-    _PANEL,
-    name="run",
-    examples=[
-        "simplemem eval run",
-        "simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none",
-        "simplemem eval run --json | jq '.rows[0].mrr'",
-        "simplemem eval run --locomo locomo.json.gz --plot figures.png",
-    ],
-)
+@command(_eval)
 def run(
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--compare",
-            metavar="SETTING=VALUE",
-            help="Ask with this setting as well; with several, by commas. Again for more.",
-        ),
-    ] = None,
+    compare: CompareOption = None,
     file: FileOption = None,
     locomo: LocomoOption = None,
     limit: LimitOption = 10,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE.png", help="Draw a chart too (needs the extra `plot`)."),
-    ] = None,
-    yes: YesOption = False,
+    yes: SendOption = False,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Ask the questions, and print what was found: recall, MRR, time and tokens, beside plain grep.
 
     Each figure has its 95 % interval, by resampling the questions. A difference is taken question by question. Asked
     is a private copy of the vault; neither your notes nor your index are touched.
+
+    $ simplemem eval run
+    $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
+    $ simplemem eval run --json | jq '.rows[0].mrr'
+    $ simplemem eval run --locomo locomo.json.gz
     """
-    from simplemem.cli import evaluate_output, output
-
-    variants = _variants(vault, compare or ())
-    if plot is not None:
-        from simplemem.evaluate.chart import must_be_able_to_draw
-
-        must_be_able_to_draw(plot)
-    shown = _measured(vault, file, locomo, variants, limit, grep=True, yes=yes)
-    if plot is not None:
-        from simplemem.evaluate.chart import draw
-
-        draw(shown, plot)
-    if as_json:
-        output.print_json(shown)
-    else:
-        evaluate_output.print_report(shown)
+    figures = _measured(vault, file, locomo, _variants(vault, compare or ()), limit, grep=True, yes=yes)
+    rows = figures["rows"]
+    table = _table("what is found", _QUALITY, [(row["name"], row) for row in rows])
+    if beside := [(row["name"], row["difference"]) for row in rows if "difference" in row]:
+        table += _table(f"beside {rows[0]['name']}", _QUALITY, beside, sign="+")
+    table += _table("what it takes", _COSTS, [(row["name"], row) for row in rows])
+    about = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
+    return Answer(figures, [[about, (f"  MRR@{figures['limit']}", "dim")]], table, warnings=_left_out(figures))
 
 
-@command(
-    _eval,
-    _PANEL,
-    name="gate",
-    examples=["simplemem eval gate --min-recall5 0.85 --min-mrr 0.75"],
-)
+def _left_out(figures: Mapping[str, Any]) -> list[str]:
+    """What was not asked, or only in part."""
+    remarks = []
+    if count := figures["skipped"]:
+        remarks.append(f"{count} questions were left out: their notes are gone or cannot be changed")
+    if count := figures["private"]:
+        remarks.append(f"{count} questions about private notes were left out: they would be sent to a service")
+    # What happened to a single question is the question's own: a phrase that no note holds.
+    remarks += [
+        f"{row['name']}, {each['questions']} of {row['questions']} questions: {each['why']}"
+        for row in figures["rows"]
+        for each in row.get("degraded", ())
+        if each["questions"] > 1
+    ]
+    return remarks
+
+
+def _table(
+    title: str, columns: Mapping[str, str], rows: Sequence[tuple[str, Mapping[str, Any]]], sign: str = ""
+) -> list[list[Part]]:
+    table: list[list[Part]] = [[(title, "bold"), *((name, "bold") for name in columns.values())]]
+    table += [[(name, "cyan"), *(_cell(key, figures.get(key), sign) for key in columns)] for name, figures in rows]
+    return [*table, ["", "", "", ""]]
+
+
+def _cell(key: str, figure: Mapping[str, float] | None, sign: str) -> str:
+    """A figure, and its interval in brackets."""
+    if figure is None:
+        return "-"
+    digits = {"tokens": 0, "ms_median": 1, "ms_p95": 1}.get(key, 3)
+    value, low, high = (f"{figure[each]:{sign}.{digits}f}" for each in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"
+
+
+@command(_eval)
 def gate(
-    min_recall5: Annotated[
-        float | None, typer.Option("--min-recall5", min=0, max=1, metavar="X", help="The least recall@5.")
-    ] = None,
-    min_recall10: Annotated[
-        float | None, typer.Option("--min-recall10", min=0, max=1, metavar="X", help="The least recall@10.")
-    ] = None,
-    min_mrr: Annotated[
-        float | None, typer.Option("--min-mrr", min=0, max=1, metavar="X", help="The least MRR.")
-    ] = None,
+    min_recall5: Annotated[float | None, option("--min-recall5", "X", "The least recall@5.", min=0, max=1)] = None,
+    min_recall10: Annotated[float | None, option("--min-recall10", "X", "The least recall@10.", min=0, max=1)] = None,
+    min_mrr: Annotated[float | None, option("--min-mrr", "X", "The least MRR.", min=0, max=1)] = None,
     file: FileOption = None,
     locomo: LocomoOption = None,
     limit: LimitOption = 10,
-    yes: YesOption = False,
+    yes: SendOption = False,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Ask the questions, and end with 1 when search finds less than it should. For CI."""
-    from simplemem.cli import output
+) -> Answer:
+    """Ask the questions, and end with 1 when search finds less than it should. For CI.
 
+    $ simplemem eval gate --min-recall5 0.85 --min-mrr 0.75
+    """
     least = {"recall5": min_recall5, "recall10": min_recall10, "mrr": min_mrr}
     wanted = {name: value for name, value in least.items() if value is not None}
     if not wanted:
         raise typer.BadParameter("say what is to be reached: --min-recall5, --min-recall10 or --min-mrr")
     row = _measured(vault, file, locomo, _variants(vault, ()), limit, grep=False, yes=yes)["rows"][0]
-    found = {name: row[name]["value"] for name in least}
-    missed = [name for name, value in wanted.items() if found[name] < value]
-    if as_json:
-        output.print_json({"ok": not missed, "questions": row["questions"], **found, "least": wanted, "missed": missed})
-    else:
-        for name, value in wanted.items():
-            low, high = row[name]["low"], row[name]["high"]
-            said = f"{_NAMES[name]} is {found[name]:.3f} ({low:.3f} to {high:.3f})"
-            fails = name in missed
-            output.say((f"{said}, {'below' if fails else 'at least'} {value:g}", "red" if fails else "green"))
-    if missed:
-        raise typer.Exit(1)
+    missed = [name for name, value in wanted.items() if row[name]["value"] < value]
+    lines: list[list[Part]] = []
+    for name, value in wanted.items():
+        figure, fails = row[name], name in missed
+        interval = f"{_QUALITY[name]} is {figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
+        lines.append([(f"{interval}, {'below' if fails else 'at least'} {value:g}", "red" if fails else "green")])
+    figures = {name: row[name]["value"] for name in _QUALITY}
+    facts = {"ok": not missed, "questions": row["questions"], **figures, "least": wanted, "missed": missed}
+    return Answer(facts, lines, failed=bool(missed))
 
 
-_NAMES = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
+# -- asking
 
 
 def _measured(
@@ -208,33 +195,31 @@ def _measured(
     yes: bool,
 ) -> dict[str, Any]:
     """The figures, and what they are about. Without `yes` a person is asked before much is sent away."""
-    from simplemem.cli.opening import progress_bar
     from simplemem.cli.vault import ask_for_much
     from simplemem.evaluate.asking import measure
     from simplemem.evaluate.figures import report
 
-    with progress_bar() as progress, _asked(vault, file, locomo, progress) as (read, questions, told):
+    with progress_bar() as progress, _questions(vault, file, locomo, progress) as (read, questions, about):
 
-        def agree(store: EnhancedStore) -> None:
+        def agreed(store: EnhancedStore) -> None:
             if not yes:
                 progress.stop()
                 ask_for_much(store.estimate(), store.settings.embed.max_tokens_unasked)
 
         measured = measure(
-            read, questions.pairs, variants, _as_the_tool_shows, limit=limit, grep=grep, progress=progress, agree=agree
+            read, questions.pairs, variants, _as_the_tool_shows, limit=limit, grep=grep, progress=progress, agree=agreed
         )
     if not any(measured.rows.values()):
         raise Invalid(
-            "none of the questions is about notes that are in the vault",
-            hint="`simplemem eval init` makes new ones.",
+            "none of the questions is about notes that are in the vault", hint="`simplemem eval init` makes new ones."
         )
-    head = {"about": told, "notes": len(read.sources), "seed": questions.seed, "limit": limit}
+    head = {"about": about, "notes": len(read.sources), "seed": questions.seed, "limit": limit}
     return head | report(measured, _BASE)
 
 
 @contextmanager
-def _asked(
-    vault: Path | None, file: Path | None, locomo: Path | None, progress: Progress
+def _questions(
+    vault: Path | None, file: Path | None, locomo: Path | None, progress: Any
 ) -> Iterator[tuple[Read, Questions, str]]:
     """The notes that are asked, the questions, and what they are called."""
     from simplemem.evaluate.locomo import write_locomo
@@ -244,7 +229,7 @@ def _asked(
     if locomo is None:
         root = _root(vault)
         questions = read_questions(file or root / ".simplemem" / FILE)
-        yield _read(vault, progress), questions, str(root)
+        yield read_vault(root, _settings(vault, {}), progress), questions, str(root)
         return
     if file is not None:
         raise typer.BadParameter("either --file or --locomo, not both")
@@ -263,12 +248,6 @@ def _root(vault: Path | None) -> Path:
     return root
 
 
-def _read(vault: Path | None, progress: Progress) -> Read:
-    from simplemem.evaluate.scratch import read_vault
-
-    return read_vault(_root(vault), _settings(vault, {}), progress)
-
-
 def _settings(vault: Path | None, changed: Mapping[str, str]) -> Settings:
     from simplemem.config import find_vault, load_settings
 
@@ -283,18 +262,18 @@ def _variants(vault: Path | None, compare: Sequence[str]) -> dict[str, Settings]
 
     variants = {_BASE: _settings(vault, {})}
     # A key must not stand in what is printed; the environment or a file has it.
-    can_be = [key for key in known_keys() if key.startswith(_SECTIONS) and not key.endswith("api_key")]
+    comparable = [key for key in known_keys() if key.startswith(_SECTIONS) and not key.endswith("api_key")]
     for each in compare:
         changed = {}
         for one in _NEXT_SETTING.split(each):
             key, equals, value = (part.strip() for part in one.partition("="))
             if not equals:
                 raise typer.BadParameter(f"{one!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
-            if key not in can_be:
-                near = get_close_matches(key, can_be, 1, 0.5)
+            if key not in comparable:
+                near = get_close_matches(key, comparable, 1, 0.5)
                 raise Invalid(
                     f"{key} is no setting that can be compared",
-                    hint=f"Did you mean {near[0]}?" if near else f"Such are: {', '.join(can_be)}.",
+                    hint=f"Did you mean {near[0]}?" if near else f"Such are: {', '.join(comparable)}.",
                 )
             changed[key] = value
         variants[",".join(f"{key}={value}" for key, value in changed.items())] = _settings(vault, changed)
@@ -308,7 +287,3 @@ def _as_the_tool_shows(store: EnhancedStore, question: str) -> str:
 
     asked = SearchArguments(query=question, limit=5)
     return SEARCH.run(Call(store, "eval", SEARCH.name), asked).text
-
-
-commands = typer.Typer()
-commands.add_typer(_eval, name="eval", rich_help_panel="Keep")

@@ -1,40 +1,27 @@
-"""Commands that find notes: search and list. They change none."""
+"""Commands that find and read notes: search, list, show, backlinks, context. They change none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.options import (
-    DASHED_WORDS,
-    AllOption,
-    AuthorOption,
-    JsonOption,
-    LinkedByOption,
-    LinkToOption,
-    PrefixOption,
-    Query,
-    SinceOption,
-    TagOption,
-    TypeOption,
-    UntilOption,
-    VaultOption,
-    command,
-    complete_name,
-    limit_option,
-    refuse_unknown_options,
-)
+from simplemem.cli.command import Answer, command, renderer
+from simplemem.cli.opening import opened
+from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
+from simplemem.cli.text import counted, day, one_line, short_title, tags_shown
+from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from simplemem.memory import Filter, Found, Hit, IndexState
+    from simplemem.cli.output import Screen
+    from simplemem.cli.text import Part
+    from simplemem.memory import Backlink, Filter, Found, Hit, IndexState, Memory, Pack, Page
 
 commands = typer.Typer()
-FIND_PANEL = "Find and read"
+_PANEL = "Find and read"
+_PAGE = 500  # notes of a list that are asked for at once
 
 
 class Mode(StrEnum):
@@ -50,232 +37,255 @@ class Sort(StrEnum):
     TITLE = "title"
 
 
-@command(
-    commands,
-    FIND_PANEL,
-    context_settings=DASHED_WORDS,
-    examples=[
-        "simplemem search pressure sensor in deep cold",
-        "simplemem search 'how high did Dipper really go' --limit 3",
-        "simplemem search gas --tag status=active --prefix decisions/",
-        "simplemem search '\"burst altitude\" -cake tag:flight' --explain",
-        "simplemem search gas prices --why 'Helium for lift'",
-        "simplemem search gas author:human --since 'last month'",
-        "simplemem search wind --since 'last month' --link-to 'Launch day runbook' --json",
-    ],
-)
+class LinkKind(StrEnum):
+    LINK = "link"
+    SEMANTIC = "semantic"
+
+
+# -- search
+
+
+@command(commands, _PANEL, filters=(*NOTES, *LINKS, "author"), dashed_words=True)
 def search(
-    ctx: typer.Context,
     query: Query,
-    tag: TagOption = None,
-    require_all: AllOption = False,
-    kind: TypeOption = None,
-    prefix: PrefixOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    link_to: LinkToOption = None,
-    linked_by: LinkedByOption = None,
-    author: AuthorOption = None,
+    narrowed: Filter,
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, metavar="N", help="How many notes at most (`search.limit`: 5)."),
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the numbers behind each rank.")] = False,
-    authors: Annotated[bool, typer.Option("--authors", help="Say who changed each note last, and when.")] = False,
-    no_rerank: Annotated[
-        bool, typer.Option("--no-rerank", help="Leave out the reranker that the settings name.")
-    ] = False,
+    limit: Annotated[int | None, limit_option("How many notes at most (`search.limit`: 5).")] = None,
+    explain: Annotated[bool, flag("--explain", "Show the numbers behind each rank.")] = False,
+    authors: Annotated[bool, flag("--authors", "Say who changed each note last, and when.")] = False,
+    no_rerank: Annotated[bool, flag("--no-rerank", "Leave out the reranker that the settings name.")] = False,
     why: Annotated[
-        str | None,
-        typer.Option(
-            "--why",
-            metavar="NAME",
-            autocompletion=complete_name,
-            help="Say where this note is in the ranking, or why it is not there.",
-        ),
-    ] = None,
+        str, option("--why", "NAME", "Say where this note is in the ranking, or why it is not there.", complete_name)
+    ] = "",
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Found:
     """Find notes by words, by meaning and by links.
 
     A query is words or a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`, `type:decision`
     and `author:human` narrow it; anything else is only words.
-    """
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
 
-    refuse_unknown_options(ctx, query)
-    asked = " ".join(query)
+    $ simplemem search pressure sensor in deep cold
+    $ simplemem search 'how high did Dipper really go' --limit 3
+    $ simplemem search gas --tag status=active --prefix decisions/
+    $ simplemem search '"burst altitude" -cake tag:flight' --explain
+    $ simplemem search gas prices --why 'Helium for lift'
+    $ simplemem search gas author:human --since 'last month'
+    $ simplemem search wind --link-to 'Launch day runbook' --json
+    """
     with opened(vault, embed=mode is not Mode.TEXT) as store:
-        narrowed = filter_of(tag, require_all, kind, prefix, since, until, link_to, linked_by, author)
-        found = store.search(
-            asked,
+        return store.search(
+            " ".join(query),
             filter=narrowed,
             limit=limit or store.settings.search.limit,
             mode=mode.value,
             explain=explain,
             rerank=not no_rerank,
-            why=why or "",
+            why=why,
             authors=authors,
         )
-    if as_json:
-        output.print_json(found.as_dict())
-        return
-    if found.why is None or explain:
-        _print_found(found)
+
+
+@renderer
+def _found(found: Found, screen: Screen) -> None:
+    from simplemem.cli.explained import print_explained, print_why
+
+    if found.why is None or found.explain is not None:
+        if not found.hits:
+            screen.say("Nothing found.")
+        for rank, hit in enumerate(found.hits, 1):
+            _hit(rank, hit, found.query, screen)
+        if found.explain is not None:
+            print_explained(found, screen)
+        if found.degraded:
+            screen.warn(found.degraded)
+        if found.mode != "text":
+            _warn_unless_ready(found.index, found.degraded, screen)
     if found.why is not None:
-        from simplemem.cli.explained import print_why
-
-        print_why(found)
+        print_why(found.why, screen)
 
 
-def filter_of(
-    tags: Sequence[str] | None,
-    require_all: bool,
-    kind: str | None,
-    prefix: str | None,
-    since: str | None,
-    until: str | None,
-    link_to: str | None = None,
-    linked_by: str | None = None,
-    author: str | None = None,
-) -> Filter:
-    """What the filter options mean."""
-    from simplemem.memory import Filter
+def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
+    from simplemem.cli.explained import held_and_missing
 
-    wanted: dict[str, str] = {}
-    for tag in tags or ():
-        key, _, value = tag.removeprefix("#").partition("=")
-        # Two values of one key (`status=open`, `status=done`) are asked for as two nested tags.
-        if key in wanted and value:
-            key, value = f"{key}/{value}", ""
-        wanted[key] = value
-    return Filter.of(
-        tags=wanted,
-        require_all=require_all,
-        type=kind,
-        prefix=prefix,
-        since=since,
-        until=until,
-        link_to=link_to,
-        linked_by=linked_by,
-        author=author,
-    )
-
-
-def _print_found(found: Found) -> None:
-    from simplemem.cli import output
-
-    if not found.hits:
-        output.say("Nothing found.")
-    screen = output.console()
-    asked = output.words_asked(found.query)
-    for rank, hit in enumerate(found.hits, 1):
-        _print_hit(rank, hit, asked, screen)
-    if found.explain is not None:
-        from simplemem.cli.explained import print_explained
-
-        print_explained(found)
-    if found.degraded:
-        output.warn(found.degraded)
-    if found.mode != "text":
-        warn_unless_ready(found.index, found.degraded)
-
-
-def _print_hit(rank: int, hit: Hit, asked: frozenset[str], screen: Console) -> None:
-    from simplemem.cli import output
-
-    title = hit.title if hit.title != hit.name.rsplit("/", 1)[-1] else ""
+    title = short_title(hit.title, hit.name)
+    title = f"  {title}" if title else ""
+    screen.say((f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (f"  {hit.score:.2f}", "dim"))
     place = " › ".join(part.strip() for part in hit.heading.split(" > ")) if hit.heading else ""
-    where = " · ".join(filter(None, (place, f"line {hit.line}" if hit.line else "", output.tags_shown(hit.tags))))
-    output.say(
-        (f"{rank:>2}  ", "dim"),
-        (hit.name, "bold cyan"),
-        (f"  {output.one_line(title)}" if title else "", ""),
-        (f"  {hit.score:.2f}", "dim"),
-        screen=screen,
-    )
+    where = " · ".join(filter(None, (place, f"line {hit.line}" if hit.line else "", tags_shown(hit.tags))))
     if where:
-        output.say("    ", (output.one_line(where), "dim"), screen=screen)
+        screen.say("    ", (one_line(where), "dim"))
     if hit.snippet:
-        output.say_indented(output.with_words_bold(hit.snippet, asked), 4, screen)
+        screen.paragraph(hit.snippet, 4, query)
     if hit.authors:
-        written = f", {output.day(hit.written)}" if hit.written else ""
-        output.say("    ", (f"by {output.one_line(' and '.join(hit.authors))}{written}", "dim"), screen=screen)
+        written = f", {day(hit.written)}" if hit.written else ""
+        screen.say("    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim"))
     if hit.why:
-        from simplemem.cli.explained import held_and_missing
-
-        output.say("    ", (f"why  {held_and_missing(hit.why)}", "dim"), screen=screen)
+        screen.say("    ", (f"why  {held_and_missing(hit.why)}", "dim"))
 
 
-def warn_unless_ready(index: IndexState, said: str = "") -> None:
+def _warn_unless_ready(index: IndexState, said: str, screen: Screen) -> None:
     """Say so when an answer may lack what is not indexed yet (DESIGN §1.6), unless what was `said` tells of it."""
-    from simplemem.cli import output
-
     # Notes that vanished all at once are told of where the vault is opened.
     if (index.state == "indexing" or index.pending) and not (index.reason and index.reason.rstrip(".") in said):
-        output.warn(index.reason or f"{index.pending} notes are still to be indexed")
+        screen.warn(index.reason or f"{index.pending} notes are still to be indexed")
 
 
-@command(
-    commands,
-    FIND_PANEL,
-    name="list",
-    examples=[
-        "simplemem list",
-        "simplemem list --tag status=active --sort name",
-        "simplemem list --prefix meetings/ --since 2025-11 --limit 100",
-        "simplemem list --all-notes --json | jq -r '.items[].name'",
-    ],
-)
+# -- list
+
+
+@command(commands, _PANEL, name="list", filters=NOTES)
 def list_notes(
-    tag: TagOption = None,
-    require_all: AllOption = False,
-    kind: TypeOption = None,
-    prefix: PrefixOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    narrowed: Filter,
     sort: Annotated[Sort, typer.Option(help="Dates: newest first.")] = Sort.MODIFIED,
     limit: Annotated[int, limit_option("How many notes at most.")] = 50,
-    all_notes: Annotated[bool, typer.Option("--all-notes", help="Every note, however many.")] = False,
+    all_notes: Annotated[bool, flag("--all-notes", "Every note, however many.")] = False,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List notes, newest first."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
+) -> Page:
+    """List notes, newest first.
 
+    $ simplemem list
+    $ simplemem list --tag status=active --sort name
+    $ simplemem list --prefix meetings/ --since 2025-11 --limit 100
+    $ simplemem list --all-notes --json | jq -r '.items[].name'
+    """
     items: list[Any] = []
     cursor: str | None = None
     with opened(vault) as store:
-        narrowed = filter_of(tag, require_all, kind, prefix, since, until)
         while True:
-            wanted = 500 if all_notes else min(500, limit - len(items))
+            wanted = _PAGE if all_notes else min(_PAGE, limit - len(items))
             page = store.list(filter=narrowed, sort=sort.value, limit=wanted, cursor=cursor)
             items += page.items
             cursor = page.next_cursor
             if cursor is None or not (all_notes or len(items) < limit):
-                break
-    if as_json:
-        shown = page.as_dict()
-        output.print_json(shown | {"items": [item.as_dict() for item in items], "next_cursor": cursor})
-        return
-    output.print_table(
-        (
-            [
-                output.styled((item.name, "cyan")),
-                output.styled(output.one_line(item.title) if item.title != item.name.rsplit("/", 1)[-1] else ""),
-                output.styled((output.tags_shown(item.tags), "green")),
-                output.styled((output.day(item.modified), "dim")),
-                output.styled(("unreadable" if item.problem else "", "yellow")),
-            ]
-            for item in items
-        ),
-        gives_way=2,
-    )
-    if not items:
-        output.say("No notes.")
-    elif len(items) < page.total:
-        output.warn(f"{len(items)} of {page.total} notes; --limit or --all-notes shows more")
+                return replace(page, items=tuple(items))
+
+
+@renderer
+def _page(page: Page, screen: Screen) -> None:
+    rows: list[list[Part]] = [
+        [
+            (item.name, "cyan"),
+            short_title(item.title, item.name),
+            (tags_shown(item.tags), "green"),
+            (day(item.modified), "dim"),
+            ("unreadable" if item.problem else "", "yellow"),
+        ]
+        for item in page.items
+    ]
+    screen.table(rows, gives_way=2)
+    if not rows:
+        screen.say("No notes.")
+    elif len(rows) < page.total:
+        screen.warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
+
+
+# -- show
+
+
+@command(commands, _PANEL)
+def show(
+    name: Name,
+    section: Annotated[str | None, option("--section", "HEADING", "Only this section, or block as `^id`.")] = None,
+    version: Annotated[
+        str | None, option("--version", "VERSION", "The note as of this version of `simplemem history`.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        option("--at", "WHEN", "The note as it was: `2026-01-24`, `yesterday`, `v12`, `before v12`. A day is its end."),
+    ] = None,
+    links: Annotated[bool, flag("--links", "Only what it links to, and what links to it.")] = False,
+    vault: VaultOption = None,
+) -> Answer:
+    """Print a note. Into a pipe it goes as it is, to the byte.
+
+    $ simplemem show Dipper
+    $ simplemem show 'Launch day runbook' --section Filling
+    $ simplemem show 'decisions/Hydrogen for lift' --links
+    $ simplemem show Dipper --at '3 days ago'
+    $ simplemem show Dipper --version 12 | diff - <(simplemem show Dipper)
+    """
+    if at and version:
+        raise Invalid("give --at or --version, not both")
+    with opened(vault) as store:
+        memory = store.read(name, section=section, version=version, at=at)
+    if links:
+        return Answer(memory.as_dict(), lines=_links(memory) or [["No links."]])
+    warnings = [memory.problem] if memory.problem else []
+    return Answer(memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings)
+
+
+def _links(memory: Memory) -> list[list[Part]]:
+    lines: list[list[Part]] = []
+    for link in memory.links:
+        target = (link.target, "cyan" if link.resolved else "yellow")
+        state = f"{'' if link.resolved else '  unresolved'}{'  ambiguous' if link.ambiguous else ''}"
+        lines.append([("links to     ", "dim"), target, (f"  line {link.line}", "dim"), (state, "yellow")])
+    return lines + [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
+
+
+# -- backlinks
+
+
+@command(commands, _PANEL)
+def backlinks(
+    name: Name,
+    query: Annotated[str | None, option("--query", "WORDS", "Nearest to these words first.")] = None,
+    kind: Annotated[list[LinkKind] | None, typer.Option("--kind", help="Only links, or only notes alike.")] = None,
+    limit: Annotated[int, limit_option("How many at most; links come first.")] = 10,
+    vault: VaultOption = None,
+) -> Answer:
+    """Show what links to a note, and which notes are like it.
+
+    $ simplemem backlinks 'Ida Marsh'
+    $ simplemem backlinks Dipper --kind link --limit 50
+    $ simplemem backlinks 'Helium for lift' --query price --json
+    """
+    kinds = [each.value for each in kind or list(LinkKind)]
+    with opened(vault, embed="semantic" in kinds) as store:
+        resolved = store.resolve(name)
+        items = store.backlinks(resolved, query=query, limit=limit, kinds=kinds)
+    lines = [line for item in items for line in _backlink(item)]
+    facts = {"name": resolved, "items": [item.as_dict() for item in items]}
+    return Answer(facts, lines or [["Nothing links here, and nothing is like it."]])
+
+
+def _backlink(item: Backlink) -> list[list[Part]]:
+    place = f"{item.form}, line {item.line}" if item.kind == "link" else f"alike {item.score:.2f}"
+    lines: list[list[Part]] = [[(item.name, "bold cyan"), (f"  {place}", "dim")]]
+    return lines + ([["    ", one_line(item.snippet)]] if item.snippet else [])
+
+
+# -- context
+
+
+@command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)
+def context(
+    query: Query,
+    narrowed: Filter,
+    budget: Annotated[int, option("--budget", "TOKENS", "How long it may be.", min=50)] = 1500,
+    vault: VaultOption = None,
+) -> Pack:
+    """Pack what bears on a question into one text, ready for a prompt.
+
+    $ simplemem context 'why did we give up helium'
+    $ simplemem context launch checklist --budget 3000 --tag safety
+    $ simplemem context 'what goes wrong in the cold' --json | jq .tokens
+    """
+    with opened(vault, embed=True) as store:
+        return store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
+
+
+@renderer
+def _pack(pack: Pack, screen: Screen) -> None:
+    if pack.items:
+        screen.text(pack.text if pack.text.endswith("\n") else pack.text + "\n")
+    else:
+        screen.say("Nothing fits into so few tokens." if pack.left_out else "Nothing found.")
+    left = [f"{pack.left_out} for the budget"] if pack.left_out else []
+    left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
+    if left and screen.is_terminal:  # hardly news, and so no remark for a script to hear
+        about = "about " if pack.tokenizer == "estimate" else ""
+        screen.warn(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
+    if pack.degraded:
+        screen.warn(pack.degraded)
+    _warn_unless_ready(pack.index, pack.degraded, screen)

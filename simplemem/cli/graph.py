@@ -1,38 +1,37 @@
-"""Commands about the knowledge graph in a vault: `export graph`, `import graph`."""
+"""The commands `export graph` and `import graph`: the knowledge graph for other programs, and as a picture."""
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.opening import WHO
-from simplemem.cli.options import (
-    AllOption,
-    JsonOption,
-    PrefixOption,
-    SinceOption,
-    TagOption,
-    TypeOption,
-    UntilOption,
-    VaultOption,
-    command,
-)
+from simplemem.cli.command import Answer, command, for_a_program, renderer
+from simplemem.cli.opening import WHO, opened, progress_bar
+from simplemem.cli.options import NOTES, VaultOption, argument, flag, option
+from simplemem.cli.text import counted
+from simplemem.errors import Invalid
+
+if TYPE_CHECKING:
+    from simplemem.cli.output import Screen
+    from simplemem.kinds.graph.jsonl import Imported
+    from simplemem.memory import Filter
 
 commands = typer.Typer()
 _PANEL = "Knowledge graph"
-_MOST_TOLD = 20
+_MOST_LINES = 20  # of a file that cannot be read and are named
 _exports = typer.Typer()
 _imports = typer.Typer()
 commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
-commands.add_typer(
-    _imports, name="import", help="Bring what another program kept into the vault.", rich_help_panel=_PANEL
-)
+commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel=_PANEL)
 
 
-class Notes(StrEnum):
+class Beside(StrEnum):
     ALL = "all"
     LINKED = "linked"
     NONE = "none"
@@ -44,53 +43,25 @@ def _formats() -> list[str]:
     return ["jsonl", *PICTURES]
 
 
-@command(
-    _exports,
-    "",
-    name="graph",
-    examples=[
-        "simplemem export graph > memory.jsonl",
-        "simplemem export graph --format html --output graph.html",
-        "simplemem export graph --format html --notes all --output vault.html",
-        "simplemem export graph --format svg --notes all --type decision --output decisions.svg",
-        "simplemem export graph --format dot | dot -Tpdf > graph.pdf",
-        "simplemem export graph --format json --no-texts | jq '.links[].type'",
-    ],
+_FORMAT_OPTION = typer.Option(
+    "--format", "-f", metavar="FORMAT", autocompletion=_formats, help="`jsonl` unless said; `html`, `dot` or `json`."
 )
+_NOTES_HELP = (
+    "Notes to draw beside the entities: those they link to (linked), all with their links, or none. "
+    "Without it: linked, and all where the vault has no entity."
+)
+
+
+@command(_exports, name="graph", filters=NOTES)
 def export_graph(
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT",
-            autocompletion=_formats,
-            help="`jsonl` unless said; `html`, `svg`, `dot`, `json` or `cytoscape`.",
-        ),
-    ] = "jsonl",
-    file: Annotated[
-        Path | None,
-        typer.Option("--output", "--out", "-o", metavar="FILE", help="Write it there instead of printing it."),
-    ] = None,
-    notes: Annotated[
-        Notes | None,
-        typer.Option(
-            "--notes",
-            help="Notes to draw beside the entities: those they link to (linked), all with their links, or none. "
-            "Without it: linked, and all where the vault has no entity.",
-        ),
-    ] = None,
-    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="With or without the notes' texts in it.")] = True,
-    private: Annotated[bool, typer.Option("--private", help="Put the texts of private notes in it as well.")] = False,
-    tag: TagOption = None,
-    require_all: AllOption = False,
-    kind: TypeOption = None,
-    prefix: PrefixOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    narrowed: Filter,
+    form: Annotated[str, _FORMAT_OPTION] = "jsonl",
+    file: Annotated[Path | None, option("--output --out -o", "FILE", "Write it there instead of printing it.")] = None,
+    notes: Annotated[Beside | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
+    texts: Annotated[bool, flag("--texts/--no-texts", "With or without the notes' texts in it.")] = True,
+    private: Annotated[bool, flag("--private", "Put the texts of private notes in it as well.")] = False,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Write the knowledge graph as a picture, or in a form for other programs.
 
     `jsonl` is the file of the graph memory servers: what was imported from one goes back to it, all of it.
@@ -98,53 +69,104 @@ def export_graph(
     `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
     notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out. Those of private notes are
     left out unless you say `--private`; `jsonl` has everything.
+
+    $ simplemem export graph > memory.jsonl
+    $ simplemem export graph --format html --output graph.html
+    $ simplemem export graph --format html --notes all --output vault.html
+    $ simplemem export graph --format dot --notes all --type decision | dot -Tsvg > decisions.svg
+    $ simplemem export graph --format json --no-texts | jq '.links[].type'
     """
-    from simplemem.cli.find import filter_of
-    from simplemem.cli.picture import Asked, export
+    from simplemem.kinds.graph.graph import graph_of
+    from simplemem.kinds.graph.jsonl import written
+    from simplemem.kinds.picture.forms import PICTURES, WITH_TEXTS
+    from simplemem.kinds.picture.from_store import drawing_of_store
+    from simplemem.memory import Filter
 
-    narrowed = filter_of(tag, require_all, kind, prefix, since, until)
-    asked = Asked(form, None if notes is None else notes.value, narrowed, texts, private)
-    export(asked, file.expanduser() if file is not None else None, vault, as_json=as_json)
+    if form not in _formats():
+        raise Invalid(f"there is no format {form!r}", hint=f"There are {', '.join(_formats())}.")
+    file = file.expanduser() if file is not None else None
+    if file is None and for_a_program():
+        why = "--json says what was written, so it needs --output FILE"
+        raise Invalid(why, hint="--format json is a graph as JSON.")
+    if file is None and form == "html" and sys.stdout.isatty():
+        raise Invalid("a page is of no use in a terminal", hint="--output graph.html writes it to a file.")
+    warnings: list[str] = []
+    withheld = 0
+    with opened(vault) as store, progress_bar() as progress:
+        if file is not None and file.suffix.lower() == ".md" and file.resolve().is_relative_to(store.root.resolve()):
+            raise Invalid(f"{file} would be a note of the vault", hint="Give a picture the ending of its format.")
+        graph = graph_of(store).read()
+        if form == "jsonl":
+            # What is read back by another program is the whole graph: nobody should take a part for it.
+            if notes is not None or narrowed != Filter() or not texts or private:
+                hint = "--notes, filters and what goes into a picture are for html, dot and json."
+                raise Invalid(f"{form} is always the whole graph", hint=hint)
+            text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
+        else:
+            beside = notes or (Beside.LINKED if graph.entities else Beside.ALL)
+            drawing = drawing_of_store(
+                store, graph, notes=beside.value, narrowed=narrowed, texts=texts, private=private, progress=progress
+            )
+            text, nodes, edges = PICTURES[form](drawing), len(drawing.nodes), len(drawing.edges)
+            withheld = drawing.withheld()
+            if not nodes:
+                warnings.append("there is nothing to draw (--notes all draws every note)")
+    if withheld and form in WITH_TEXTS:
+        of_notes = "a private note is" if withheld == 1 else f"{withheld} private notes are"
+        warnings.append(f"{of_notes} drawn without the text (--private puts it in)")
+    size = len(text.encode())
+    facts = {"file": str(file), "format": form, "nodes": nodes, "edges": edges, "bytes": size, "private": withheld}
+    if file is None:
+        return Answer(facts, text=text, warnings=warnings)
+    _write_whole(file, text.encode())
+    drawn = f"  {counted(nodes, 'node')}, {counted(edges, 'edge')}, {max(1, size // 1000):,} kB"
+    return Answer(facts, [[(str(file), "cyan"), drawn]], warnings=warnings)
 
 
-@command(
-    _imports,
-    "",
-    name="graph",
-    examples=[
-        "simplemem import graph ~/memory.jsonl",
-        "simplemem import graph memory.jsonl --json",
-    ],
-)
+def _write_whole(file: Path, data: bytes) -> None:
+    """Put the file in place at once: whoever interrupts this has the old one, or none."""
+    handle, beside = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as into:
+            into.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, 0o666 & ~mask)
+        os.replace(beside, file)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+@command(_imports, name="graph")
 def import_graph(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of a graph memory server, JSONL.")],
-    vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")], vault: VaultOption = None
+) -> Imported:
     """Bring the file of a graph memory server into the vault: a note for each entity.
 
     What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
-    told and passed over. After Ctrl-C, begin again: what was done is not done twice.
+    named and left out. After Ctrl-C, begin again: what was done is not done twice.
+
+    $ simplemem import graph ~/memory.jsonl
+    $ simplemem import graph memory.jsonl --json
     """
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened, progress_bar
-    from simplemem.faces.render import counted
     from simplemem.kinds.graph.jsonl import import_file
 
     with opened(vault) as store, progress_bar() as progress:
-        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
-    for broken in done.broken[:_MOST_TOLD]:
-        output.warn(f"line {broken.line} of {file.name} was passed over: {broken.why}")
-    if len(done.broken) > _MOST_TOLD:
-        output.warn(f"and {len(done.broken) - _MOST_TOLD} lines more; --json names them all")
-    if as_json:
-        output.print_json(done.as_dict())
-        return
-    brought = [counted(done.entities, "entity", "entities"), counted(done.relations, "relation", "relations")]
+        return import_file(store, file.expanduser(), who=WHO, progress=progress)
+
+
+@renderer
+def _imported(done: Imported, screen: Screen) -> None:
+    for broken in done.broken[:_MOST_LINES]:
+        screen.warn(f"line {broken.line} was left out: {broken.why}")
+    if len(done.broken) > _MOST_LINES:
+        screen.warn(f"and {len(done.broken) - _MOST_LINES} more lines; --json names them all")
+    counts = [counted(done.entities, "entity", "entities"), counted(done.relations, "relation")]
     if done.observations:
-        brought.append(f"{counted(done.observations, 'observation', 'observations')} more of entities that were there")
+        counts.append(f"{counted(done.observations, 'observation')} more of entities that were there")
     known = done.entities_there or done.relations_there
     there = f" ({done.entities_there} and {done.relations_there} were there)" if known else ""
-    output.say(("Imported", "green"), f": {', '.join(brought)}{there}")
+    screen.say(("Imported", "green"), f": {', '.join(counts)}{there}")
     if done.since:
-        output.say((f'simplemem undo --by "{WHO}" --since {done.since} takes it back, after a look at it', "dim"))
+        screen.say((f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim"))

@@ -5,18 +5,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.options import JsonOption, Query, VaultOption, command, limit_option
+from simplemem.cli.command import Answer, command, finish, for_a_program
+from simplemem.cli.opening import WHO, make_folder, opened
+from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
+from simplemem.cli.text import counted, day, facts_table, one_line, tags_shown
 from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
+    from simplemem.cli.text import Part
+    from simplemem.kinds.learned.access import Read
+    from simplemem.kinds.learned.entries import Entry
+    from simplemem.kinds.learned.keeping import Knowledge
+    from simplemem.kinds.learned.looking import Look
     from simplemem.store import EnhancedStore
 
 _knowledge = typer.Typer(
@@ -24,11 +32,17 @@ _knowledge = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-_PANEL = "Learn"
+commands = typer.Typer()
+commands.add_typer(_knowledge, name="knowledge", rich_help_panel="Keep")
 _WORD = "reset"  # what a person types to empty it
+_UNSURE = 0.5
+_MOST = 10  # entries of one finding that a person is shown
+_TYPES = {"error": "red", "solution": "green", "decision": "magenta", "pattern": "blue", "insight": "yellow"}
+_LEVELS = {"error": "bold red", "warning": "yellow", "note": "dim"}
+_PRIORITIES = {"critical": "bold red", "high": "yellow", "medium": "", "low": "dim"}
 
 
-class Kind(StrEnum):
+class EntryType(StrEnum):
     DECISION = "decision"
     ERROR = "error"
     SOLUTION = "solution"
@@ -41,19 +55,11 @@ class Form(StrEnum):
     HTML = "html"
     JSON = "json"
     DOT = "dot"
-    D3 = "d3"
-    CYTOSCAPE = "cytoscape"
 
 
-KindOption = Annotated[Kind | None, typer.Option("--type", help="Only entries of this type.")]
-ConfidenceOption = Annotated[
-    float, typer.Option("--min-confidence", min=0, max=1, metavar="0..1", help="Only entries at least so sure.")
-]
-NotesOption = Annotated[
-    str,
-    typer.Option("--notes", metavar="WHICH", help="Ordinary notes instead: a folder, `type:NAME`, or `*` for all."),
-]
-Ref = Annotated[str, typer.Argument(metavar="ID", help="An id, the first letters of one, or a note's name.")]
+TypeOption = Annotated[EntryType | None, typer.Option("--type", help="Only entries of this type.")]
+ConfidenceOption = Annotated[float, option("--min-confidence", "0..1", "Only entries at least so sure.", min=0, max=1)]
+LimitOption = Annotated[int, limit_option("How many at most.")]
 
 
 def vault_of(named: Path | None) -> Path | None:
@@ -61,336 +67,361 @@ def vault_of(named: Path | None) -> Path | None:
     `./.claude-memory` when it is there; None leaves it to the rules of all commands."""
     if named is not None or os.environ.get("SIMPLEMEM_VAULT"):
         return named
-    if told := os.environ.get("MEMORY_STORAGE_PATH"):
-        return Path(told).expanduser()
+    if path := os.environ.get("MEMORY_STORAGE_PATH"):
+        return Path(path).expanduser()
     here = Path(".claude-memory")
     return here if here.is_dir() else None
 
 
 @contextmanager
-def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[EnhancedStore]:
-    from simplemem.cli.opening import opened
-
-    with opened(vault_of(vault), embed=embed) as store:
-        yield store
-
-
-@command(
-    _knowledge,
-    _PANEL,
-    name="init",
-    examples=["simplemem knowledge init", "simplemem knowledge init ~/project/.claude-memory"],
-)
-def init(
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Where to. Without it: `.claude-memory` here.")
-    ] = None,
-    vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a vault for what is learned, or look at the one that is there. No note is changed."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
+def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[tuple[EnhancedStore, Knowledge]]:
     from simplemem.kinds.learned.keeping import knowledge_of
 
+    with opened(vault_of(vault), embed=embed) as store:
+        yield store, knowledge_of(store)
+
+
+def _entries(count: int) -> str:
+    return counted(count, "entry", "entries")
+
+
+# -- init and stats
+
+
+@command(_knowledge)
+def init(
+    folder: Annotated[Path | None, argument("FOLDER", "Where to. Without it: `.claude-memory` here.")] = None,
+    vault: VaultOption = None,
+) -> Answer:
+    """Make a vault for what is learned, or look at the one that is there. No note is changed.
+
+    $ simplemem knowledge init
+    $ simplemem knowledge init ~/project/.claude-memory
+    """
     if folder is not None and vault is not None:
         raise typer.BadParameter("either FOLDER or --vault, not both")
     root = (folder or vault_of(vault) or Path(".claude-memory")).expanduser()
-    if root.exists() and not root.is_dir():
-        raise Invalid(f"{root} is a file.", hint="A vault is a folder.")
-    is_new = not (root / ".simplemem").exists()
-    root.mkdir(parents=True, exist_ok=True)
-    with opened(root) as store:
-        store.vault.sidecar()
-        count = len(knowledge_of(store).entries())
-        if as_json:
-            output.print_json({"vault": str(store.root), "new": is_new, "entries": count})
-            return
-        output.say(("Ready" if is_new else "There already", "green"), f": {store.root}, {_entries(count)}")
-        if is_new:
-            output.say("Serve it: ", (f"simplemem serve --profile self-improving --vault {store.root}", "bold"))
+    is_new = make_folder(root)
+    with _opened(root) as (store, knowledge):
+        (store.root / ".simplemem").mkdir(exist_ok=True)
+        root, count = store.root, len(knowledge.entries())
+    lines: list[list[Part]] = [[("Ready" if is_new else "There already", "green"), f": {root}, {_entries(count)}"]]
+    if is_new:
+        lines.append(["Serve it: ", (f"simplemem serve --profile self-improving --vault {root}", "bold")])
+    return Answer({"vault": str(root), "new": is_new, "entries": count}, lines)
 
 
-@command(_knowledge, _PANEL, name="stats", examples=["simplemem knowledge stats", "simplemem knowledge stats --json"])
-def stats(vault: VaultOption = None, as_json: JsonOption = False) -> None:
-    """Show how much there is of what, how sure it is, and what is read most."""
-    from simplemem.cli import output
-    from simplemem.kinds.learned.keeping import knowledge_of
-    from simplemem.kinds.learned.statistics import stats as counted
+@command(_knowledge)
+def stats(vault: VaultOption = None) -> Answer:
+    """Show how much there is of what, how sure it is, and what is read most.
 
-    with _opened(vault) as store:
-        knowledge = knowledge_of(store)
-        facts = counted(knowledge.entries(), knowledge.access.all())
-    if as_json:
-        output.print_json(facts)
-        return
-    often = facts.pop("most_accessed")
-    output.print_mapping(facts)
-    if often:
-        output.say(("Most read", "bold"))
-        output.print_table(
-            [output.styled(f"  {each['count']}"), output.styled((each["id"][:8], "cyan")), output.styled(each["says"])]
-            for each in often
-        )
+    $ simplemem knowledge stats
+    $ simplemem knowledge stats --json
+    """
+    from simplemem.kinds.learned.statistics import stats as count
+
+    with _opened(vault) as (_, knowledge):
+        facts = count(knowledge.entries(), knowledge.access.all())
+    rest = {key: value for key, value in facts.items() if key != "most_accessed"}
+    lines: list[list[Part]] = [
+        [f"{each['count']:>4}  ", (each["id"][:8], "cyan"), f"  {each['says']}"] for each in facts["most_accessed"]
+    ]
+    return Answer(facts, [[("Most read", "bold")], *lines] if lines else [], facts_table(rest))
 
 
-@command(
-    _knowledge,
-    _PANEL,
-    name="list",
-    examples=[
-        "simplemem knowledge list",
-        "simplemem knowledge list error --min-confidence 0.8",
-        "simplemem knowledge list --json",
-    ],
-)
+# -- list, search, show
+
+Related = Mapping[str, Sequence[tuple[str, "Entry"]]]
+
+
+def _as_json(entry: Entry, read: Mapping[str, Read], related: Related) -> dict[str, Any]:
+    """An entry with what it leads to, in which words."""
+    from simplemem.faces.knowing import entry_shown
+    from simplemem.kinds.learned.access import NEVER
+
+    ties = related.get(entry.path, ())
+    relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
+    shown = entry_shown(entry, read.get(entry.id, NEVER), [other for _, other in ties])
+    return shown | {"relations": relations}
+
+
+def _row(entry: Entry) -> list[Part]:
+    superseded = " (superseded)" if entry.is_superseded else ""
+    return [
+        (entry.id[:8], "cyan"),
+        (entry.type, _TYPES.get(entry.type, "")),
+        (_sure(entry), "dim"),
+        (f"{entry.headline}{superseded}", "dim" if superseded else ""),
+        (tags_shown(entry.tags), "green"),
+    ]
+
+
+def _sure(entry: Entry) -> str:
+    return ("?" if entry.confidence is None else f"{entry.confidence:.2f}") + (" ✓" if entry.verified else "")
+
+
+@command(_knowledge, name="list")
 def list_entries(
-    kind: Annotated[Kind | None, typer.Argument(metavar="TYPE", help="Only entries of this type.")] = None,
-    type_: KindOption = None,
+    kind: Annotated[EntryType | None, argument("TYPE", "Only entries of this type.")] = None,
+    type_: TypeOption = None,
     min_confidence: ConfidenceOption = 0.0,
-    limit: Annotated[int, limit_option("How many at most.")] = 50,
+    limit: LimitOption = 50,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List entries, the newest first."""
-    from simplemem.cli import output
-    from simplemem.cli.knowledge_output import as_value, entry_row
-    from simplemem.kinds.learned.keeping import knowledge_of
+) -> Answer:
+    """List entries, the newest first.
 
+    $ simplemem knowledge list
+    $ simplemem knowledge list error --min-confidence 0.8
+    $ simplemem knowledge list --json
+    """
     wanted = kind or type_
-    with _opened(vault) as store:
-        knowledge = knowledge_of(store)
-        found = [
+    with _opened(vault) as (_, knowledge):
+        every = [
             entry
             for entry in reversed(knowledge.entries())
             if (wanted is None or entry.type == wanted) and (entry.confidence or 0.0) >= min_confidence
         ]
-        related = knowledge.leading_to(found[:limit])
-        read = knowledge.access.all()
-    if as_json:
-        output.print_json({"entries": [as_value(entry, read, related) for entry in found[:limit]], "total": len(found)})
-        return
-    if not found:
-        output.say(("Nothing yet.", "yellow"))
-    output.print_table((entry_row(entry) for entry in found[:limit]), gives_way=3)
-    if len(found) > limit:
-        output.say((f"  {len(found) - limit} more: --limit {len(found)}", "dim"))
+        entries = every[:limit]
+        related, read = knowledge.leading_to(entries), knowledge.access.all()
+    more: list[Part] = [(f"  {len(every) - limit} more: --limit {len(every)}", "dim")]
+    lines = [[("Nothing yet.", "yellow")]] if not every else [more] if len(every) > limit else []
+    facts = {"entries": [_as_json(entry, read, related) for entry in entries], "total": len(every)}
+    return Answer(facts, lines, [_row(entry) for entry in entries], gives_way=3)
 
 
-@command(
-    _knowledge,
-    _PANEL,
-    name="search",
-    examples=[
-        "simplemem knowledge search connection pool exhausted",
-        "simplemem knowledge search timeouts --type solution --min-confidence 0.6 --json",
-    ],
-)
+@command(_knowledge)
 def search(
     query: Query,
-    kind: KindOption = None,
+    kind: TypeOption = None,
     min_confidence: ConfidenceOption = 0.0,
-    limit: Annotated[int, limit_option("How many at most.")] = 10,
+    limit: LimitOption = 10,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find entries by meaning and words. Each one that is found counts as read."""
-    from simplemem.cli import output
-    from simplemem.cli.knowledge_output import as_value, print_hit
-    from simplemem.kinds.learned.keeping import knowledge_of
+) -> Answer:
+    """Find entries by meaning and words. Each one that is found counts as read.
 
+    $ simplemem knowledge search connection pool exhausted
+    $ simplemem knowledge search timeouts --type solution --min-confidence 0.6 --json
+    """
     asked = " ".join(query)
-    with _opened(vault, embed=True) as store:
-        knowledge = knowledge_of(store)
+    with _opened(vault, embed=True) as (_, knowledge):
         found = knowledge.search(asked, kind=kind or "", least_confidence=min_confidence, limit=min(limit, 200))
-        related = knowledge.leading_to([hit.entry for hit in found.hits])
-        read = knowledge.access.all()
-    if as_json:
-        results = [as_value(hit.entry, read, related) | {"score": hit.score} for hit in found.hits]
-        output.print_json({"query": asked, "results": results, "method": found.method, "degraded": found.degraded})
-        return
+        related, read = knowledge.leading_to([hit.entry for hit in found.hits]), knowledge.access.all()
+    lines: list[list[Part]] = []
     for hit in found.hits:
-        print_hit(hit, asked)
-    if not found.hits:
-        output.say(("Nothing found.", "yellow"))
-    output.say((f"  by {found.method}", "dim"))
-    if found.degraded:
-        output.warn(found.degraded)
+        *head, _, tags = _row(hit.entry)
+        lines.append([part for cell in (*head, f"{hit.score:.2f}", tags) for part in (cell, "  ")])
+        lines.append([f"  {one_line(hit.snippet or hit.entry.headline)}"])
+    lines += [] if found.hits else [[("Nothing found.", "yellow")]]
+    results = [_as_json(hit.entry, read, related) | {"score": hit.score} for hit in found.hits]
+    facts = {"query": asked, "results": results, "method": found.method, "degraded": found.degraded}
+    warnings = [found.degraded] if found.degraded else []
+    return Answer(facts, [*lines, [(f"  by {found.method}", "dim")]], warnings=warnings)
 
 
-@command(
-    _knowledge,
-    _PANEL,
-    name="show",
-    examples=["simplemem knowledge show 4e8f50cf", "simplemem knowledge show raise-the-pool-to-50 --json"],
-)
-def show(ref: Ref, vault: VaultOption = None, as_json: JsonOption = False) -> None:
-    """Show one entry: what it says, its context, what it is related to, and by whom it may have been superseded."""
-    from simplemem.cli import output
-    from simplemem.cli.knowledge_output import as_value, print_entry
-    from simplemem.kinds.learned.keeping import knowledge_of
+@command(_knowledge)
+def show(
+    ref: Annotated[str, argument("ID", "An id, the first letters of one, or a note's name.")],
+    vault: VaultOption = None,
+) -> Answer:
+    """Show one entry: what it says, its context, what it is related to, and by whom it may have been superseded.
 
-    with _opened(vault) as store:
-        knowledge = knowledge_of(store)
+    $ simplemem knowledge show 4e8f50cf
+    $ simplemem knowledge show raise-the-pool-to-50 --json
+    """
+    with _opened(vault) as (_, knowledge):
         entry = knowledge.find(ref)
         knowledge.access.count([entry.id])
-        related = knowledge.leading_to(knowledge.entries())
-        read = knowledge.access.all()
-    if as_json:
-        output.print_json(as_value(entry, read, related))
-    else:
-        print_entry(entry, read, related)
+        related, read = knowledge.leading_to(knowledge.entries()), knowledge.access.all()
+    times = counted(read[entry.id].count, "time")
+    facts = f"confidence {_sure(entry)} · made {day(entry.created)} · read {times}"
+    lines: list[list[Part]] = [
+        [(entry.type, f"bold {_TYPES.get(entry.type, '')}".strip()), f"  {entry.id}"],
+        [(facts, "dim"), (f"  {tags_shown(entry.tags)}", "green")],
+    ]
+    if entry.is_superseded:
+        lines.append([(f"superseded by {entry.superseded_by} {entry.superseded_reason}".strip(), "yellow")])
+    lines += [[], [entry.content]]
+    lines += [[], [("Context: ", "bold"), entry.context]] if entry.context else []
+    for path, ties in related.items():
+        for words, other in ties:
+            if path == entry.path:
+                lines.append([(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"])
+            elif other.path == entry.path:
+                lines.append([("  from ", "dim"), (path.removesuffix(".md"), "cyan"), (f" ({words})", "dim")])
+    return Answer(_as_json(entry, read, related), lines)
 
 
-@command(
-    _knowledge,
-    _PANEL,
-    name="export",
-    examples=[
-        "simplemem knowledge export > knowledge.md",
-        "simplemem knowledge export html --output knowledge.html",
-        "simplemem knowledge export dot | dot -Tsvg > knowledge.svg",
-    ],
-)
+# -- export and analyze
+
+
+@command(_knowledge)
 def export(
-    form: Annotated[Form, typer.Argument(metavar="FORMAT", help="md, html, json, dot, d3 or cytoscape.")] = Form.MD,
-    out: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to. Without it: print it.")
-    ] = None,
+    form: Annotated[Form, argument("FORMAT", "md, html, json or dot.")] = Form.MD,
+    out: Annotated[Path | None, option("--output -o", "FILE", "Where to. Without it: print it.")] = None,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Export all entries: as one Markdown text by type, or with the graph's entities as a picture or data."""
-    from simplemem.cli import output
+) -> Answer:
+    """Export all entries: as one Markdown text by type, or with the graph's entities as a picture or data.
+
+    $ simplemem knowledge export > knowledge.md
+    $ simplemem knowledge export html --output knowledge.html
+    $ simplemem knowledge export dot | dot -Tsvg > knowledge.svg
+    """
     from simplemem.kinds.learned.exporting import export_text
-    from simplemem.kinds.learned.keeping import knowledge_of
 
-    with _opened(vault) as store:
-        text = export_text(store, form.value)
-        count = len(knowledge_of(store).entries())
+    if out is None and for_a_program():
+        raise Invalid(
+            "--json says what was written, so it needs --output FILE", hint="Or: simplemem knowledge export json"
+        )
+    with _opened(vault) as (store, knowledge):
+        text, count = export_text(store, form.value), len(knowledge.entries())
+    facts = {"file": str(out or ""), "format": form.value, "entries": count}
     if out is None:
-        sys.stdout.write(text)
-        return
+        return Answer(facts, text=text)
     out.expanduser().write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    if as_json:
-        output.print_json({"file": str(out), "format": form.value, "entries": count})
-    else:
-        output.say(("Written", "green"), f": {out}, {_entries(count)}")
+    return Answer(facts, [[("Written", "green"), f": {out}, {_entries(count)}"]])
 
 
-@command(
-    _knowledge,
-    _PANEL,
-    name="analyze",
-    examples=[
-        "simplemem knowledge analyze",
-        "simplemem knowledge analyze --notes projects/",
-        "simplemem knowledge analyze --notes '*' --json",
-    ],
-)
+_WHICH = "Ordinary notes instead: a folder, `type:NAME`, or `*` for all."
+
+
+@command(_knowledge)
 def analyze(
-    notes: NotesOption = "",
+    notes: Annotated[str, option("--notes", "WHICH", _WHICH)] = "",
     threshold: Annotated[
-        float,
-        typer.Option("--threshold", min=0, max=1, metavar="0..1", help="How alike entries are that belong together."),
+        float, option("--threshold", "0..1", "How alike entries are that belong together.", min=0, max=1)
     ] = 0.75,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Show what to look at: what is unsure, unverified or never read, contradictions, what recurs and what belongs
-    together. No model is asked; everything is counted or compared, and nothing is written."""
-    from simplemem.cli import output
-    from simplemem.cli.knowledge_output import analysis, print_analysis
+    together. No model is asked; everything is counted or compared, and nothing is written.
+
+    $ simplemem knowledge analyze
+    $ simplemem knowledge analyze --notes projects/
+    $ simplemem knowledge analyze --notes '*' --json
+    """
     from simplemem.kinds.learned.looking import look
 
-    with _opened(vault, embed=True) as store:
-        found = analysis(look(store, notes), threshold)
-    if as_json:
-        output.print_json(found.as_value())
-    else:
-        print_analysis(found)
+    with _opened(vault, embed=True) as (store, _):
+        return _analysis(look(store, notes), threshold)
 
 
-@command(
-    _knowledge,
-    _PANEL,
-    name="validate",
-    examples=["simplemem knowledge validate", "simplemem knowledge validate --json"],
-)
-def validate(vault: VaultOption = None, as_json: JsonOption = False) -> None:
+def _analysis(look: Look, threshold: float) -> Answer:
+    from simplemem.faces.insight_answers import cluster, contradiction, finding, suggestion
+    from simplemem.faces.knowing import brief
+    from simplemem.kinds.learned.access import NEVER
+
+    standing = [entry for entry in look.entries if not entry.is_superseded]
+    known = [entry for entry in standing if entry.is_knowledge]
+    unsure = [entry for entry in standing if entry.confidence is not None and entry.confidence < _UNSURE]
+    unverified = [entry for entry in known if not entry.verified]
+    never_read = [entry for entry in known if not look.read.get(entry.id, NEVER).count]
+    superseded = [entry for entry in look.entries if entry.is_superseded]
+    contradictions, patterns, clusters = look.contradictions(), look.patterns(), look.clusters(threshold)
+    suggestions, insights, antipatterns = look.suggestions(threshold), look.insights(threshold), look.antipatterns()
+    facts = {
+        "looked_at": {"what": look.what, "count": len(look.entries)},
+        "low_confidence": list(map(brief, unsure)),
+        "unverified": list(map(brief, unverified)),
+        "never_read": list(map(brief, never_read)),
+        "superseded": [brief(entry) | {"by": entry.superseded_by} for entry in superseded],
+        "contradictions": [contradiction(each, None) for each in contradictions],
+        "recurring": [{"says": each.says, "count": len(each.entries)} for each in patterns.recurring],
+        "trend": patterns.trend,
+        "clusters": list(map(cluster, clusters)),
+        "suggested_tags": list(map(suggestion, suggestions)),
+        "insights": list(map(finding, insights)),
+        "antipatterns": list(map(finding, antipatterns)),
+        "method": look.method,
+    }
+    lines: list[list[Part]] = [[(f"{len(look.entries)} {look.what}", "bold"), (f", compared by {look.method}", "dim")]]
+
+    def section(title: str, some: Sequence[Any], line: Any) -> None:
+        lines.extend([[(f"\n{title} ({len(some)})", "bold")]] if some else [])
+        lines.extend(line(each) for each in some[:_MOST])
+
+    def row(entry: Entry) -> list[Part]:
+        return [part for cell in _row(entry) for part in (cell, "  ")]
+
+    section("Confidence below 0.5", unsure, row)
+    section("Not verified", unverified, row)
+    section("Never read", never_read, row)
+    section("Superseded", superseded, lambda each: [f"  {each.name} by ", one_line(each.superseded_by) or "nothing"])
+    section(
+        "Contradictions",
+        contradictions,
+        lambda each: [
+            (f"  {each.rule}", "yellow"),
+            (f"  {each.about}", "dim"),
+            f"\n    {each.one.name}: {one_line(each.said)}\n    {each.other.name}: {one_line(each.instead)}",
+        ],
+    )
+    section("Recurring", patterns.recurring, lambda each: [f"  {len(each.entries)} x {each.type}  {each.says}"])
+    section(
+        "Belong together",
+        clusters,
+        lambda each: [
+            (f"  {len(each.members)}: {', '.join(each.words)}", "bold"),
+            "\n    " + ", ".join(entry.name for entry in each.members[:5]),
+        ],
+    )
+    section(
+        "Tags to consider",
+        suggestions,
+        lambda each: [(f"  #{each.tag}", "green"), "  for " + ", ".join(entry.name for entry in each.entries[:3])],
+    )
+    section(
+        "To look at",
+        [each for each in insights if each.kind not in ("group", "theme")] + antipatterns,
+        lambda each: [(f"  {each.priority}: ", _PRIORITIES[each.priority]), each.says],
+    )
+    return Answer(facts, lines)
+
+
+# -- validate and reset
+
+
+@command(_knowledge)
+def validate(vault: VaultOption = None) -> Answer:
     """Check every entry: its header, its id, its type, its confidence, and where its relations lead. Changes nothing; ends
-    with 1 when there is something to mend."""
-    from simplemem.cli import output
-    from simplemem.cli.knowledge_output import LEVEL_STYLES
-    from simplemem.kinds.learned.keeping import knowledge_of
+    with 1 when there is something to mend.
+
+    $ simplemem knowledge validate
+    $ simplemem knowledge validate --json
+    """
     from simplemem.kinds.learned.validating import validate as problems_of
 
-    with _opened(vault) as store:
-        knowledge = knowledge_of(store)
+    with _opened(vault) as (_, knowledge):
         entries = knowledge.entries()
-        found = problems_of(entries, knowledge.leading_nowhere(entries))
-    to_mend = [problem for problem in found if problem.level != "note"]
-    if as_json:
-        shown = [{"level": each.level, "name": each.entry.name, "says": each.says} for each in found]
-        output.print_json({"entries": len(entries), "problems": shown})
-    else:
-        for each in found:
-            output.say((f"{each.level}: ", LEVEL_STYLES[each.level]), (each.entry.name, "cyan"), f": {each.says}")
-        output.say((f"{_entries(len(entries))}, {len(to_mend)} to mend", "yellow" if to_mend else "green"))
-    if to_mend:
-        raise typer.Exit(1)
+        problems = problems_of(entries, knowledge.leading_nowhere(entries))
+    to_mend = sum(problem.level != "note" for problem in problems)
+    lines: list[list[Part]] = [
+        [(f"{each.level}: ", _LEVELS[each.level]), (each.entry.name, "cyan"), f": {each.says}"] for each in problems
+    ]
+    lines.append([(f"{_entries(len(entries))}, {to_mend} to mend", "yellow" if to_mend else "green")])
+    shown = [{"level": each.level, "name": each.entry.name, "says": each.says} for each in problems]
+    return Answer({"entries": len(entries), "problems": shown}, lines, failed=to_mend > 0)
 
 
-@command(
-    _knowledge,
-    _PANEL,
-    name="reset",
-    examples=["simplemem knowledge reset", "simplemem knowledge reset --confirm reset"],
-)
+@command(_knowledge)
 def reset(
-    confirm: Annotated[
-        str | None, typer.Option("--confirm", metavar="reset", help="The word, for where nobody can type it.")
-    ] = None,
+    confirm: Annotated[str | None, option("--confirm", "reset", "The word, for where nobody can type it.")] = None,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Put every entry into the trash, once you have typed the word `reset`. One step, which `undo` takes back. Entities and
-    all other notes stay."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import WHO, finishing
-    from simplemem.kinds.learned.keeping import knowledge_of
+    all other notes stay.
 
-    with _opened(vault) as store:
-        knowledge = knowledge_of(store)
-        count = len(knowledge.entries())
-        if count:
-            _must_be_meant(confirm, f"{_entries(count)} of {store.root} will go to the trash.")
-        with finishing():
-            gone, version = knowledge.reset(who=WHO, tool="reset")
-        root = store.root
-    if as_json:
-        output.print_json({"deleted": gone, "version": version})
-    elif not gone:
-        output.say(("There was nothing.", "green"))
-    else:
-        output.say(
-            (f"{_entries(gone)} in the trash", "green"),
-            ", back with: ",
-            (f"simplemem undo {version} --vault {root}", "bold"),
-        )
-
-
-def _must_be_meant(confirm: str | None, what: str) -> None:
-    if confirm is None and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.echo(what, err=True)
-        confirm = typer.prompt(f"Type {_WORD} to do it", default="", show_default=False, err=True)
-    if (confirm or "").strip() != _WORD:
-        raise Invalid("nothing was deleted", hint=f"Type the word, or pass --confirm {_WORD}.")
-
-
-def _entries(count: int) -> str:
-    return f"{count} entr{'y' if count == 1 else 'ies'}"
-
-
-commands = typer.Typer()
-commands.add_typer(_knowledge, name="knowledge", rich_help_panel="Keep")
+    $ simplemem knowledge reset
+    $ simplemem knowledge reset --confirm reset
+    """
+    with _opened(vault) as (store, knowledge):
+        if count := len(knowledge.entries()):
+            if confirm is None and sys.stdin.isatty() and sys.stderr.isatty():
+                typer.echo(f"{_entries(count)} of {store.root} will go to the trash.", err=True)
+                confirm = typer.prompt(f"Type {_WORD} to do it", default="", show_default=False, err=True)
+            if (confirm or "").strip() != _WORD:
+                raise Invalid("nothing was deleted", hint=f"Type the word, or pass --confirm {_WORD}.")
+        finish()
+        deleted, version = knowledge.reset(who=WHO, tool="reset")
+    back: list[Part] = [(f"  undo with: simplemem undo {version} --vault {store.root}", "dim")]
+    done = f"{_entries(deleted)} in the trash" if deleted else "There was nothing."
+    return Answer({"deleted": deleted, "version": version}, [[(done, "green")], *([back] if deleted else [])])

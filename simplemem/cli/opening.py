@@ -1,7 +1,7 @@
-"""How a command opens the store: the vault found, its index in step, a progress bar when that takes a while.
+"""How a command opens the store: the vault found, its index updated, a progress bar when that takes over a second.
 
-A Ctrl-C leaves no command half done: while a note is being written it waits (`finishing`), anywhere else it
-ends the run. Nothing here knows what a command does.
+A Ctrl-C leaves no command half done: while a note is being written it waits (`finishing`), anywhere else it ends the run.
+Nothing here knows what a command does.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from simplemem.index.reconcile import SyncReport
     from simplemem.store import EnhancedStore
 
 WHO = "command line"
 """How the history names whoever used these commands."""
-
 _PATIENCE = 1.0
 """Seconds before a progress bar is worth showing."""
 
 
 @contextmanager
 def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Iterator[EnhancedStore]:
-    """The store of a vault with its index in step; `embed` brings the vectors in step too."""
+    """The store of a vault with its index updated; `embed` updates the vectors too."""
     from simplemem import open_store
     from simplemem.config import find_vault, load_settings
 
     root = find_vault(vault)
-    with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:
+    with open_store(root, settings=load_settings(vault=root).for_a_person()) as store:
         if sync:
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=embed, begin=False)
@@ -43,15 +43,28 @@ def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Ite
         yield store
 
 
-def warn_of_doubt(report: SyncReport) -> None:
+def warn_of_doubt(report: Any) -> None:
     """Say so when many notes are gone at once: an unmounted disk looks the same as a tidy mind."""
-    from simplemem.cli.output import warn
-
     if report.doubted:
         warn(
             f"{report.doubted} notes seem to have vanished all at once and were kept in the index; "
             "`simplemem index --rebuild` believes it"
         )
+
+
+def warn(message: str) -> None:
+    """Say on stderr what a person should know beside the answer."""
+    from simplemem.cli.output import Screen
+
+    Screen(stderr=True).warn(message)
+
+
+def make_folder(folder: Path) -> bool:
+    """Make the folder of a vault if need be. Whether it was none yet."""
+    if folder.exists() and not folder.is_dir():
+        raise Invalid(f"{folder} is a file", hint="A vault is a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return not (folder / ".simplemem").exists()
 
 
 class ProgressBar:
@@ -81,20 +94,20 @@ class ProgressBar:
 def _draw() -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from simplemem.cli.output import console
+    from simplemem.cli.output import Screen
 
-    screen = console(stderr=True)
-    shown = Progress(
+    screen = Screen(stderr=True)
+    bar = Progress(
         TextColumn("{task.description:>8}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=screen,
+        console=screen.console,
         transient=True,
         disable=not screen.is_terminal,
     )
-    shown.start()
-    return shown
+    bar.start()
+    return bar
 
 
 @contextmanager
@@ -109,7 +122,7 @@ def progress_bar() -> Iterator[ProgressBar]:
 
 @contextmanager
 def finishing() -> Iterator[None]:
-    """Hold a Ctrl-C back until a write is done and said. A second one does not wait.
+    """Hold a Ctrl-C back until a write is done. A second one does not wait.
 
     Even then nothing is torn: what a dying process began is rolled forward by the next to open the vault.
     """

@@ -1,4 +1,4 @@
-"""Commands that look at what was: history and diff. They change nothing."""
+"""Commands about what was: history, diff, restore, undo. Each restore or undo is a change, and can itself be undone."""
 
 from __future__ import annotations
 
@@ -6,146 +6,199 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.options import JsonOption, VaultOption, command, complete_name, limit_option
+from simplemem.cli.command import Answer, agree, command, finish, preview, renderer
+from simplemem.cli.opening import WHO, opened
+from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
+from simplemem.cli.text import ago, counted, diff_lines, one_line
+from simplemem.cli.write import undo_with
+from simplemem.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
-    from simplemem.memory import HistoryEntry
+    from simplemem.cli.output import Screen
+    from simplemem.cli.text import Part
+    from simplemem.memory import HistoryEntry, Restored, Undone, UndoneMany
 
 commands = typer.Typer()
-PANEL = "Go back"
-WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
-
-ByOption = Annotated[
-    str,
-    typer.Option("--by", metavar="WHO", help="Only changes of this client, with or without its version."),
-]
+_PANEL = "Go back"
 
 
-@command(
-    commands,
-    PANEL,
-    examples=[
-        "simplemem history",
-        "simplemem history Dipper --diff",
-        "simplemem history --by claude-ai --since yesterday",
-        "simplemem history --limit 100 --json",
-    ],
-)
+@command(commands, _PANEL)
 def history(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            autocompletion=complete_name,
-            help="One note. Without it: all.",
-        ),
-    ] = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what each change did.")] = False,
-    by: ByOption = "",
-    tool: Annotated[str, typer.Option("--tool", metavar="TOOL", help="Only what was done with this tool.")] = "",
-    since: Annotated[str, typer.Option("--since", metavar="WHEN", help=f"Only changes since {WHEN}.")] = "",
-    until: Annotated[str, typer.Option("--until", metavar="WHEN", help=f"Only changes up to {WHEN}.")] = "",
+    name: Annotated[str | None, argument("NAME", "One note. Without it: all.", complete_name)] = None,
+    diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
+    by: Annotated[str, option("--by", "WHO", "Only changes of this client, with or without its version.")] = "",
+    tool: Annotated[str, option("--tool", "TOOL", "Only what was done with this tool.")] = "",
+    since: Annotated[str, option("--since", "WHEN", f"Only changes since {WHEN}.")] = "",
+    until: Annotated[str, option("--until", "WHEN", f"Only changes up to {WHEN}.")] = "",
     limit: Annotated[int, limit_option("How many changes at most.")] = 20,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Show changes, newest first: ours, each with a version that `undo` and `show --version` take.
 
     Of one note in a git repository its commits too, which `show --version` and `restore --at` take.
-    """
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
 
+    $ simplemem history
+    $ simplemem history Dipper --diff
+    $ simplemem history --by claude-ai --since yesterday
+    $ simplemem history --limit 100 --json
+    """
     with opened(vault) as store:
         entries = store.history(name, limit=limit, diff=diff, by=by, tool=tool, since=since, until=until)
-    if as_json:
-        output.print_json({"versions": [entry.as_dict() for entry in entries]})
-        return
-    if not entries:
-        output.say("No changes.")
-    elif diff:
-        for entry in entries:
-            _print_change(entry)
-    else:
-        output.print_table(_row(entry) for entry in entries)
+    facts = {"versions": [entry.as_dict() for entry in entries]}
+    if not diff:
+        return Answer(facts, [] if entries else [["No changes."]], table=[_change(entry) for entry in entries])
+    lines: list[list[Part]] = []
+    for entry in entries:
+        lines += [[part for cell in _change(entry) for part in (cell, "  ")], *diff_lines(entry.diff), []]
+    return Answer(facts, lines or [["No changes."]])
 
 
-def _row(entry: HistoryEntry) -> list[Text]:
-    from simplemem.cli import output
-
-    name = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
+def _change(entry: HistoryEntry) -> list[Part]:
     return [
-        output.styled((entry.version, "yellow")),
-        output.styled(entry.op),
-        output.styled((name, "cyan")),
-        output.styled((output.ago(entry.when), "dim")),
-        output.styled((" ".join(filter(None, (entry.who, entry.tool))), "dim")),
-        output.styled((output.one_line(entry.reason), "dim")),
+        (entry.version, "yellow"),
+        entry.op,
+        (f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name, "cyan"),
+        (ago(entry.when), "dim"),
+        (" ".join(filter(None, (entry.who, entry.tool))), "dim"),
+        (one_line(entry.reason), "dim"),
     ]
 
 
-def _print_change(entry: HistoryEntry) -> None:
-    from simplemem.cli import output
-
-    screen = output.console()
-    line = output.styled()
-    for cell in _row(entry):
-        if cell.plain:
-            line += (output.styled("  ") if line.plain else output.styled()) + cell
-    screen.print(line, soft_wrap=True)
-    if entry.diff:
-        output.print_diff(entry.diff, screen)
-    screen.print()
-
-
-@command(
-    commands,
-    PANEL,
-    examples=[
-        "simplemem diff 12",
-        "simplemem diff 9 12",
-        "simplemem diff Dipper",
-        "simplemem diff Dipper --since 'last week'",
-    ],
-)
+@command(commands, _PANEL)
 def diff(
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="VERSION|NAME",
-            autocompletion=complete_name,
-            help="A version of `history`: what it changed. Or a note: what changed in it.",
+        argument(
+            "VERSION|NAME", "A version of `history`: what it changed. Or a note: what changed in it.", complete_name
         ),
     ],
-    other: Annotated[
-        str | None,
-        typer.Argument(metavar="[VERSION]", show_default=False, help="A second version, to compare the first with."),
-    ] = None,
+    other: Annotated[str | None, argument("[VERSION]", "A second version, to compare the first with.")] = None,
     since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="WHEN", help=f"What changed in the note since {WHEN}. Else: its last change."),
+        str | None, option("--since", "WHEN", f"What changed in the note since {WHEN}. Else: its last change.")
     ] = None,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what a version changed, what lies between two, or what changed in a note."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
+) -> Answer:
+    """Show what a version changed, what lies between two, or what changed in a note.
 
+    $ simplemem diff 12
+    $ simplemem diff 9 12
+    $ simplemem diff Dipper
+    $ simplemem diff Dipper --since 'last week'
+    """
     with opened(vault) as store:
-        found = store.diff(what, other, since=since)
-    if as_json:
-        output.print_json({"differences": [each.as_dict() for each in found]})
-        return
-    for each in found:
+        differences = store.diff(what, other, since=since)
+    lines: list[list[Part]] = []
+    for each in differences:
         moved = each.name != each.new_name and other is None
-        if moved:
-            output.say((f"{each.name} → {each.new_name}", "cyan"))
-        if each.diff:
-            output.print_diff(each.diff, output.console())
-        elif not each.doubt and not moved:
-            output.say(f"{each.new_name}: no difference.")
-        if each.doubt:
-            output.warn(f"{each.name}: {each.doubt}")
+        lines += [[(f"{each.name} → {each.new_name}", "cyan")]] if moved else []
+        lines += diff_lines(each.diff)
+        lines += [[f"{each.new_name}: no difference."]] if not (each.diff or each.doubt or moved) else []
+    doubts = [f"{each.name}: {each.doubt}" for each in differences if each.doubt]
+    return Answer({"differences": [each.as_dict() for each in differences]}, lines, warnings=doubts)
+
+
+@command(commands, _PANEL)
+def restore(
+    name: Name,
+    at: Annotated[
+        str | None, option("--at", "WHEN", f"As it was at {WHEN}, `before v12`. A day means its end.")
+    ] = None,
+    new_name: Annotated[
+        str | None, option("--as", "NAME", "Bring it back under this name, beside what is there.")
+    ] = None,
+    vault: VaultOption = None,
+) -> Restored:
+    """Bring an earlier text of a note back, to the byte. A deleted note needs no --at.
+
+    What the note says now stays in the history: `undo` takes a restore back.
+
+    $ simplemem restore Dipper
+    $ simplemem restore Dipper --at 12
+    $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'
+    """
+    with opened(vault) as store:
+        finish()
+        return store.restore(name, at=at, new_name=new_name, who=WHO)
+
+
+@renderer
+def _restored(restored: Restored, screen: Screen) -> None:
+    when = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
+    already = "" if restored.changed else "already "
+    screen.say((f"{restored.name} is {already}as it was {when}.", "green"))
+    for warning in restored.warnings:
+        screen.warn(warning)
+
+
+@command(commands, _PANEL)
+def undo(
+    what: Annotated[
+        str | None,
+        argument(
+            "VERSION|NAME",
+            "A version of `history`, or a note: its last change. Without it: the last change of all.",
+            complete_name,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None, option("--by", "WHO", "Everything this client changed, with or without its version.")
+    ] = None,
+    since: Annotated[str | None, option("--since", "WHEN", f"With --by: since {WHEN}.")] = None,
+    dry_run: Annotated[bool, flag("--dry-run", "With --by: only show what would become of what.")] = False,
+    diff: Annotated[bool, flag("--diff", "With --by: show the differences too.")] = False,
+    yes: Annotated[bool, flag("--yes", "With --by: do not ask.")] = False,
+    vault: VaultOption = None,
+) -> Undone | UndoneMany:
+    """Undo a change, or everything a client changed. It stays in the history, so an undo can be undone.
+
+    Of everything a client changed, what somebody else has changed since is left as it is, and named.
+
+    $ simplemem undo
+    $ simplemem undo Dipper
+    $ simplemem undo 12
+    $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run
+    $ simplemem undo --by claude-ai --since v40 --yes
+    """
+    if (by is None) != (since is None) or (by is None and (dry_run or yes or diff)):
+        raise Invalid("--by and --since go together", hint="simplemem undo --by WHO --since WHEN [--dry-run]")
+    if by is not None and what is not None:
+        raise Invalid("give a version or a name, or --by and --since, not both")
+    with opened(vault) as store:
+        if by is None or since is None:
+            if what is None:
+                # A text that was found after an editor's late save is listed too, but is no change.
+                changes = (entry.version for entry in store.history(limit=1000) if entry.op != "recovered")
+                what = next(changes, None)
+            if what is None:
+                raise NotFound("there is nothing to undo", hint="Only changes made through simplemem are kept.")
+            finish()
+            return store.undo(what, who=WHO, tool="undo")
+        plan = store.undo_all(by, since, preview=True, diff=diff)
+        if dry_run or not plan.notes:
+            return plan
+        preview(plan)
+        nobody = "nobody can be asked here, and nothing was changed"
+        agree("Do it?", refused=nobody, hint="Add --yes, or look with --dry-run.", yes=yes)
+        finish()
+        return store.undo_all(by, since, expected=plan.plan, diff=diff, who=WHO)
+
+
+@renderer
+def _undone(undone: Undone, screen: Screen) -> None:
+    screen.say((one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green"))
+
+
+@renderer
+def _undone_many(undone: UndoneMany, screen: Screen) -> None:
+    if undone.version:
+        screen.say((f"Undid what {undone.by} changed in {counted(len(undone.notes), 'note')}", "green"))
+        screen.say(*undo_with(undone.version))
+        return
+    if not undone.notes:
+        screen.say(f"Nothing that {undone.by} changed since {undone.since} is to be undone.")
+    for note in undone.notes:
+        name = f"{note.name} → {note.new_name}" if note.new_name else note.name
+        screen.say(f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim"))
+        screen.diff(note.diff)
+    for each in undone.left:
+        screen.say(("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim"))

@@ -1,253 +1,237 @@
-"""Commands about the vault as a whole: init, index, stats, inspect."""
+"""Commands about the vault as a whole: init, index, stats, inspect, config."""
 
 from __future__ import annotations
 
-import sys
+import re
 import time
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.opening import warn_of_doubt
-from simplemem.cli.options import JsonOption, VaultOption, command
-from simplemem.errors import Invalid
+from simplemem.cli.command import Answer, agree, command
+from simplemem.cli.opening import make_folder, opened, progress_bar, warn, warn_of_doubt
+from simplemem.cli.options import SendOption, VaultOption, argument, flag
+from simplemem.cli.text import counted, facts_table, in_words, tags_shown
 
 if TYPE_CHECKING:
+    from simplemem.cli.text import Part
     from simplemem.index.reconcile import SyncReport
     from simplemem.index.vectors import Estimate
-    from simplemem.memory import IndexState
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "Keep"
 
 
-@command(
-    commands,
-    _PANEL,
-    examples=[
-        "simplemem init",
-        "simplemem init ~/Documents/notes",
-        "simplemem init . --json",
-    ],
-)
+@command(commands, _PANEL)
 def init(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="FOLDER", help="The folder of notes. Without it: this one."),
-    ] = None,
+    folder: Annotated[Path | None, argument("FOLDER", "The folder of notes. Without it: this one.")] = None,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Make a folder a vault, or look at the one it is. No note is changed.
 
     What simplemem keeps of its own goes to `.simplemem/` in it, which git and Obsidian leave alone.
-    """
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
 
+    $ simplemem init
+    $ simplemem init ~/Documents/notes
+    $ simplemem init . --json
+    """
     if folder is not None and vault is not None:
         raise typer.BadParameter("either FOLDER or --vault, not both")
     root = (folder or vault or Path()).expanduser()
-    if root.exists() and not root.is_dir():
-        raise Invalid(f"{root} is a file.", hint="A vault is a folder.")
-    root.mkdir(parents=True, exist_ok=True)
-    known = (root / ".simplemem").exists()
+    is_new = make_folder(root)
     with opened(root) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
-        state = store.state()
-        if as_json:
-            output.print_json({"vault": str(store.root), "new": not known, "notes": state.notes})
-            return
-        count = f"{state.notes} note{'' if state.notes == 1 else 's'}"
-        output.say(("A vault already" if known else "A vault now", "green"), f": {store.root}, {count}")
-        if not state.notes:
-            output.say("Begin with: ", ("simplemem new 'First note' --edit", "bold"))
+        root, notes = store.root, store.state().notes
+    done = "Vault ready" if is_new else "A vault already"
+    begin: list[list[Part]] = [["Begin with: ", ("simplemem new 'First note' --edit", "bold")]] if not notes else []
+    ready: list[Part] = [(done, "green"), f": {root}, {counted(notes, 'note')}"]
+    return Answer({"vault": str(root), "new": is_new, "notes": notes}, [ready, *begin])
 
 
-@command(
-    commands,
-    _PANEL,
-    examples=[
-        "simplemem index",
-        "simplemem index --dry-run",
-        "simplemem index --rebuild --yes",
-        "simplemem index --watch",
-    ],
-)
+# -- index
+
+
+@command(commands, _PANEL)
 def index(
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the index away and make it anew.")] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Stay, and index every change as it is made. Ctrl-C ends it.")
-    ] = False,
+    rebuild: Annotated[bool, flag("--rebuild", "Throw the index away and make it anew.")] = False,
+    watch: Annotated[bool, flag("--watch", "Stay, and index every change as it is made. Ctrl-C ends it.")] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how many texts and tokens the embedder would be given, and make none."),
+        bool, flag("--dry-run", "Say how much the embedder would be given, and give it nothing.")
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Send as much as there is to a remote embedder without asking.")
-    ] = False,
+    yes: SendOption = False,
     vault: VaultOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Bring the index in step with the notes. Other commands do so by themselves.
+) -> Answer | Iterator[Answer]:
+    """Update the index. Other commands do so by themselves.
 
     Before much is sent to a remote embedder it tells how much that is, and asks. What was made stays when it is
     ended halfway, and the next run goes on from there.
+
+    $ simplemem index
+    $ simplemem index --dry-run
+    $ simplemem index --rebuild --yes
+    $ simplemem index --watch
     """
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened, progress_bar
-
+    if watch and not dry_run:
+        return _watching(vault, rebuild=rebuild, yes=yes)
     with opened(vault, sync=False) as store:
-        began = time.monotonic()
-        before: SyncReport | None = None
-        if dry_run or (not yes and store.embeds_remotely):
-            with progress_bar() as progress:
-                before = store.sync(progress=progress, embed=False)
-            wanted = store.estimate(rebuild=rebuild)
-            if dry_run:
-                _print_estimate(wanted, as_json)
-                return
-            ask_for_much(wanted, store.settings.embed.max_tokens_unasked)
-        try:
-            with progress_bar() as progress:
-                report = store.sync(progress=progress, embed=True, rebuild=rebuild)
-        except KeyboardInterrupt:
-            output.warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
-            raise
-        report = report if before is None else report.after(before)
-        seconds = time.monotonic() - began
-        if as_json:
-            output.print_json(report.as_dict() | {"seconds": round(seconds, 3)}, compact=watch)
-        else:
-            _print_report(report, store.state(), rebuild, seconds)
-        if watch:
-            _watch(store, as_json)
-    if report.trouble:
-        raise typer.Exit(1)
+        if not dry_run:
+            return _updated(store, rebuild=rebuild, yes=yes)
+        with progress_bar() as progress:
+            store.sync(progress=progress, embed=False)
+        estimate = store.estimate(rebuild=rebuild)
+    lines: list[list[Part]] = [[(_amount(estimate) if estimate.texts else f"Nothing for {estimate.embedder}", "green")]]
+    if estimate.kept:
+        lines.append([(f"{counted(estimate.kept, 'text')} more had their vectors made before", "dim")])
+    return Answer(asdict(estimate), lines)
 
 
-def _print_estimate(wanted: Estimate, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from simplemem.cli import output
-
-    if as_json:
-        output.print_json(asdict(wanted))
-        return
-    output.say((_amount(wanted) if wanted.texts else f"Nothing for {wanted.embedder}", "green"))
-    if wanted.kept:
-        output.say((f"{_count(wanted.kept, 'text')} more had their vectors made before", "dim"))
-
-
-def _amount(wanted: Estimate) -> str:
-    where = "over the network" if wanted.remote else "on this machine"
-    texts, notes = _count(wanted.texts, "text"), _count(wanted.notes, "note")
-    return f"{texts} of {notes}, about {wanted.tokens:,} tokens, for {wanted.embedder} {where}"
-
-
-def ask_for_much(wanted: Estimate, unasked: int) -> None:
-    """Have a person agree before much is sent away; where nobody can be asked, say how to agree."""
-    if wanted.tokens <= unasked:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Invalid(
-            f"this would send {_amount(wanted)}",
-            hint="Run it with --yes, or raise the setting embed.max_tokens_unasked.",
-        )
-    typer.confirm(f"Send {_amount(wanted)}?", abort=True, err=True)
-
-
-def _print_report(report: SyncReport, now: IndexState, rebuilt: bool, seconds: float) -> None:
-    from simplemem.cli import output
-
-    facts = report.as_dict()
-    counted = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
-    done = f"Made anew: {_count(now.notes, 'note')}" if rebuilt else ", ".join(counted)
-    done = done or ("Not done" if report.trouble else "Nothing to do")
-    output.say((done, "yellow" if report.trouble else "green"), (f"  in {seconds:.1f} s", "dim"))
-    for skipped in facts["skipped"]:
-        output.warn(f"{skipped['path']}: {skipped['why']}")
-    if report.trouble:
-        output.warn(now.reason if report.trouble in now.reason else report.trouble)
-    warn_of_doubt(report)
-
-
-def _watch(store: EnhancedStore, as_json: bool) -> None:
+def _watching(vault: Path | None, *, rebuild: bool, yes: bool) -> Iterator[Answer]:
     """Name each note as it is indexed, until the person has seen enough."""
     from queue import Empty, SimpleQueue
 
-    from simplemem.cli import output
-
-    changed: SimpleQueue[frozenset[str]] = SimpleQueue()
-    store.on_change(changed.put)
-    store.start(embed=True)
-    if not as_json:
-        output.warn(f"watching {store.root}; Ctrl-C ends it")
-    while True:
-        try:
-            # Waiting without end would keep Windows from hearing a Ctrl-C.
-            names = sorted(changed.get(timeout=1.0))
-        except Empty:
-            continue
-        if as_json:
-            output.print_json({"changed": names}, compact=True)
-            continue
-        for name in names:
-            output.say(("indexed ", "dim"), (name, "cyan"))
+    with opened(vault, sync=False) as store:
+        yield _updated(store, rebuild=rebuild, yes=yes)
+        changed: SimpleQueue[frozenset[str]] = SimpleQueue()
+        store.on_change(changed.put)
+        store.start(embed=True)
+        warn(f"watching {store.root}; Ctrl-C ends it")
+        while True:
+            try:
+                # Waiting without end would keep Windows from hearing a Ctrl-C.
+                names = sorted(changed.get(timeout=1.0))
+            except Empty:
+                continue
+            yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
 
 
-@command(commands, _PANEL, examples=["simplemem stats", "simplemem stats --json | jq .notes"])
-def stats(vault: VaultOption = None, as_json: JsonOption = False) -> None:
-    """Show what is in the vault and its index, and whatever lessens search."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
+def _updated(store: EnhancedStore, *, rebuild: bool, yes: bool) -> Answer:
+    began = time.monotonic()
+    before: SyncReport | None = None
+    if not yes and store.embeds_remotely:
+        with progress_bar() as progress:
+            before = store.sync(progress=progress, embed=False)
+        ask_for_much(store.estimate(rebuild=rebuild), store.settings.embed.max_tokens_unasked)
+    try:
+        with progress_bar() as progress:
+            report = store.sync(progress=progress, embed=True, rebuild=rebuild)
+    except KeyboardInterrupt:
+        warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
+        raise
+    report = report if before is None else report.after(before)
+    warn_of_doubt(report)
+    facts = report.as_dict() | {"seconds": round(time.monotonic() - began, 3)}
+    now, failed = store.state(), bool(report.trouble)
+    counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
+    done = f"Made anew: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
+    done = done or ("Not done" if failed else "Nothing to do")
+    warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
+    warnings += [now.reason if report.trouble in now.reason else report.trouble] if failed else []
+    line: list[Part] = [(done, "yellow" if failed else "green"), (f"  in {facts['seconds']:.1f} s", "dim")]
+    return Answer(facts, [line], warnings=warnings, failed=failed)
 
+
+def ask_for_much(estimate: Estimate, unasked: int) -> None:
+    """Have a person agree before much is sent away; where nobody can be asked, say how to agree."""
+    if estimate.tokens > unasked:
+        amount = _amount(estimate)
+        hint = "Run it with --yes, or raise the setting embed.max_tokens_unasked."
+        agree(f"Send {amount}?", refused=f"this would send {amount}", hint=hint)
+
+
+def _amount(estimate: Estimate) -> str:
+    where = "over the network" if estimate.remote else "on this machine"
+    texts = f"{counted(estimate.texts, 'text')} of {counted(estimate.notes, 'note')}"
+    return f"{texts}, about {estimate.tokens:,} tokens, for {estimate.embedder} {where}"
+
+
+# -- stats, inspect and config
+
+
+@command(commands, _PANEL)
+def stats(vault: VaultOption = None) -> Answer:
+    """Show what is in the vault and its index, and whatever lessens search.
+
+    $ simplemem stats
+    $ simplemem stats --json | jq .notes
+    """
     with opened(vault) as store:
         facts = store.stats()
-    if as_json:
-        output.print_json(facts)
-    else:
-        warnings = facts.pop("warnings", [])
-        output.print_mapping(facts)
-        for warning in warnings:
-            output.warn(str(warning))
+    rest = {key: value for key, value in facts.items() if key != "warnings"}
+    return Answer(facts, table=facts_table(rest), warnings=list(map(str, facts.get("warnings", ()))))
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+@command(commands, _PANEL)
+def inspect(vault: VaultOption = None) -> Answer:
+    """Show what was read in each note: links, tags, aliases, and broken links.
 
-
-@command(
-    commands,
-    _PANEL,
-    examples=[
-        "simplemem inspect",
-        "simplemem inspect --json | jq '.\"README.md\".links'",
-    ],
-)
-def inspect(vault: VaultOption = None, as_json: JsonOption = False) -> None:
-    """Show what was read in each note: links, tags, aliases, and links that lead nowhere."""
-    from simplemem.cli import output
-    from simplemem.cli.opening import opened
-
+    $ simplemem inspect
+    $ simplemem inspect --json | jq '."README.md".links'
+    """
     with opened(vault) as store:
-        facts = store.inspect()
-    if as_json:
-        output.print_json(facts)
-        return
-    output.print_table(_facts_row(path, found) for path, found in facts.items())
-
-
-def _facts_row(path: str, found: dict[str, Any]) -> list[Any]:
-    from simplemem.cli import output
-
-    unresolved = found["unresolved"]
-    return [
-        output.styled((path, "cyan")),
-        output.styled(f"{len(found['links'])} out"),
-        output.styled(f"{len(found['backlinks'])} in"),
-        output.styled((output.tags_shown(tag.lstrip("#") for tag in found["tags"]), "green")),
-        output.styled((f"unresolved: {', '.join(unresolved)}" if unresolved else "", "yellow")),
+        notes = store.inspect()
+    rows: list[list[Part]] = [
+        [
+            (path, "cyan"),
+            f"{len(facts['links'])} out",
+            f"{len(facts['backlinks'])} in",
+            (tags_shown(tag.lstrip("#") for tag in facts["tags"]), "green"),
+            (f"unresolved: {', '.join(facts['unresolved'])}" if facts["unresolved"] else "", "yellow"),
+        ]
+        for path, facts in notes.items()
     ]
+    return Answer(notes, table=rows)
+
+
+@command(commands, _PANEL)
+def config(
+    example: Annotated[bool, flag("--example", "Print a settings file with everything in it.")] = False,
+    vault: VaultOption = None,
+) -> Answer:
+    """Show the settings in force, and where each came from.
+
+    A flag beats the environment, the environment beats the vault's `.simplemem/config.toml`, that beats your
+    own `~/.config/simplemem/config.toml`, that beats the default.
+
+    The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting, else the nearest folder upward with a
+    `.simplemem/` in it, else `./.memories`, else `~/simplemem`.
+
+    $ simplemem config
+    $ simplemem config --example > ~/.config/simplemem/config.toml
+    $ SIMPLEMEM_SEARCH_LIMIT=10 simplemem config --json
+    """
+    from simplemem.config import example_config, find_vault, settings_with_sources
+
+    if example:
+        return Answer({"example": example_config()}, text=example_config())
+    root = find_vault(vault)
+    settings = {
+        key: (_shown(value), source) for key, value, source in settings_with_sources({"vault": vault}, vault=root)
+    }
+    source = settings["vault"][1]
+    settings["vault"] = (str(root), _way_found(root) if source == "default" else source)
+    rows: list[list[Part]] = [
+        [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
+        for key, (value, source) in settings.items()
+    ]
+    return Answer({key: {"value": value, "source": source} for key, (value, source) in settings.items()}, table=rows)
+
+
+def _shown(value: Any) -> Any:
+    """A setting as JSON has it: paths are texts, and a secret stays covered."""
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, str):
+        return re.sub(r"(?<=://)[^/@\s]+@", "**********@", value)  # who asks and by which password, in an address
+    return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
+
+
+def _way_found(root: Path) -> str:
+    """How a vault was found that nothing names."""
+    here = Path.cwd()
+    if (root / ".simplemem").is_dir() and root in (here, *here.parents):
+        return "the nearest vault upward"
+    return "./.memories" if root == here / ".memories" else "default"

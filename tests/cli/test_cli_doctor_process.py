@@ -72,7 +72,7 @@ def test_in_a_terminal_it_shows_the_diff_and_asks(vault: Path) -> None:
     assert code == 1 and b"[[people/Ada]]" in shown and b"Change 1 file in one step? [y/N]" in shown
     assert (vault / "a.md").read_bytes() == BEFORE
     shown, code = answered(b"y", "doctor", "--fix", "--vault", str(vault))
-    assert code == 0 and b"takes it back" in shown
+    assert code == 0 and b"undo with" in shown
     assert (vault / "a.md").read_bytes() == AFTER
 
 

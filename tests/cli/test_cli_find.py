@@ -237,7 +237,7 @@ def test_a_budget_that_nothing_fits_into_is_not_called_nothing_found(run: Run, v
     folder = vault / "/".join(["a long folder of many words"] * 12).lstrip("/")
     folder.mkdir(parents=True)
     (folder / "note.md").write_text("The xylograph.\n", encoding="utf-8")
-    assert run("context", "xylograph", "--budget", "50").out == "Nothing fits into 50 tokens.\n"
+    assert run("context", "xylograph", "--budget", "50").out == "Nothing fits into so few tokens.\n"
 
 
 def test_a_search_says_who_changed_a_note_last_when_it_is_asked(run: Run) -> None:

@@ -35,7 +35,7 @@ def test_what_was_imported_is_exported_as_it_was(run: Run, vault: Path, file: Pa
     done = run("import", "graph", str(file), "--vault", str(vault), vault=None)
     assert done.code == 0
     assert done.out.startswith("Imported: 2 entities, 1 relation\n")
-    assert "line 4 of memory.jsonl was passed over: it is not JSON" in done.err
+    assert "line 4 was left out: it is not JSON" in done.err
     assert "- likes tea\n" in (vault / "graph/Ann.md").read_text(encoding="utf-8")
     exported = run("export", "graph", "--vault", str(vault), vault=None)
     assert exported.out == "".join(f"{line}\n" for line in LINES)
@@ -65,15 +65,15 @@ def test_an_import_of_many_steps_is_taken_back_by_one_command_that_it_names(
     run("new", "before", "--content", "mine", "--vault", str(vault), vault=None)
     told = run("import", "graph", str(file), "--vault", str(vault), vault=None).out
     assert len(list((vault / "graph").glob("*.md"))) == 301
-    command = shlex.split(told.strip().split("\n")[-1].split(" takes it back")[0])
+    command = shlex.split(told.strip().split("\n")[-1].split("undo with: ")[1])
     assert command[:2] == ["simplemem", "undo"]
     assert run(*command[1:], "--yes", "--vault", str(vault), vault=None).code == 0
     assert [page.name for page in (vault / "graph").glob("*.md")] == ["Ann.md"]
     assert (vault / "graph/Ann.md").read_text(encoding="utf-8") == "- likes tea\n"
     assert (vault / "before.md").exists()
     again = run("import", "graph", str(file), "--vault", str(vault), vault=None).out
-    assert "takes it back" in again
-    assert "takes it back" not in run("import", "graph", str(file), "--vault", str(vault), vault=None).out
+    assert "undo with" in again
+    assert "undo with" not in run("import", "graph", str(file), "--vault", str(vault), vault=None).out
 
 
 def test_an_import_is_in_the_history_and_can_be_taken_back(run: Run, vault: Path, file: Path) -> None:
@@ -87,7 +87,7 @@ def test_an_import_is_in_the_history_and_can_be_taken_back(run: Run, vault: Path
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("export", "graph", "--format", "painting"), "There is no format 'painting'."),
+        (("export", "graph", "--format", "painting"), "there is no format 'painting'"),
         (("import", "graph", "nowhere.jsonl"), "nowhere.jsonl cannot be read: No such file or directory"),
     ],
 )

@@ -122,7 +122,7 @@ def test_export_prints_or_writes_each_form(run, tmp_path: Path) -> None:
     text = run("export").out
     assert text.startswith("# Knowledge") and "## Decision (2)" in text and "- fixes [[knowledge/error/" in text
     assert run("export", "md").out == text
-    for form in ("json", "d3", "cytoscape"):
+    for form in ("json",):
         assert "raise-the-pool" in json.dumps(json.loads(run("export", form).out))
     assert run("export", "dot").out.startswith("digraph")
     page = tmp_path / "page.html"

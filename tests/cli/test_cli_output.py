@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from simplemem.cli import output
+from simplemem.cli import output, text
 from simplemem.errors import Ambiguous, Conflict, NotFound
 
 
 def bold(snippet: str, query: str) -> list[str]:
     """The parts of a snippet that are shown in bold for a query."""
-    text = output.with_words_bold(snippet, output.words_asked(query))
-    return [text.plain[span.start : span.end] for span in text.spans]
+    shown = output.with_words_bold(snippet, output.words_asked(query))
+    return [shown.plain[span.start : span.end] for span in shown.spans]
 
 
 def test_control_characters_of_a_note_never_reach_the_terminal() -> None:
@@ -24,7 +24,7 @@ def test_control_characters_of_a_note_never_reach_the_terminal() -> None:
 
 
 def test_line_ends_and_tabs_are_no_control_characters() -> None:
-    assert output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
+    assert text.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
 
 
 def test_words_of_the_query_stand_out_in_their_forms() -> None:
@@ -68,14 +68,14 @@ def test_a_letter_that_folds_to_two_does_not_shift_what_stands_out() -> None:
 )
 def test_a_recent_moment_is_shown_as_its_age(age: timedelta, shown: str) -> None:
     now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-    assert output.ago((now - age).isoformat(), now) == shown
+    assert text.ago((now - age).isoformat(), now) == shown
 
 
 def test_an_old_or_future_moment_is_shown_as_its_date() -> None:
     now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-    assert output.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
-    assert output.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
-    assert output.ago("some day", now) == "some day"
+    assert text.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
+    assert text.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
+    assert text.ago("some day", now) == "some day"
 
 
 def test_a_table_in_a_pipe_is_cut_nowhere_and_ends_in_no_spaces(
@@ -83,7 +83,7 @@ def test_a_table_in_a_pipe_is_cut_nowhere_and_ends_in_no_spaces(
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     long = "x" * 500
-    output.print_table([[output.styled(long), output.styled("b")], [output.styled("a"), output.styled("")]])
+    output.Screen().table([[long, "b"], ["a", ""]])
     assert capsys.readouterr().out == f"{long}  b\na\n"
 
 
@@ -91,8 +91,8 @@ def test_in_a_narrow_terminal_one_column_gives_way_to_the_others(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    rows = [[output.styled("n" * 20), output.styled(""), output.styled("t" * 30), output.styled("2026")]]
-    output.print_table(rows, gives_way=2)
+    rows = [["n" * 20, "", "t" * 30, "2026"]]
+    output.Screen().table(rows, gives_way=2)
     assert capsys.readouterr().out == f"{'n' * 20}  {'t' * 11}…  2026\n"
 
 
@@ -100,7 +100,7 @@ def test_wide_characters_keep_the_columns_aligned(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    output.print_table([[output.styled("気球"), output.styled("b")], [output.styled("abcd"), output.styled("b")]])
+    output.Screen().table([["気球", "b"], ["abcd", "b"]])
     assert capsys.readouterr().out == "気球  b\nabcd  b\n"
 
 

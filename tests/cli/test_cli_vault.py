@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("words_only")
 def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path) -> None:
     before = {path: path.read_bytes() for path in vault.rglob("*.md")}
     ran = run("init", str(vault), vault=None)
-    assert ran.code == 0 and "A vault now" in ran.out and "3 notes" in ran.out
+    assert ran.code == 0 and "Vault ready" in ran.out and "3 notes" in ran.out
     assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*"
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
     assert "A vault already" in run("init", str(vault), vault=None).out

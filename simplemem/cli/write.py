@@ -1,0 +1,232 @@
+"""Commands that write notes: new, edit, tag, move, rm. Each says what it did, and how to undo it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from simplemem.cli.command import Answer, command, finish, renderer
+from simplemem.cli.opening import WHO, opened
+from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
+from simplemem.cli.text import counted, tags_shown
+from simplemem.errors import Invalid, SimplememError
+
+if TYPE_CHECKING:
+    from simplemem.cli.output import Screen
+    from simplemem.cli.text import Part
+    from simplemem.memory import Moved, Saved
+
+commands = typer.Typer()
+_PANEL = "Write"
+
+
+# -- new and edit
+
+
+@command(commands, _PANEL)
+def new(
+    name: Annotated[str, argument("NAME", "Folder and name of the new note.")],
+    stdin: Annotated[str | None, argument("-", "Read the text from standard input.")] = None,
+    content: Annotated[str | None, option("--content", "TEXT", "The text of the note.")] = None,
+    edit: Annotated[bool, flag("--edit -e", "Write the text in $EDITOR.")] = False,
+    title: Annotated[str | None, option("--title", "TEXT", "Its title.")] = None,
+    description: Annotated[str | None, option("--description", "TEXT", "What it is about.")] = None,
+    tag: Annotated[list[str] | None, option("--tag", "TAG", "`todo`, `status=open`.", complete_tag)] = None,
+    kind: Annotated[str | None, option("--type", "TYPE", "Its `type:`.")] = None,
+    properties: Annotated[
+        list[str] | None, option("--property", "KEY=VALUE", "Any other property. Again for more.")
+    ] = None,
+    vault: VaultOption = None,
+) -> Saved:
+    """Make a note.
+
+    $ simplemem new 'people/Ada Holm' --content 'Sews our parachutes.' --type person
+    $ simplemem new 'meetings/2026-03-02 Spring' --title 'Spring meeting' --tag meeting --edit
+    $ git log -5 | simplemem new 'log/week 9' - --description 'What was done' --tag log
+    $ simplemem new 'flights/Flight 5 Fulmar' --tag status=planned --property payload_grams=540
+    """
+    from simplemem.cli.editor import Draft
+
+    text = _text_of_new_note(stdin, content, edit)
+    metadata: dict[str, Any] = dict(_property(each) for each in properties or ())
+    named = {"title": title, "description": description, "type": kind}
+    metadata |= {key: value for key, value in named.items() if value is not None}
+    if tag:
+        metadata["tags"] = dict(_tag_change(each) for each in tag)
+    with opened(vault) as store:
+        draft = Draft(store, name, text) if edit else None
+        try:
+            if draft is not None:
+                text = draft.edited()
+                if not text.strip():
+                    raise Invalid("the text is empty: no note was made", hint="Without --edit an empty note is made.")
+            finish()
+            saved = store.create(name, text, metadata, who=WHO, tool="new")
+        except SimplememError as error:
+            raise (draft.kept(error) if draft is not None else error) from error
+        if draft is not None:
+            draft.discard()
+        return saved
+
+
+def _text_of_new_note(stdin: str | None, content: str | None, edit: bool) -> str:
+    if stdin not in (None, "-"):
+        raise typer.BadParameter(f"only `-` may follow the name, not {stdin!r}; give the text with --content")
+    if stdin and (content is not None or edit):
+        raise typer.BadParameter(f"either `-` or {'--edit' if edit else '--content'}, not both")
+    if not stdin:
+        return content or ""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        why = f"standard input is not UTF-8 (byte {error.start})"
+        raise Invalid(why, hint="Convert it first, with iconv for instance.") from error
+
+
+def _property(typed: str) -> tuple[str, Any]:
+    """One `key=value`. Values that read as JSON (numbers, true, lists) are that, anything else is text."""
+    import json
+
+    key, sign, value = typed.partition("=")
+    if not sign or not key.strip():
+        raise typer.BadParameter(f"a property is KEY=VALUE, not {typed!r}")
+    try:
+        # NaN and the infinities are Python's additions to JSON; here they are words.
+        return key.strip(), json.loads(value, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return key.strip(), value
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+@command(commands, _PANEL)
+def edit(
+    name: Name,
+    merge: Annotated[
+        bool, flag("--merge", "Do not ask when somebody else changed other lines meanwhile: save both.")
+    ] = False,
+    vault: VaultOption = None,
+) -> Saved:
+    """Edit a note in $EDITOR.
+
+    If somebody else changed it meanwhile, nothing is overwritten. You are shown what both make together, and
+    asked; where there is nobody to ask, your text is kept in a file, and the difference is shown.
+
+    $ simplemem edit Dipper
+    $ EDITOR='code --wait' simplemem edit 'decisions/Hydrogen for lift'
+    """
+    from simplemem.cli.editor import edit_note
+
+    with opened(vault) as store:
+        return edit_note(store, name, merge=merge)
+
+
+@renderer
+def _saved(saved: Saved, screen: Screen) -> None:
+    done = "Created" if saved.previous_sha256 is None else "Saved" if saved.changed else "Nothing changed in"
+    screen.say((f"{done} {saved.name}", "green" if saved.changed else ""))
+    for warning in saved.warnings:
+        screen.warn(warning)
+
+
+# -- tag
+
+
+@command(commands, _PANEL, dashed_words=True)
+def tag(
+    name: Name,
+    changes: Annotated[
+        list[str] | None,
+        argument("CHANGE", "`todo` or `status=done` sets, `-todo` removes. Without any: show the tags.", complete_tag),
+    ] = None,
+    vault: VaultOption = None,
+) -> Answer:
+    """Set and remove tags, in the notation the note has.
+
+    $ simplemem tag Dipper
+    $ simplemem tag 'Flight 5 Fulmar' flight status=done -planned
+    """
+    with opened(vault) as store:
+        if not changes:
+            memory = store.read(name).as_dict()
+            facts = {key: memory[key] for key in ("name", "sha256", "tags", "tag_map")}
+            return Answer(facts, [[(tags_shown(memory["tags"]) or "No tags.", "green")]])
+        wanted = dict(_tag_change(each) for each in changes)
+        finish()
+        saved = store.change_tags(name, wanted, who=WHO, tool="tag")
+    tags = f"{saved.name}: {tags_shown(saved.tags) or 'no tags'}"
+    return Answer(saved.as_dict(), [[(tags, "green" if saved.changed else "")]], warnings=saved.warnings)
+
+
+def _tag_change(typed: str) -> tuple[str, str | bool | None]:
+    """What `todo`, `status=done`, `+todo` and `-old` ask for."""
+    if typed.startswith("-"):
+        return typed[1:].removeprefix("#").partition("=")[0], None
+    key, sign, value = typed.removeprefix("+").removeprefix("#").partition("=")
+    return key, value if sign else True
+
+
+# -- move and rm
+
+
+@command(commands, _PANEL)
+def move(
+    old: Annotated[str, argument("OLD", "The note.", complete_name)],
+    new_name: Annotated[str, argument("NEW", "Its new name, or a folder with `/` at its end.")],
+    vault: VaultOption = None,
+) -> Moved:
+    """Move or rename a note. Links to it follow, each in its own form.
+
+    $ simplemem move 'inbox/Parachute supplier' 'Parachute supplier'
+    $ simplemem move 'Helium for lift' archive/
+    $ simplemem move people/Ida.md 'people/Ida Marsh.md'
+    """
+    with opened(vault) as store:
+        name = store.resolve(old)
+        if new_name.endswith("/"):
+            new_name += name.rsplit("/", 1)[-1]
+        finish()
+        return store.move(name, new_name, who=WHO, tool="move")
+
+
+@renderer
+def _moved(moved: Moved, screen: Screen) -> None:
+    screen.say(("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan"))
+    for rewritten in moved.rewritten:
+        screen.say("  links rewritten in ", (rewritten, "cyan"))
+    for warning in moved.warnings:
+        screen.warn(warning)
+    screen.say(*undo_with(moved.version))
+
+
+@command(commands, _PANEL)
+def rm(names: Annotated[list[str], argument("NAME", "The notes.", complete_name)], vault: VaultOption = None) -> Answer:
+    """Delete notes, without asking: `undo` brings them back.
+
+    $ simplemem rm 'archive/Old packing list'
+    $ simplemem rm inbox/a inbox/b && simplemem undo inbox/b
+    """
+    with opened(vault) as store:
+        # All names are looked up first, so that a mistyped one deletes none of the others.
+        resolved = list(dict.fromkeys(store.resolve(name) for name in names))
+        finish()
+        deleted = [store.delete(name, who=WHO, tool="rm") for name in resolved]
+    lines: list[list[Part]] = []
+    for each in deleted:
+        lines += [[("Deleted ", "green"), (each.name, "cyan")], undo_with(each.version)]
+    broken = [broken_links(each.links_left_unresolved, each.name) for each in deleted if each.links_left_unresolved]
+    return Answer({"deleted": [each.as_dict() for each in deleted]}, lines, warnings=broken)
+
+
+def broken_links(count: int, name: str) -> str:
+    """How many links a deletion broke."""
+    return f"{counted(count, 'link')} to {name} {'is' if count == 1 else 'are'} broken now"
+
+
+def undo_with(version: str) -> list[Part]:
+    """How to undo a change."""
+    return [(f"  undo with: simplemem undo {version}", "dim")]
