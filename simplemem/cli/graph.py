@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,6 +79,7 @@ def export_graph(
     from simplemem.kinds.picture.forms import PICTURES, WITH_TEXTS
     from simplemem.kinds.picture.from_store import drawing_of_store
     from simplemem.memory import Filter
+    from simplemem.store import write_file
 
     if form not in _formats():
         raise Invalid(f"there is no format {form!r}", hint=f"There are {', '.join(_formats())}.")
@@ -118,24 +117,9 @@ def export_graph(
     facts = {"file": str(file), "format": form, "nodes": nodes, "edges": edges, "bytes": size, "private": withheld}
     if file is None:
         return Answer(facts, text=text, warnings=warnings)
-    _write_whole(file, text.encode())
+    write_file(file, text.encode())
     drawn = f"  {counted(nodes, 'node')}, {counted(edges, 'edge')}, {max(1, size // 1000):,} kB"
     return Answer(facts, [[(str(file), "cyan"), drawn]], warnings=warnings)
-
-
-def _write_whole(file: Path, data: bytes) -> None:
-    """Put the file in place at once: whoever interrupts this has the old one, or none."""
-    handle, beside = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as into:
-            into.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)
-        os.replace(beside, file)
-    except BaseException:
-        os.unlink(beside)
-        raise
 
 
 @command(_imports, name="graph")

@@ -267,6 +267,7 @@ def export(
     $ simplemem knowledge export dot | dot -Tsvg > knowledge.svg
     """
     from simplemem.kinds.learned.exporting import export_text
+    from simplemem.store import write_file
 
     if out is None and for_a_program():
         raise Invalid(
@@ -277,7 +278,7 @@ def export(
     facts = {"file": str(out or ""), "format": form.value, "entries": count}
     if out is None:
         return Answer(facts, text=text)
-    out.expanduser().write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    write_file(out.expanduser(), text.encode(errors="backslashreplace"))
     return Answer(facts, [[("Written", "green"), f": {out}, {_entries(count)}"]])
 
 

@@ -35,7 +35,7 @@ def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Ite
     from simplemem.config import find_vault, load_settings
 
     root = find_vault(vault)
-    with open_store(root, settings=load_settings(vault=root).for_a_person()) as store:
+    with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:
         if sync:
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=embed, begin=False)
