@@ -68,26 +68,6 @@ def remove_property(text: str, key: str) -> str:
         return _checked(text, reading, text[:start] + text[end:], properties)
 
 
-def set_entry(text: str, key: str, entry: str, value: Any) -> str:
-    """Give one entry of a map this value (`tags: {status: done}`), in the notation the map has."""
-    entries = _map_of(text, key)
-    return set_property(text, key, {**entries, find_key(entries, entry) or entry: value})
-
-
-def remove_entry(text: str, key: str, entry: str) -> str:
-    """The note without one entry of a map; the last one leaves `{}`."""
-    entries = _map_of(text, key)
-    present = find_key(entries, entry)
-    return text if present is None else set_property(text, key, {k: v for k, v in entries.items() if k != present})
-
-
-def _map_of(text: str, key: str) -> Mapping[str, Any]:
-    value = _read_to_edit(text).header.get(key)
-    if value is not None and not isinstance(value, Mapping):
-        raise Invalid(f"{key} is not a map, it has no entries.", hint="Add or remove an item, or set it whole.")
-    return value or {}
-
-
 def remove_item(text: str, key: str, item: Any) -> str:
     """The note without this item of a list; the last one leaves `[]`, and so does a single value."""
     current = _read_to_edit(text).header.get(key)

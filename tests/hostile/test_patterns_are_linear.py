@@ -28,7 +28,10 @@ MADE_WHILE_RUNNING = {
     ("embed/prefixes.py", "shape"): "one of the module's own few, tried on the name of a model",
     ("search/excerpt.py", "re.escape(word)"): "one word, to the letter",
     ("vault/place.py", "pattern"): "one of a table, in which they are found below",
-    ("note/secrets.py", "f'({rest})(?![A-Za-z0-9])'"): "one of a table, in which they are found below",
+    (
+        "note/secrets.py",
+        "f'(?<![\\\\w-]){re.escape(letters)}({rest})(?![A-Za-z0-9])'",
+    ): "one of a table, in which they are found below",
 }
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 

@@ -16,20 +16,28 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
-from simplemem.note.header import read_header
+from simplemem.note.header import find_key, read_header
 from simplemem.note.properties import (
-    remove_entry,
     remove_item,
     remove_property,
     render_header,
     replace_scalar,
-    set_entry,
     set_property,
 )
 from simplemem.note.splice import is_plain_safe
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 relaxed = settings(max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def set_entry(text: str, key: str, entry: str, value: Any) -> str:
+    entries = read_header(text).get(key) or {}
+    return set_property(text, key, {**entries, find_key(entries, entry) or entry: value})
+
+
+def remove_entry(text: str, key: str, entry: str) -> str:
+    entries = read_header(text).get(key)
+    return set_property(text, key, {k: v for k, v in entries.items() if k != entry}) if entries else text
 
 
 @dataclass(frozen=True)
