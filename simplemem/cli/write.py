@@ -198,9 +198,9 @@ def _moved(moved: Moved, screen: Screen) -> None:
     screen.say(("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan"))
     for rewritten in moved.rewritten:
         screen.say("  links rewritten in ", (rewritten, "cyan"))
+    screen.say(*undo_with(moved.version))
     for warning in moved.warnings:
         screen.warn(warning)
-    screen.say(*undo_with(moved.version))
 
 
 @command(commands, _PANEL)

@@ -51,7 +51,6 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "eval run": {},
     "eval gate": {},
     "config": {},
-    "graph": {"name": "n"},
     "export graph": {},
     "import graph": {"file": "vault/memory.jsonl"},
     "knowledge init": {},
