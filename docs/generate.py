@@ -34,10 +34,8 @@ def pages() -> dict[Path, str]:
     """Every page that shows what the program prints, as it should stand."""
     written = {}
     for name in PAGES:
-        text = (DOCS / name).read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as room:
-            shell = Shell(Path(room).resolve())
-            text = _SESSION.sub(lambda block: "\n".join(shell.session(block[0])) + "\n", text)
+            text = Shell(Path(room).resolve()).filled((DOCS / name).read_text(encoding="utf-8"))
         written[DOCS / name] = _SETTINGS.sub(lambda _: "\n" + "\n".join(settings_table()) + "\n\n", text)
     return written
 
@@ -51,6 +49,10 @@ class Shell:
     def __init__(self, room: Path) -> None:
         self.room = room
         copy_example(room / "vault-example")
+
+    def filled(self, page: str) -> str:
+        """A page with its sessions run again."""
+        return _SESSION.sub(lambda block: "\n".join(self.session(block[0])) + "\n", page)
 
     def session(self, block: str) -> Iterator[str]:
         """The commands of a block, each with what it prints."""

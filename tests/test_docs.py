@@ -8,7 +8,6 @@ import importlib.util
 import inspect
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
