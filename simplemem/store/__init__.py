@@ -4,6 +4,7 @@
 a room with a kind of note of its own works with.
 """
 
+from simplemem.index.sync import Progress, SyncReport
 from simplemem.store.bench import Bench, Carried, Changes, Draft, Known, Mark, Read, Stat, now, stat_of
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.disk import write_file
@@ -16,8 +17,10 @@ __all__ = [
     "EnhancedStore",
     "Known",
     "Mark",
+    "Progress",
     "Read",
     "Stat",
+    "SyncReport",
     "now",
     "open_store",
     "stat_of",

@@ -1,0 +1,380 @@
+"""Search measured on one's own notes: questions made of them, asked in a private copy in which the answers' own words are
+not there.
+
+A note gives one question: its title, an alias, a heading, its description or a sentence. That is taken out of the note in
+the copy, with what says nearly the same, and the copy is searched. No model writes the questions, and the only thing that
+is written into a vault is the file of questions. Means and intervals are plain; `bench/` has the finer statistics.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from simplemem.config import Settings
+from simplemem.errors import Invalid, NotFound, SimplememError
+from simplemem.note.names import base_name, name_of
+from simplemem.note.note import Note, read_note
+from simplemem.note.passages import sentences
+from simplemem.note.properties import remove_item, remove_property
+from simplemem.note.words import content_words, words_in_order, words_of
+from simplemem.store import EnhancedStore, Progress, write_file
+
+KINDS = ("title", "alias", "heading", "description", "sentence")
+FILE = "eval.json"  # in `.simplemem/`, beside the index, so never a note
+_FORMAT = 1
+_LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
+_SHORTEST, _LONGEST = 8, 40  # words of a sentence that is asked for
+_SHARE = 0.6  # of the words that two sentences have in common when one gives the other away
+_NOT_PROSE = re.compile(r"""\[!|[|<${}\\"]|%%|\w:\S|(?:^|\s)-\w""")  # marks, and what a search takes for a filter
+_LINK = re.compile(r"\[\[(?:[^\[\]|]*+\|)?([^\[\]]*+)\]\]|\[([^\[\]]*+)\]\([^)\s]{0,1000}+\)")
+_MARKS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|==|~~|\^[A-Za-z0-9-]+\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What is taken out of one note before a question is asked; `what` is one of `KINDS`."""
+
+    note: str
+    what: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, the names of the notes that answer it, and what must not be there while it is asked."""
+
+    kind: str
+    question: str
+    gold: tuple[str, ...]
+    held_out: tuple[HeldOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """A set of questions and how it came about. `notes` is how many there were to choose from."""
+
+    pairs: tuple[Question, ...]
+    notes: int
+    seed: int | None = None
+
+
+# -- the file of questions
+
+
+def write_questions(file: Path, questions: Questions) -> None:
+    """Keep a set of questions in place of the file that was there: whole or not at all."""
+    data = {"format": _FORMAT, **asdict(questions)}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def read_questions(file: Path) -> Questions:
+    """The questions that a file keeps. Raises NotFound or Invalid, and says what to do."""
+    try:
+        data = json.loads(file.read_bytes().decode("utf-8-sig"))
+        if data["format"] != _FORMAT:
+            raise Invalid(f"{file} has format {data['format']!r}, not {_FORMAT}", hint="`simplemem eval init` again.")
+        return Questions(tuple(map(_question, data["pairs"])), int(data["notes"]), data.get("seed"))
+    except FileNotFoundError as error:
+        raise NotFound(f"there are no questions at {file}", hint="`simplemem eval init` makes them.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Invalid(
+            f"{file} is not a file of questions: {type(error).__name__}: {error}",
+            hint="`simplemem eval init` makes one; docs/eval.md tells what stands in it.",
+        ) from error
+
+
+def _question(data: Mapping[str, Any]) -> Question:
+    held = tuple(HeldOut(str(each["note"]), str(each["what"]), str(each["text"])) for each in data["held_out"])
+    gold = tuple(map(str, data["gold"]))
+    if not data["question"].strip() or not gold:
+        raise ValueError("a pair needs a question, and the name of at least one note under gold")
+    return Question(str(data["kind"]), data["question"], gold, held)
+
+
+# -- making questions
+
+
+def make_questions(store: EnhancedStore, size: int, seed: int, progress: Progress | None = None) -> Questions:
+    """As many questions as there are, at most `size`: one a note, each kind as often as the others where there are enough,
+    the same ones for the same vault and seed. Private notes are not asked for."""
+    notes = dict(_notes_of(store, progress))
+    stems = {name: _stems(f"{name}\n{note.text}") for name, note in notes.items()}
+    counts = Counter(stem for each in stems.values() for stem in each)
+    few = max(5, len(notes) // 20)
+    rare = {stem for stem, count in counts.items() if count <= few}
+    candidates = {name: list(_candidates(name, note, rare)) for name, note in notes.items()}
+    repeated = Counter(_key(text) for each in candidates.values() for _, text in each)
+    order = sorted(notes)
+    random.Random(seed).shuffle(order)  # noqa: S311 - repeatable, not secret
+    asked: Counter[str] = Counter()
+    pairs = []
+    for name in order:
+        if len(pairs) == size:
+            break
+        for kind, text in sorted(candidates[name], key=lambda each: (asked[each[0]], KINDS.index(each[0]))):
+            held = HeldOut(name, kind, text)
+            if repeated[_key(text)] == 1 and _can_be_found(notes[name], held, rare):
+                pairs.append(Question(kind, text, (name,), (held,)))
+                asked[kind] += 1
+                break
+    pairs.sort(key=lambda pair: (KINDS.index(pair.kind), pair.gold))
+    return Questions(tuple(pairs), len(notes), seed)
+
+
+def _notes_of(store: EnhancedStore, progress: Progress | None) -> Iterator[tuple[str, Note]]:
+    paths = sorted(item.path for item in store.list(limit=10**9).items)
+    open_to_all = set(paths) - store.bench.private(paths)
+    for done, read in enumerate(store.bench.read(path for path in paths if path in open_to_all), 1):
+        yield name_of(read.path), read_note(read.text.encode())
+        if progress is not None and done % 50 == 0:
+            progress("reading", done, len(open_to_all))
+
+
+def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[tuple[str, str]]:
+    """What a note could be asked by: texts that hold a word few notes have."""
+    named = [("title", note.string("title") or base_name(f"{name}.md")), *(("alias", alias) for alias in note.aliases)]
+    named += [("heading", heading.text) for heading in note.body.headings]
+    for kind, text in named:
+        words = [word for word in content_words(words_of(text)) if not word.isdecimal()]
+        if len(words) >= (2 if kind == "heading" else 1) and _stems(text) & rare and not _has_marks(text):
+            yield kind, _plain(text)
+    if (description := note.string("description")) and len(_stems(description)) >= 3 and not _has_marks(description):
+        yield "description", _plain(description)
+    body = note.content
+    for start, end in sentences(body):
+        text = _plain(body[start:end])
+        if _SHORTEST <= len(words_of(text)) <= _LONGEST and not _has_marks(text) and len(_stems(text) & rare) >= 2:
+            yield "sentence", text
+
+
+def _can_be_found(note: Note, held: HeldOut, rare: set[str]) -> bool:
+    """Whether enough is left of a note, and something that ties it to the question."""
+    try:
+        left = without(note.text, [held], [held.text])
+    except SimplememError:
+        return False
+    shared = _stems(held.text) & _stems(left)
+    tied = shared if held.what in ("title", "alias") else shared & rare if held.what == "sentence" else {"any"}
+    return bool(tied) and len(words_in_order(left)) >= _LEAST_LEFT
+
+
+def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str:
+    """A note's text without what is held out of it, and without sentences and a description that give a question away.
+    The name of its file stays: whoever holds a title out renames that as well. Unreadable where the header is."""
+    keys = {(each.what, _key(each.text)) for each in held}
+    asked = [_stems(question) for question in questions]
+    note = read_note(text.encode("utf-8", "surrogatepass"))
+    if any(what == "title" for what, _ in keys) and note.string("title"):
+        text = remove_property(text, "title")
+    description = note.string("description")
+    if description and (("description", _key(description)) in keys or _gives_away(description, asked)):
+        text = remove_property(text, "description")
+    for alias in note.aliases:
+        if ("alias", _key(alias)) in keys:
+            text = remove_item(text, "aliases", alias)
+    note = read_note(text.encode("utf-8", "surrogatepass"))
+    begins = len(text) - len(note.content)
+    spans = [
+        (heading.start, heading.end)
+        for heading in note.body.headings
+        if ("heading", _key(heading.text)) in keys or _gives_away(heading.text, asked)
+    ]
+    for start, end in sentences(note.content):
+        sentence = note.content[start:end]
+        if ("sentence", _key(sentence)) in keys or _gives_away(sentence, asked):
+            spans.append((begins + start, begins + end))
+    for start, end in sorted(spans, reverse=True):
+        text = text[:start] + text[end:]
+    return text
+
+
+def _gives_away(sentence: str, asked: Sequence[frozenset[str]]) -> bool:
+    """Whether a sentence shares six in ten of its words and of a question's. Where the question is long, of either: a
+    sentence that has both words of a title is no repetition of the title."""
+    said = _stems(_plain(sentence))
+    for question in asked:
+        shared = len(said & question)
+        of_both = shared >= _SHARE * max(len(said), len(question))
+        if shared >= 2 and (of_both or (len(question) >= 5 and shared >= _SHARE * min(len(said), len(question)))):
+            return True
+    return False
+
+
+def _has_marks(text: str) -> bool:
+    return _NOT_PROSE.search(text) is not None
+
+
+def _plain(text: str) -> str:
+    """A text as a person would say it: links by what they show, no emphasis, one line."""
+    return " ".join(_MARKS.sub("", _LINK.sub(lambda link: link[1] or link[2] or "", text)).split())
+
+
+def _key(text: str) -> str:
+    """What two texts have in common that are the same question."""
+    return " ".join(words_in_order(_plain(text)))
+
+
+def _stems(text: str) -> frozenset[str]:
+    """The beginnings of the words that carry meaning."""
+    return frozenset(word[:5] for word in content_words(words_of(text)) if len(word) > 2 or not word.isascii())
+
+
+# -- asking them
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    kind: str
+    recall5: float
+    recall10: float
+    mrr: float
+    ms: float
+
+
+_QUALITY = ("recall5", "recall10", "mrr")
+
+
+def run(
+    store: EnhancedStore,
+    questions: Questions,
+    variants: Mapping[str, Settings],
+    *,
+    limit: int = 10,
+    progress: Progress | None = None,
+    agree: Callable[[EnhancedStore], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Ask all questions with each of the settings, and give the figures as plain values. The first of the variants is what
+    others are compared with. `agree` is asked before texts are sent to another machine; it may raise."""
+    with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
+        room = Path(folder)
+        asked, skipped, private = _make_copy(store, questions, room / "vault")
+        if not asked:
+            raise Invalid(
+                "none of the questions is about notes that are in the vault and not private",
+                hint="`simplemem eval init` makes new ones.",
+            )
+        rows: list[dict[str, Any]] = []
+        first: list[_Outcome] = []
+        for label, settings in variants.items():
+            with _store_of(store, room, settings, progress, agree) as copy:
+                degraded: Counter[str] = Counter()
+                outcomes = [_asked(copy, question, limit, degraded) for question in asked]
+            first = first or outcomes
+            rows.append(_row(label, outcomes, first, degraded))
+            if progress is not None:
+                progress("asking", len(rows), len(variants))
+    head = {"about": str(store.root), "notes": questions.notes, "seed": questions.seed, "limit": limit}
+    return head | {"skipped": skipped, "private": private, "rows": rows}
+
+
+def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[list[Question], int, int]:
+    """The notes without what is held out of them, and the questions that can be asked of them."""
+    paths = {name_of(path): path for path in store.bench.indexed()}
+    concerned = {held.note for pair in questions.pairs for held in pair.held_out} & paths.keys()
+    closed = {name_of(path) for path in store.bench.private([paths[name] for name in concerned])}
+    there = [pair for pair in questions.pairs if {*pair.gold, *(held.note for held in pair.held_out)} <= paths.keys()]
+    asked = [pair for pair in there if not {held.note for held in pair.held_out} & closed]
+    renamed: dict[str, str] = {}
+    for read in store.bench.read(paths.values()):
+        name, text = name_of(read.path), read.text
+        about = [pair for pair in asked if any(held.note == name for held in pair.held_out)]
+        held = [each for pair in about for each in pair.held_out if each.note == name]
+        if held:
+            text = without(text, held, [pair.question for pair in about if name in pair.gold])
+        if any(each.what == "title" for each in held):  # no word, and nobody's name
+            renamed[name] = f"{name[: name.rfind('/') + 1]}q{len(renamed):05d}x"
+        file = root / f"{renamed.get(name, name)}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+        os.utime(file, ns=(read.stat.mtime_ns, read.stat.mtime_ns))
+    for convention in (store.root / ".obsidian").glob("*.json"):  # what Obsidian leaves out is left out here too
+        (root / ".obsidian").mkdir(exist_ok=True)
+        shutil.copyfile(convention, root / ".obsidian" / convention.name)
+    found = [Question(p.kind, p.question, tuple(renamed.get(name, name) for name in p.gold)) for p in asked]
+    return found, len(questions.pairs) - len(there), len(there) - len(asked)
+
+
+def _store_of(
+    store: EnhancedStore,
+    room: Path,
+    settings: Settings,
+    progress: Progress | None,
+    agree: Callable[[EnhancedStore], None],
+) -> EnhancedStore:
+    """A store on the copy. Settings that differ only in how is searched share one index, and vectors that the vault has
+    paid for are not paid for again."""
+    made_with = settings.model_dump_json(exclude={"vault", "db", "search", "rerank"})
+    index = room / hashlib.sha256(made_with.encode()).hexdigest()[:16] / "index.db"
+    index.parent.mkdir(exist_ok=True)
+    fast = settings.write.model_copy(update={"durability": "fast"})
+    changed = {"vault": room / "vault", "db": index, "read_only": False, "write": fast}
+    copy = EnhancedStore(room / "vault", settings.model_copy(update=changed))
+    bought, own = store.bench.vector_cache().path, copy.bench.vector_cache().path
+    if bought.is_file() and not own.exists():
+        shutil.copyfile(bought, own)
+    if copy.embeds_remotely:
+        copy.sync(progress=progress, embed=False)
+        agree(copy)
+    copy.sync(progress=progress)
+    copy.bench.expect_more()
+    return copy
+
+
+def _asked(store: EnhancedStore, question: Question, limit: int, degraded: Counter[str]) -> _Outcome:
+    began = time.process_time()
+    found = store.search(question.question, limit=max(10, limit))
+    ms = 1000 * (time.process_time() - began)
+    if found.degraded:
+        degraded[found.degraded] += 1
+    names, gold = [hit.name for hit in found.hits], set(question.gold)
+    first = next((place for place, name in enumerate(names[:limit], 1) if name in gold), 0)
+    five, ten = (len(gold & set(names[:most])) / len(gold) for most in (5, 10))
+    return _Outcome(question.kind, five, ten, 1 / first if first else 0.0, ms)
+
+
+def _row(
+    label: str, outcomes: Sequence[_Outcome], base: Sequence[_Outcome], degraded: Mapping[str, int]
+) -> dict[str, Any]:
+    kinds = sorted({each.kind for each in outcomes}, key=lambda kind: (*KINDS, kind).index(kind))
+    row: dict[str, Any] = {"name": label, **_figures(outcomes), "ms_median": _median([each.ms for each in outcomes])}
+    row["kinds"] = [{"kind": kind, **_figures([each for each in outcomes if each.kind == kind])} for kind in kinds]
+    if base is not outcomes:
+        pairs = list(zip(outcomes, base, strict=True))
+        row["difference"] = {key: _mean([getattr(a, key) - getattr(b, key) for a, b in pairs]) for key in _QUALITY}
+    if degraded:
+        row["degraded"] = [{"questions": count, "why": why} for why, count in Counter(degraded).most_common(5)]
+    return row
+
+
+def _figures(outcomes: Sequence[_Outcome]) -> dict[str, Any]:
+    return {"questions": len(outcomes)} | {key: _mean([getattr(each, key) for each in outcomes]) for key in _QUALITY}
+
+
+def _mean(values: Sequence[float]) -> dict[str, float]:
+    """The mean, and where it lies in 95 of 100 samples of this size."""
+    mean = statistics.fmean(values)
+    wide = 1.96 * statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return {"value": round(mean, 4), "low": round(mean - wide, 4), "high": round(mean + wide, 4)}
+
+
+def _median(values: Sequence[float]) -> dict[str, float]:
+    """The median, with the ranks around it between which it lies in 95 of 100 samples."""
+    ordered, half = sorted(values), 0.98 * math.sqrt(len(values))
+    middle = (len(values) - 1) / 2
+    low, high = ordered[max(0, math.floor(middle - half))], ordered[min(len(values) - 1, math.ceil(middle + half))]
+    return {"value": round(statistics.median(ordered), 2), "low": round(low, 2), "high": round(high, 2)}
