@@ -122,7 +122,7 @@ def make_questions(store: EnhancedStore, size: int, seed: int, progress: Progres
     order = sorted(notes)
     random.Random(seed).shuffle(order)  # noqa: S311 - repeatable, not secret
     asked: Counter[str] = Counter()
-    pairs = []
+    pairs: list[Question] = []
     for name in order:
         if len(pairs) == size:
             break

@@ -106,7 +106,9 @@ def test_a_title_goes_with_the_heading_that_repeats_it() -> None:
 
 
 def test_what_says_nearly_the_same_goes_too() -> None:
-    text = "---\ndescription: New coils for samovars before winter\n---\nThe samovar needs new coils before winter.\n\nTea.\n"
+    text = (
+        "---\ndescription: New coils for samovars in winter\n---\nThe samovar needs new coils before winter.\n\nTea.\n"
+    )
     left = without(text, [], ["Before winter comes, the samovar needs coils that are new."])
     assert "coils" not in left and left.endswith("Tea.\n")
     assert without(text, [], ["Tea with milk"]) == text
@@ -234,7 +236,6 @@ def test_nothing_of_a_private_note_is_sent_under_another_name(
             store,
             Questions(pairs, 6),
             {"simplemem": settings},
-            agree=lambda copy: print(copy.estimate(), file=sys.stderr),
         )
     sent = " ".join(service.texts())
     assert "herons" in sent and "Blight" not in sent and "tomatoes" not in sent.lower().replace("growing tomatoes", "")
