@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simplemem.cli.text import Part
     from simplemem.memory import Finding, Mended
     from simplemem.store import EnhancedStore
-    from simplemem.store.doctor.plan import Mending
+    from simplemem.store.doctor.mending import Mending
 
 commands = typer.Typer()
 _MOST_NOTES = 20  # of one kind that are named when all checks are asked for

@@ -102,6 +102,12 @@ class ChangeTable:
 
         return self._ask(found) if self._vault.access.hidden else set()
 
+    def lineage(self, path: str) -> list[Version]:
+        """The changes of the note that was last known by this path, newest first, whatever its path is now."""
+        sql = f"""SELECT {_COLUMNS} FROM changes WHERE lineage = (SELECT lineage FROM changes
+                  WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered' ORDER BY seq DESC LIMIT 1) ORDER BY seq DESC"""
+        return self._ask(lambda db: list(self._seen(db, db.execute(sql, (well_formed(path),)))))
+
     def newest(self) -> int:
         """The number of the last change, 0 before the first."""
         return self._ask(lambda db: int(db.execute("SELECT coalesce(max(version), 0) FROM changes").get))

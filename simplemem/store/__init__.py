@@ -4,7 +4,7 @@
 a room with a kind of note of its own works with.
 """
 
-from simplemem.index.sync import Progress, SyncReport
+from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.store.bench import Bench, Carried, Changes, Draft, Known, Mark, Read, Stat, now, stat_of
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.disk import write_file

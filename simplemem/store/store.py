@@ -52,7 +52,7 @@ from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
 
 if TYPE_CHECKING:
-    from simplemem.store.doctor.plan import Mending
+    from simplemem.store.doctor.mending import Mending
 
 
 def open_store(
@@ -375,14 +375,14 @@ class EnhancedStore:
 
     def surroundings(self) -> dict[str, Any]:
         """What the vault stands on: kinds of disk, the service that syncs it, whose SQLite, what may be watched."""
-        from simplemem.store.doctor.surroundings import facts
+        from simplemem.store.doctor.system import facts
 
         return facts(self.core)
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """What `doctor` finds and what of it can be mended, drafted as one change. Writes nothing; `mend` does."""
         from simplemem.store.doctor.examine import examine
-        from simplemem.store.doctor.plan import plan
+        from simplemem.store.doctor.mending import plan
 
         return plan(self.core, examine(self.core, only, progress))
 

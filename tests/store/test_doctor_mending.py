@@ -91,52 +91,6 @@ def test_the_whole_difference_is_shown_before(plain_store: EnhancedStore, write:
     assert change.what == ("[[team/Ada]] leads to people/Ada",)
 
 
-def test_one_of_two_names_that_collide_is_renamed_when_that_is_asked_for(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    write("Tea.md", "kept, for it is linked")
-    write("tea.md", "renamed")
-    if len(files(plain_store.root)) < 2:
-        pytest.skip("this disk takes both names for one")
-    write("a.md", "[[Tea.md]] and [[/tea]] and [[Tea 2]]\n")
-    write("tea 2.md", "in the way")
-    (finding,) = of(plain_store, "names")
-    assert finding.fix == "rename it to tea 3.md"
-    assert plain_store.plan_mending().is_empty  # not unasked
-    after = mend(plain_store, "names")
-    assert sorted(after) == ["Tea.md", "a.md", "tea 2.md", "tea 3.md"]
-    assert after["tea 3.md"] == b"renamed"
-
-
-def test_links_follow_a_name_that_was_changed(plain_store: EnhancedStore, write: Write) -> None:
-    write("one/Tea.md", "[[Tea]]")
-    write("one/tea.md", "green")
-    if len(files(plain_store.root)) < 2:
-        pytest.skip("this disk takes both names for one")
-    write("a.md", "[[one/Tea]]\n")
-    plain_store.sync()
-    leads_to = {link.source: link.path for link in plain_store.core.index.all_links()}
-    store = plain_store
-    store.mend(store.plan_mending(only=["names"]))
-    moved = {
-        version.path: version.new_path for version in list(store.vault.history.log.backwards())[:9] if version.new_path
-    }
-    assert moved == {"one/tea.md": "one/tea 2.md"}
-    now = {link.source: link.path for link in store.core.index.all_links()}
-    assert now == {moved.get(source, source): moved.get(path or "", path) for source, path in leads_to.items()}
-
-
-def test_how_an_accent_is_written_tells_no_names_apart(plain_store: EnhancedStore, write: Write) -> None:
-    write("cafe\u0301.md", "one")
-    write("caf\u00e9.md", "two")
-    if len(files(plain_store.root)) < 2:
-        pytest.skip("this disk takes both names for one")
-    assert len(of(plain_store, "names")) == 1
-    after = mend(plain_store, "names")
-    assert sorted(after.values()) == [b"one", b"two"]
-    assert len({path.replace("e\u0301", "\u00e9") for path in after}) == 2
-
-
 def test_folders_that_would_become_one_are_told_and_left(plain_store: EnhancedStore, write: Write) -> None:
     write("Notes/a.md", "")
     write("notes/b.md", "")
@@ -255,26 +209,3 @@ def test_mending_twice_finds_nothing_the_second_time(plain_store: EnhancedStore,
     plain_store.mend(plain_store.plan_mending())
     assert plain_store.plan_mending().is_empty
     assert plain_store.doctor() == ()
-
-
-def test_everything_at_once_is_one_change(
-    plain_store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write("people/Ada.md", "Ada")
-    write("Tea.md", "[[people/Ada]]")
-    write("tea.md", "---\nx: 1\nx: 1\nup: '[[team/Ada]]'\n---\n[[team/Ada]] [[/Tea]] [[#x]]\n")
-    if not (plain_store.root / "Tea.md").read_text().startswith("[["):
-        pytest.skip("this disk takes both names for one")
-    write("a.md", "[[Tea]] [[Tea|more]] [[team/Ada]]\n")
-    write("b/c.md", "[[Tea]]\n")
-    write("a.sync-conflict-20260101-120000-ABCDEFG.md", "[[Tea]] [[Tea|more]] [[team/Ada]]\n")
-    write("left.tmp", "half")
-    now = time.time()
-    monkeypatch.setattr("simplemem.store.doctor.files.time.time", lambda: now + 2 * 86_400)
-    plain_store.sync()
-    meant = {(link.source, link.line, link.subpath): link.path for link in plain_store.core.index.all_links()}
-    after = mend(plain_store, "names", "headers", "links", "conflicts", "strays")
-    assert sorted(after) == ["Tea.md", "a.md", "b/c.md", "people/Ada.md", "tea 2.md"]
-    assert after["tea 2.md"].startswith(b"---\nx: 1\nup: '[[people/Ada]]'\n---\n[[people/Ada]] ")
-    assert b"[[team/Ada]]" not in b"".join(after.values())
-    assert meant[("b/c.md", 1, "")] == "Tea.md" and after["b/c.md"] == b"[[Tea]]\n"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from simplemem.config import Settings
 from simplemem.memory import Finding
 from simplemem.store import EnhancedStore
 from simplemem.store.doctor.case import Noticed
-from simplemem.store.doctor.surroundings import _watchers, of_open_files, of_room, of_sqlite, of_watches, on_disks
+from simplemem.store.doctor.system import of_room, of_sqlite, on_disks
 
 
 def of(root: Path, check: str, **settings: object) -> list[Finding]:
@@ -87,37 +85,9 @@ def test_a_clock_behind_the_history_is_told(tmp_path: Path, monkeypatch: pytest.
     assert (finding.level, finding.hint) == ("warning", "Set the clock of this computer.")
 
 
-def test_files_from_the_future_are_noted(tmp_path: Path) -> None:
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "a.md").write_text("plum")
-    late = (datetime.now(UTC) + timedelta(days=30)).timestamp()
-    os.utime(root / "a.md", (late, late))
-    (finding,) = of(root, "system")
-    assert (finding.level, finding.path) == ("note", "a.md") and "future" in finding.message
-
-
 def told(noticed: Iterator[Noticed]) -> str:
     """What is said, and what to do."""
     return " ".join(f"{each.finding.message}. {each.finding.hint}" for each in noticed)
-
-
-def test_too_many_folders_to_watch_are_told() -> None:
-    assert "4 folders, and 3 may be watched" in told(of_watches(4, 3, 1, 128))
-    assert "fs.inotify.max_user_watches=524288" in told(of_watches(4, 3, 1, 128))
-    assert "128 may be: another server could watch nothing" in told(of_watches(4, 8192, 128, 128))
-    assert [noticed.finding.level for noticed in of_watches(4, 3, 128, 128)] == ["note", "note"]  # it looks instead
-    assert told(of_watches(4, 4, 127, 128)) == told(of_watches(4, None, 9, None)) == ""
-
-
-def test_a_watcher_counts_as_one(tmp_path: Path) -> None:
-    if sys.platform != "linux":
-        pytest.skip("only Linux counts its watchers")
-    before = _watchers()
-    with EnhancedStore(tmp_path, Settings.model_validate({"embed": {"provider": "none"}})) as store:
-        store.start()
-        store.wait_until_settled()
-        assert _watchers() > before
 
 
 def test_a_disk_that_is_nearly_full_is_told() -> None:
@@ -128,8 +98,3 @@ def test_a_disk_that_is_nearly_full_is_told() -> None:
 def test_an_old_sqlite_is_told_with_whose_it_is() -> None:
     assert "SQLite 3.51.2, as the package apsw brings it" in told(of_sqlite("3.51.2"))
     assert told(of_sqlite("3.51.3")) == told(of_sqlite("4.0.0")) == ""
-
-
-def test_few_open_files_are_told() -> None:
-    assert "100 files open" in told(of_open_files(100))
-    assert told(of_open_files(1024)) == told(of_open_files(-1)) == ""

@@ -1,5 +1,5 @@
-"""The doctor: what is wrong with a vault, its index or what they stand on, and how some of it is mended.
+"""The doctor: what is wrong with a vault, its index or what they stand on, and how what is sure is mended.
 
-`case` is what the checks look at, `examine` runs them, each in a room of its own; `plan` makes of what can be mended one
-change of many notes, and `mending` carries it out. Looking changes nothing.
+`checks` and `links` look and change nothing, `system` says what the vault stands on, `mending` drafts one change of all
+that can be mended and carries it out. What is merely likely is offered, never done.
 """

@@ -1,9 +1,9 @@
-"""What the checks look at, each part read once and only when a check asks for it; and what a check gives back."""
+"""What the checks look at, each thing read once and only when a check asks for it; and what a check gives back."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,18 +12,16 @@ from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known
 from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding
-from simplemem.note.copies import is_copy_reason
 from simplemem.note.note import read_note
 from simplemem.note.properties import without_repeated
 from simplemem.store.core import Core
-from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry, File
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A link that leads nowhere is written again to lead to `path`. `was` is the path it had meant, "" when it never
-    was one: then the reader goes on seeing what stands there."""
+    """A link that leads nowhere is written again to lead to `path`. `was` is the path it had meant, "" when it never was
+    one: then the reader goes on seeing what stands there."""
 
     source: str
     target: str
@@ -35,22 +33,14 @@ class Point:
 class DropRepeated:
     """A key that stands twice in a header with one value is left there once."""
 
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """A note or file gets another name, and the links to it follow."""
-
-    path: str
-    new_path: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Discard:
     """A file goes to the trash."""
 
-    path: str
+    source: str
     why: str
 
 
@@ -59,7 +49,7 @@ class MakeIndexAnew:
     """The index is rebuilt. No note is touched."""
 
 
-Remedy = Point | DropRepeated | Rename | Discard | MakeIndexAnew
+Remedy = Point | DropRepeated | Discard | MakeIndexAnew
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +60,12 @@ class Noticed:
     remedy: Remedy | None = None
 
 
-Check = Callable[["Case"], Iterator[Noticed]]
+def warning(check: str, path: str, message: str, hint: str = "", line: int = 0) -> Noticed:
+    return Noticed(Finding(check, "warning", path, message, hint, line))
+
+
+def remark(check: str, path: str, message: str, hint: str = "") -> Noticed:
+    return Noticed(Finding(check, "note", path, message, hint))
 
 
 class Case:
@@ -81,8 +76,8 @@ class Case:
         self.vault = core.vault
         self.index = core.index
         self.settings = core.settings
-        self.progress = progress
         self.only = only  # the checks that were asked for
+        self._progress = progress
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
@@ -92,33 +87,27 @@ class Case:
     @cached_property
     def links(self) -> list[StoredLink]:
         """Every link of every note, with what it means."""
-        return self.core.healing(self.index.all_links)
+        return self.index.all_links()
 
     @cached_property
-    def links_to(self) -> Counter[str]:
+    def linked(self) -> Counter[str]:
         """How many links lead to each file."""
         return Counter(link.path for link in self.links if link.path is not None)
 
     @cached_property
     def known(self) -> dict[str, Known]:
         """What the index knows of every note without reading it."""
-        return self.core.healing(self.index.all_known)
+        return self.index.all_known()
 
     @cached_property
     def copies(self) -> frozenset[str]:
         """The conflict copies among the notes: what they say, their note says as well."""
-        return frozenset(path for path, known in self.known.items() if is_copy_reason(known.hidden))
-
-    @cached_property
-    def changes(self) -> list[Version]:
-        """Everything the history's log knows, oldest first."""
-        return self.core.changes.recent()[::-1]
+        return frozenset(path for path, known in self.known.items() if known.is_copy)
 
     @cached_property
     def problems(self) -> dict[str, str]:
         """The notes that must not be rewritten, and why."""
-        found = self.core.healing(self.index.counts)["problems"]
-        return {row["path"]: row["problem"] for row in found}
+        return {row["path"]: row["problem"] for row in self.index.counts()["problems"]}
 
     @cached_property
     def mendable_headers(self) -> frozenset[str]:
@@ -132,9 +121,10 @@ class Case:
         except SimplememError:
             return False
 
-    def asks_for(self, check: str) -> bool:
-        """Whether a check is one of those that run."""
-        return not self.only or check in self.only
+    def may_be_written(self, path: str) -> bool:
+        """Whether a note has a header that can be read, or will have one once the other remedies are applied."""
+        mends_headers = not self.only or "headers" in self.only
+        return path not in self.problems or (mends_headers and path in self.mendable_headers)
 
     def read(self, path: str) -> File | None:
         """A file as it is now, None when it cannot be read: another check tells of that."""
@@ -143,7 +133,17 @@ class Case:
         except (SimplememError, OSError):
             return None
 
+    def small_files(self, stage: str, endings: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+        """The files with such names that are no larger than a note may be, read one after the other."""
+        paths = [path for path in self.entries if path.casefold().endswith(endings)]
+        for done, path in enumerate(paths):
+            if done % 250 == 0:
+                self.tell(stage, done, len(paths))
+            small = self.entries[path].size <= self.settings.max_note_bytes
+            if small and (file := self.read(path)) is not None:
+                yield path, file.data
+
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far a long check has come."""
-        if self.progress is not None:
-            self.progress(stage, done, total)
+        if self._progress is not None:
+            self._progress(stage, done, total)

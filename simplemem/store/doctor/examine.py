@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from simplemem.errors import Invalid
 from simplemem.index.reconcile import Progress
 from simplemem.store.core import Core
-from simplemem.store.doctor.case import Case, Check, Noticed
-from simplemem.store.doctor.copies import check_conflicts
+from simplemem.store.doctor.case import Case, Noticed
 from simplemem.store.doctor.files import check_attachments, check_strays
-from simplemem.store.doctor.headers import check_headers
+from simplemem.store.doctor.index import check_index, check_vectors
 from simplemem.store.doctor.links import check_links
-from simplemem.store.doctor.names import check_names
-from simplemem.store.doctor.notes import check_notes
-from simplemem.store.doctor.rebuilt import check_index, check_vectors
-from simplemem.store.doctor.secrets import check_secrets
-from simplemem.store.doctor.surroundings import check_place, check_system
+from simplemem.store.doctor.notes import check_conflicts, check_headers, check_names, check_notes, check_secrets
+from simplemem.store.doctor.system import check_place, check_system
 
-CHECKS: Mapping[str, Check] = MappingProxyType({
+CHECKS: Mapping[str, Callable[[Case], Iterator[Noticed]]] = MappingProxyType({
     "index": check_index,
     "vectors": check_vectors,
     "headers": check_headers,
@@ -36,26 +32,24 @@ CHECKS: Mapping[str, Check] = MappingProxyType({
 })  # fmt: skip
 
 
-def asked_for(only: Iterable[str]) -> frozenset[str]:
-    """The checks that were asked for; none is all of them. Invalid for a name that is none."""
-    names = frozenset(name for name in only if name)
-    for name in sorted(names):
-        if name not in CHECKS:
-            near = difflib.get_close_matches(name, CHECKS, 1)
-            hint = f"Did you mean {near[0]}?" if near else ""
-            raise Invalid(f"There is no check {name!r}: there are {', '.join(CHECKS)}.", hint=hint)
-    return names
-
-
 def examine(core: Core, only: Collection[str], progress: Progress | None) -> tuple[Noticed, ...]:
     """What the checks notice, in the order of the checks. Of a damaged index nothing but that is asked."""
     asked = asked_for(only)
     case = Case(core, progress, asked)
     found: list[Noticed] = []
     for name, check in CHECKS.items():
-        if asked and name not in asked:
-            continue
-        found += check(case)
+        if not asked or name in asked:
+            found += check(case)
         if name == "index" and any("damaged" in noticed.finding.message for noticed in found):
             break  # the rest is asked of the index, once it is made anew
     return tuple(found)
+
+
+def asked_for(only: Iterable[str]) -> frozenset[str]:
+    """The checks that were asked for; none is all of them. Invalid for a name that is none."""
+    names = frozenset(name for name in only if name)
+    for name in sorted(names - CHECKS.keys()):
+        near = difflib.get_close_matches(name, CHECKS, 1)
+        hint = f"Did you mean {near[0]}?" if near else ""
+        raise Invalid(f"There is no check {name!r}: there are {', '.join(CHECKS)}.", hint=hint)
+    return names

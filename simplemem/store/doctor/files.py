@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from simplemem.memory import Finding
-from simplemem.store.doctor.case import Case, Discard, Noticed
+from simplemem.store.doctor.case import Case, Discard, Noticed, remark, warning
 from simplemem.vault import kernel
 from simplemem.vault.disk import TEMP
 
@@ -18,43 +18,33 @@ _OPENED_ITSELF = (".md", ".canvas", ".base", ".excalidraw")
 _A_DAY = 86_400.0
 # What editors, browsers and synchronisers write beside a file while they save or fetch it. Each is whole elsewhere, or was
 # never whole.
-_SAFE_SAVE = re.compile(r"\.sb-[0-9a-f]{8}-[A-Za-z0-9]{6}\Z")
-_TEMPORARY = re.compile(r"\.te?mp(?:\.\d{1,20}){0,2}\Z")
+_LEFT_BEHIND = (
+    (re.compile(r"~syncthing~.*\.tmp\Z"), "a transfer of Syncthing that was cut short"),
+    (re.compile(r"~\$"), "the lock file of an open document"),
+    (re.compile(r"#.*#\Z"), "what Emacs had not saved yet"),
+    (re.compile(r".*~\Z"), "the copy an editor made before it saved"),
+    (re.compile(r".*\.(?:crdownload|part|partial)\Z"), "a download that was cut short"),
+    (re.compile(r".*\.sb-[0-9a-f]{8}-[A-Za-z0-9]{6}\Z"), "what a Mac left of a save that was cut short"),
+    (re.compile(r".*\.te?mp(?:\.\d{1,20}){0,2}\Z"), "a temporary file"),
+)
 
 
 def check_attachments(case: Case) -> Iterator[Noticed]:
     """Files that no note, canvas or property speaks of. Whether they are wanted, only a person knows."""
-    linked = case.links_to
     unlinked = {
         path: path.rpartition("/")[2]
         for path in case.entries
-        if not path.casefold().endswith(_OPENED_ITSELF) and path not in linked and _left_behind(path) is None
+        if not path.casefold().endswith(_OPENED_ITSELF) and path not in case.linked and _left_behind(path) is None
     }
-    if unlinked:
-        _forget_those_named(case, unlinked)
-    for path in unlinked:
-        size = _size(case.entries[path].size)
-        yield Noticed(Finding("attachments", "note", path, f"no note links to it ({size})"))
-
-
-def _forget_those_named(case: Case, unlinked: dict[str, str]) -> None:
-    """Take out what is spoken of without a link: in HTML, in a property, on a canvas."""
     endings = {name.rpartition(".")[2].casefold() for name in unlinked.values()}
-    texts = [path for path in case.entries if path.casefold().endswith(_OPENED_ITSELF)]
-    for done, path in enumerate(texts):
-        if done % 250 == 0:
-            case.tell("attachments", done, len(texts))
-        if not unlinked:
-            return
-        if case.entries[path].size > case.settings.max_note_bytes or (file := case.read(path)) is None:
-            continue
-        text = file.data.decode("utf-8", "replace")
+    for path, data in case.small_files("attachments", _OPENED_ITSELF) if unlinked else ():
+        text = data.decode("utf-8", "replace")
         folded = text.casefold()
-        if not any(ending in folded for ending in endings):
-            continue
-        said = _unescaped(path, text)
-        for named in [each for each, name in unlinked.items() if name in said]:
-            del unlinked[named]
+        if any(ending in folded for ending in endings):
+            text = _unescaped(path, text)
+            unlinked = {each: name for each, name in unlinked.items() if name not in text}
+    for path in unlinked:
+        yield remark("attachments", path, f"no note links to it ({_size(case.entries[path].size)})")
 
 
 def _unescaped(path: str, text: str) -> str:
@@ -71,22 +61,17 @@ def check_strays(case: Case) -> Iterator[Noticed]:
     """Files that a write which was cut short left: ours, and those of other programs."""
     for path in case.vault.strays():
         found = TEMP.fullmatch(path.rpartition("/")[2])
-        if found is not None and kernel.is_alive(int(found[1])):
-            continue  # a write that is under way
-        hint = "The next start of simplemem that may write puts it away, and keeps what it holds."
-        yield Noticed(Finding("strays", "warning", path, "left by a write that was cut short", hint))
-    linked = case.links_to
+        if found is None or not kernel.is_alive(int(found[1])):  # else a write is under way
+            hint = "The next start of simplemem that may write puts it away, and keeps what it holds."
+            yield warning("strays", path, "left by a write that was cut short", hint)
     for path, entry in case.entries.items():
         what = _left_behind(path)
-        if what is None or path in linked:
+        if what is None or path in case.linked:
             continue
-        rested = abs(time.time() - max(entry.mtime_ns, entry.ctime_ns) / 1e9) > _A_DAY
-        if rested:
-            fix = "move it to the trash"
-            yield Noticed(Finding("strays", "note", path, what, fix=fix), Discard(path, what))
+        if abs(time.time() - max(entry.mtime_ns, entry.ctime_ns) / 1e9) > _A_DAY:
+            yield Noticed(Finding("strays", "note", path, what, fix="move it to the trash"), Discard(path, what))
         else:
-            hint = "It may be in use: it is left alone until it has rested for a day."
-            yield Noticed(Finding("strays", "note", path, what, hint))
+            yield remark("strays", path, what, "It may be in use: it is left alone until it has rested for a day.")
 
 
 def _left_behind(path: str) -> str | None:
@@ -94,24 +79,10 @@ def _left_behind(path: str) -> str | None:
     name = path.rpartition("/")[2]
     if name.casefold().endswith(".md"):
         return None
-    if name.startswith("~syncthing~") and name.endswith(".tmp"):
-        return "a transfer of Syncthing that was cut short"
-    if name.startswith("~$"):
-        return "the lock file of an open document"
-    if name.startswith("#") and name.endswith("#"):
-        return "what Emacs had not saved yet"
-    if name.endswith("~"):
-        return "the copy an editor made before it saved"
-    if name.endswith((".crdownload", ".part", ".partial")):
-        return "a download that was cut short"
-    if _SAFE_SAVE.search(name):
-        return "what a Mac left of a save that was cut short"
-    return "a temporary file" if _TEMPORARY.search(name) else None
+    return next((what for pattern, what in _LEFT_BEHIND if pattern.match(name)), None)
 
 
 def _size(size: int) -> str:
-    if size == 1:
-        return "1 byte"
     if size < 10_000:
-        return f"{size:,} bytes"
+        return "1 byte" if size == 1 else f"{size:,} bytes"
     return f"{size / 1e6:.1f} MB" if size >= 1_000_000 else f"{size / 1e3:.0f} kB"
