@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from simplemem.cli.command import Answer, command
-from simplemem.cli.opening import progress_bar
+from simplemem.cli.opening import opened, progress_bar
 from simplemem.cli.options import SendOption, VaultOption, option
 from simplemem.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
     from simplemem.config import Settings
-    from simplemem.evaluate.pairs import Questions
-    from simplemem.evaluate.scratch import Read
     from simplemem.store import EnhancedStore
 
 _eval = typer.Typer(
@@ -34,13 +32,10 @@ _BASE = "simplemem"
 _SECTIONS = ("search.", "embed.", "index.", "rerank.")
 _NEXT_SETTING = re.compile(r",(?=[a-z_]+\.[a-z_]+=)")
 _QUALITY = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
-_COSTS = {"ms_median": "CPU ms, median", "ms_p95": "CPU ms, p95", "tokens": "tokens of five"}
+_COSTS = {"ms_median": "CPU ms, median"}
 
 FileOption = Annotated[
     Path | None, option("--file", "FILE", "The questions. Without it: `.simplemem/eval.json` of the vault.")
-]
-LocomoOption = Annotated[
-    Path | None, option("--locomo", "FILE", "Ask LoCoMo-shaped JSON, in a vault of its own, instead of yours.")
 ]
 LimitOption = Annotated[int, option("--limit", "N", "How many hits are looked at for MRR.", min=10, max=200)]
 CompareOption = Annotated[
@@ -58,7 +53,7 @@ def init(
     ] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Make questions of your notes: titles, aliases, headings, links, descriptions and sentences.
+    """Make questions of your notes: titles, aliases, headings, descriptions and sentences.
 
     Each comes with the notes that answer it, and with what is taken out of them while it is asked. The same
     vault and seed give the same questions. The file is yours to edit: take out what makes no sense, add your own.
@@ -66,20 +61,16 @@ def init(
     $ simplemem eval init
     $ simplemem eval init --size 500 --seed 7 --out questions.json
     """
-    from simplemem.evaluate.pairs import FILE, in_order, write_questions
-    from simplemem.evaluate.sampling import sample
-    from simplemem.evaluate.scratch import make_sidecar, read_vault
+    from simplemem.evaluate import FILE, make_questions, write_questions
 
-    with progress_bar() as progress:
-        read = read_vault(_root(vault), _settings(vault, {}), progress)
-        questions = sample(read.sources, list(read.times), size, seed, progress)
-    if not questions.pairs:
-        why = f"no question could be made of the {len(read.sources)} notes of {read.root}"
-        raise Invalid(why, hint="It takes a few notes with titles and sentences of their own.")
-    file = out or make_sidecar(read.root) / FILE
+    with _asked(vault) as store, progress_bar() as progress:
+        questions = make_questions(store, size, seed, progress)
+        if not questions.pairs:
+            why = f"no question could be made of the {questions.notes} notes of {store.root}"
+            raise Invalid(why, hint="It takes a few notes with titles and sentences of their own.")
+        file = out or store.bench.folder() / FILE
     write_questions(file, questions)
-    kinds = Counter(pair.kind for pair in questions.pairs)
-    counts = {kind: kinds[kind] for kind in in_order(kinds)}
+    counts = dict(Counter(pair.kind for pair in questions.pairs))
     lines: list[list[Part]] = [
         [(f"{len(questions.pairs)} questions", "green"), f" about {questions.notes} notes: {file}"],
         [("  " + ", ".join(f"{count} {kind}" for kind, count in counts.items()), "dim")],
@@ -91,22 +82,20 @@ def init(
 def run(
     compare: CompareOption = None,
     file: FileOption = None,
-    locomo: LocomoOption = None,
     limit: LimitOption = 10,
     yes: SendOption = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Ask the questions, and print what was found: recall, MRR, time and tokens, beside plain grep.
+    """Ask the questions, and print what was found: recall, MRR and time.
 
-    Each figure has its 95 % interval, by resampling the questions. A difference is taken question by question. Asked
+    Each figure has its 95 % interval. A difference is taken question by question. Asked
     is a private copy of the vault; neither your notes nor your index are touched.
 
     $ simplemem eval run
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
     $ simplemem eval run --json | jq '.rows[0].mrr'
-    $ simplemem eval run --locomo locomo.json.gz
     """
-    figures = _measured(vault, file, locomo, _variants(vault, compare or ()), limit, grep=True, yes=yes)
+    figures = _measured(vault, file, _variants(vault, compare or ()), limit, yes=yes)
     rows = figures["rows"]
     table = _table("what is found", _QUALITY, [(row["name"], row) for row in rows])
     if beside := [(row["name"], row["difference"]) for row in rows if "difference" in row]:
@@ -145,7 +134,7 @@ def _cell(key: str, figure: Mapping[str, float] | None, sign: str) -> str:
     """A figure, and its interval in brackets."""
     if figure is None:
         return "-"
-    digits = {"tokens": 0, "ms_median": 1, "ms_p95": 1}.get(key, 3)
+    digits = 1 if key == "ms_median" else 3
     value, low, high = (f"{figure[each]:{sign}.{digits}f}" for each in ("value", "low", "high"))
     return f"{value} [{low}, {high}]"
 
@@ -156,7 +145,6 @@ def gate(
     min_recall10: Annotated[float | None, option("--min-recall10", "X", "The least recall@10.", min=0, max=1)] = None,
     min_mrr: Annotated[float | None, option("--min-mrr", "X", "The least MRR.", min=0, max=1)] = None,
     file: FileOption = None,
-    locomo: LocomoOption = None,
     limit: LimitOption = 10,
     yes: SendOption = False,
     vault: VaultOption = None,
@@ -169,7 +157,7 @@ def gate(
     wanted = {name: value for name, value in least.items() if value is not None}
     if not wanted:
         raise typer.BadParameter("say what is to be reached: --min-recall5, --min-recall10 or --min-mrr")
-    row = _measured(vault, file, locomo, _variants(vault, ()), limit, grep=False, yes=yes)["rows"][0]
+    row = _measured(vault, file, _variants(vault, ()), limit, yes=yes)["rows"][0]
     missed = [name for name, value in wanted.items() if row[name]["value"] < value]
     lines: list[list[Part]] = []
     for name, value in wanted.items():
@@ -185,67 +173,31 @@ def gate(
 
 
 def _measured(
-    vault: Path | None,
-    file: Path | None,
-    locomo: Path | None,
-    variants: Mapping[str, Settings],
-    limit: int,
-    *,
-    grep: bool,
-    yes: bool,
+    vault: Path | None, file: Path | None, variants: Mapping[str, Settings], limit: int, *, yes: bool
 ) -> dict[str, Any]:
     """The figures, and what they are about. Without `yes` a person is asked before much is sent away."""
     from simplemem.cli.vault import ask_for_much
-    from simplemem.evaluate.asking import measure
-    from simplemem.evaluate.figures import report
+    from simplemem.evaluate import FILE, read_questions, run
 
-    with progress_bar() as progress, _questions(vault, file, locomo, progress) as (read, questions, about):
+    with _asked(vault) as store, progress_bar() as progress:
+        questions = read_questions(file or store.root / ".simplemem" / FILE)
 
-        def agreed(store: EnhancedStore) -> None:
+        def agreed(copy: EnhancedStore) -> None:
             if not yes:
                 progress.stop()
-                ask_for_much(store.estimate(), store.settings.embed.max_tokens_unasked)
+                ask_for_much(copy.estimate(), copy.settings.embed.max_tokens_unasked)
 
-        measured = measure(
-            read, questions.pairs, variants, _as_the_tool_shows, limit=limit, grep=grep, progress=progress, agree=agreed
-        )
-    if not any(measured.rows.values()):
-        raise Invalid(
-            "none of the questions is about notes that are in the vault", hint="`simplemem eval init` makes new ones."
-        )
-    head = {"about": about, "notes": len(read.sources), "seed": questions.seed, "limit": limit}
-    return head | report(measured, _BASE)
+        return run(store, questions, variants, limit=limit, progress=progress, agree=agreed)
 
 
-@contextmanager
-def _questions(
-    vault: Path | None, file: Path | None, locomo: Path | None, progress: Any
-) -> Iterator[tuple[Read, Questions, str]]:
-    """The notes that are asked, the questions, and what they are called."""
-    from simplemem.evaluate.locomo import write_locomo
-    from simplemem.evaluate.pairs import FILE, read_questions
-    from simplemem.evaluate.scratch import read_vault, temporary_folder
-
-    if locomo is None:
-        root = _root(vault)
-        questions = read_questions(file or root / ".simplemem" / FILE)
-        yield read_vault(root, _settings(vault, {}), progress), questions, str(root)
-        return
-    if file is not None:
-        raise typer.BadParameter("either --file or --locomo, not both")
-    with temporary_folder() as folder:
-        room = Path(folder) / "vault"
-        questions = write_locomo(locomo, room)
-        yield read_vault(room, _settings(vault, {}), progress), questions, str(locomo)
-
-
-def _root(vault: Path | None) -> Path:
+def _asked(vault: Path | None) -> AbstractContextManager[EnhancedStore]:
+    """The store of a vault, which is not made for this."""
     from simplemem.config import find_vault
 
     root = find_vault(vault)
     if not root.is_dir():
         raise NotFound(f"there is no vault at {root}", hint="`simplemem init PATH` makes one.")
-    return root
+    return opened(root)
 
 
 def _settings(vault: Path | None, changed: Mapping[str, str]) -> Settings:
@@ -278,12 +230,3 @@ def _variants(vault: Path | None, compare: Sequence[str]) -> dict[str, Settings]
             changed[key] = value
         variants[",".join(f"{key}={value}" for key, value in changed.items())] = _settings(vault, changed)
     return variants
-
-
-def _as_the_tool_shows(store: EnhancedStore, question: str) -> str:
-    """What an agent reads of five hits."""
-    from simplemem.faces.core_search import SEARCH, SearchArguments
-    from simplemem.faces.tool import Call
-
-    asked = SearchArguments(query=question, limit=5)
-    return SEARCH.run(Call(store, "eval", SEARCH.name), asked).text
