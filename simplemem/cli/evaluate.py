@@ -127,7 +127,7 @@ def _table(
 ) -> list[list[Part]]:
     table: list[list[Part]] = [[(title, "bold"), *((name, "bold") for name in columns.values())]]
     table += [[(name, "cyan"), *(_cell(key, figures.get(key), sign) for key in columns)] for name, figures in rows]
-    return [*table, ["", "", "", ""]]
+    return [row + [""] * (4 - len(row)) for row in [*table, []]]
 
 
 def _cell(key: str, figure: Mapping[str, float] | None, sign: str) -> str:

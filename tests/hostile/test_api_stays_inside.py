@@ -20,7 +20,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
-from simplemem.store.doctor.plan import Mending
+from simplemem.store.doctor.mending import Mending
 from simplemem.vault.disk import sha256
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
