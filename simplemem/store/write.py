@@ -31,7 +31,7 @@ from simplemem.store.edit import (
 from simplemem.store.names import path_meant
 from simplemem.vault.history import Version
 from simplemem.vault.links import Named, name_key, resolve
-from simplemem.vault.vault import Change, File, Rewrite, Written
+from simplemem.vault.vault import Change, File, Wish, Written
 
 _TRIES = 50  # a change that names no hash is applied again to what is there now, so often
 
@@ -182,7 +182,7 @@ def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
             old, new, change, rewrites=others, data=None if own is None else data, expected_sha256=file.sha256
         )
         warnings += stuck + indexed(
-            core, {new: data, **{each.path: each.data for each in others}}, [written], moved=(old, new)
+            core, {new: data or b"", **{each.path: each.data or b"" for each in others}}, [written], moved=(old, new)
         )
     rewritten = [name_of(each.path) for each in others] + ([name_of(new)] if own is not None else [])
     sha256 = written.sha256 or file.sha256
@@ -214,7 +214,7 @@ def _last_change(core: Core, name: str, op: str) -> Version | None:
     return versions[0] if versions and versions[0].op == op else None
 
 
-def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Rewrite], list[str]]:
+def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:
     """The notes whose links must be written again so that a name that comes, or moves from an old one, changes no link's
     meaning; and what is to be said of those that cannot be."""
     before = core.index.named()
@@ -227,7 +227,7 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Rewrite], 
     from simplemem.vault.rewrite import Moved as MovedFile
     from simplemem.vault.rewrite import rewrite_links
 
-    rewrites: list[Rewrite] = []
+    rewrites: list[Wish] = []
     warnings: list[str] = []
     for path in sources:
         try:
@@ -243,7 +243,7 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Rewrite], 
         if note.problem is not None:
             warnings.append(f"{name_of(path)} has a link that should follow, but cannot be changed: {note.problem}")
             continue
-        rewrites.append(Rewrite(path, file.sha256, encoded(text)))
+        rewrites.append(Wish.update(path, file.sha256, encoded(text)))
     return rewrites, warnings
 
 
@@ -290,13 +290,11 @@ def indexed(
     return warnings
 
 
-def _saved(
-    core: Core, written: Written, data: bytes, warnings: Sequence[str], rewrites: Sequence[Rewrite] = ()
-) -> Saved:
+def _saved(core: Core, written: Written, data: bytes, warnings: Sequence[str], rewrites: Sequence[Wish] = ()) -> Saved:
     """One note that was written, and the notes whose links it made us qualify."""
     name, more = name_of(written.path), []
     if written.changed:
-        more = indexed(core, {written.path: data, **{each.path: each.data for each in rewrites}}, [written])
+        more = indexed(core, {written.path: data, **{each.path: each.data or b"" for each in rewrites}}, [written])
     more += [f"links in {each.path} were qualified: {name} has the same name" for each in rewrites]
     return _outcome(read_note(data, written.sha256), written, (*warnings, *more))
 

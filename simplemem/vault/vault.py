@@ -1,7 +1,7 @@
 """The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes.
 
 A note is named by its vault path, and its state by the sha256 of its bytes. What a note means, what a good name is and
-how links are rewritten is decided above: here are bytes and paths. How a write goes is told in `writing.py`.
+how links are rewritten is decided above: here are bytes and paths. How a write goes is told in `write.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -26,7 +25,7 @@ from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, wa
 from simplemem.vault.trouble import telling
 from simplemem.vault.write import Change, Wish, Writer, Written, no_such
 
-__all__ = ["Change", "Entry", "File", "Problem", "Rewrite", "Vault", "Version", "Wish", "Written"]
+__all__ = ["Change", "Entry", "File", "Problem", "Vault", "Version", "Wish", "Written"]
 
 
 class File(NamedTuple):
@@ -36,15 +35,6 @@ class File(NamedTuple):
     data: bytes
     sha256: str
     entry: Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Another note that changes in the same operation."""
-
-    path: str
-    expected_sha256: str
-    data: bytes
 
 
 _Seen = TypeVar("_Seen", Entry, Problem)
@@ -79,14 +69,7 @@ class Vault:
         self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
         self._journal = Journal(self.history, backing=backing, durable=durable)
         self._writer = Writer(
-            name,
-            self.lock,
-            self.history,
-            self._journal,
-            backing=backing,
-            durable=durable,
-            max_bytes=self._max_bytes,
-            trash=trash,
+            self.lock, self.history, self._journal, backing, name, durable=durable, most=self._max_bytes, trash=trash
         )
         with self._beneath() as here:
             here.folder(())
@@ -99,9 +82,7 @@ class Vault:
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
         with self._beneath() as here:
-            listing = walk(here)
-        self.problems = self._seen(listing.problems)
-        return self._seen(listing.entries)
+            return self._take(walk(here))
 
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
@@ -130,13 +111,10 @@ class Vault:
         """Whether anything lies at a path, in a dot-folder too. No link on the way is followed, and no way out."""
         if self.access.hides(path):
             return False
-        with self._beneath() as here:
-            try:
-                folder, name = here.spot(path)
-                os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
-            except (OSError, ValueError, SimplememError):
-                return False
-        return True
+        with suppress(OSError, ValueError, SimplememError), self._beneath() as here:
+            here.stat(path)
+            return True
+        return False
 
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
@@ -180,13 +158,13 @@ class Vault:
             make_sidecar(here)
         return self.root / SIDECAR
 
-    def create(self, path: str, data: bytes, change: Change, *, rewrites: Sequence[Rewrite] = ()) -> Written:
+    def create(self, path: str, data: bytes, change: Change, *, rewrites: Sequence[Wish] = ()) -> Written:
         """Make a new file. AlreadyExists when one is there, or one that differs only in case or accents."""
-        return self._carry_out([Wish("create", path, data=data), *map(_rewritten, rewrites)], change)[0]
+        return self.carry_out([Wish("create", path, data=data), *rewrites], change)[0]
 
     def replace(self, path: str, data: bytes, expected_sha256: str, change: Change) -> Written:
         """Give a file new bytes. Conflict when it is not what was expected; done already is success."""
-        return self._carry_out([Wish("update", path, before=expected_sha256, data=data)], change)[0]
+        return self.carry_out([Wish.update(path, expected_sha256, data)], change)[0]
 
     def move(
         self,
@@ -194,50 +172,53 @@ class Vault:
         new_path: str,
         change: Change,
         *,
-        rewrites: Sequence[Rewrite] = (),
+        rewrites: Sequence[Wish] = (),
         data: bytes | None = None,
         expected_sha256: str | None = None,
     ) -> Written:
         """Give a file another path, with new bytes if `data` is given, and others theirs: all of it or nothing."""
-        self._check_writable()
-        check_path(path)
         check_path(new_path)
         if path == new_path:
             raise Invalid(f"{path!r} is its path already.", hint="Give another path.")
-        with self.lock():
+        with self._changing(path):
             expected = expected_sha256 or self._before_move(path, new_path)
             wish = Wish("move", path, before=expected, new_path=new_path, data=data)
-            return self._carry_out([wish, *map(_rewritten, rewrites)], change)[0]
+            return self.carry_out([wish, *rewrites], change)[0]
 
     def absorb(
         self, path: str, data: bytes | None, expected_sha256: str, other: str, other_sha256: str, change: Change
     ) -> list[Written]:
         """Give a file new bytes, if any are given, and put another one into the trash: both or neither."""
-        self._check_writable()
-        check_path(path)
         check_path(other)
         wishes = [Wish("delete", other, before=other_sha256, gone=True)]
-        with self.lock():
+        with self._changing(path):
             now = self.read(path).sha256
             if data is not None and sha256(data) != expected_sha256:
-                wishes.insert(0, Wish("update", path, before=expected_sha256, data=data))
+                wishes.insert(0, Wish.update(path, expected_sha256, data))
             elif now != expected_sha256:
-                raise Conflict(
-                    f"{path!r} has changed since.", current_sha256=now, hint="Look at both again.", path=path
-                )
-            return self._carry_out(wishes, change)
+                hint = "Look at both again."
+                raise Conflict(f"{path!r} has changed since.", current_sha256=now, hint=hint, path=path)
+            return self.carry_out(wishes, change)
 
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
-        self._check_writable()
-        check_path(path)
-        with self.lock():
+        with self._changing(path):
             expected = expected_sha256 or self.read(path).sha256
-            return self._carry_out([Wish("delete", path, before=expected, gone=True)], change)[0]
+            return self.carry_out([Wish("delete", path, before=expected, gone=True)], change)[0]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
-        """Change several files as one operation, all of it or nothing; it can be undone as one."""
-        return self._carry_out(wishes, change)
+        """Change several files as one operation, all of it or nothing; it can be undone as one. Every write comes by here:
+        what may not be changed is not, whatever asks for it and however it is reached."""
+        self._check_writable()
+        for number, wish in enumerate(wishes):
+            for path in (wish.path, wish.target):
+                self.access.check(path, asked=number == 0 and wish.op != "undo")
+            if wish.gone:
+                self.access.check_gone(wish.path)
+        written = self._writer.carry_out(wishes, change)
+        if self._on_written is not None and any(each.changed for each in written):
+            self._on_written()
+        return written
 
     def undo(self, version: str, change: Change) -> list[Written]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
@@ -248,7 +229,7 @@ class Vault:
                 hint = "Read it by its sha256 and write it where it belongs."
                 raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
             steps = self.history.log.group(first.group)
-            return self._carry_out([self._reversed(step) for step in reversed(steps)], change)
+            return self.carry_out([self._reversed(step) for step in reversed(steps)], change)
 
     def keep_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""
@@ -267,28 +248,23 @@ class Vault:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
         return [] if self.read_only else self._recover()[0]
 
+    def recover_and_scan(self) -> list[Entry]:
+        """Both in one walk, as every start does them."""
+        return self.scan() if self.read_only else self._take(self._recover()[1])
+
     def finish_interrupted(self) -> None:
         """Finish or drop the change that a crash interrupted, as every write does before its own."""
         if not self.read_only:
             with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
                 self._journal.resume(here)
 
-    def recover_and_scan(self) -> list[Entry]:
-        """Both in one walk, as every start does them."""
-        if self.read_only:
-            return self.scan()
-        _, listing = self._recover()
-        self.problems = self._seen(listing.problems)
-        return self._seen(listing.entries)
-
     def _recover(self) -> tuple[list[str], Listing]:
         with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
             said = self._journal.resume(here)
             listing = walk(here)
             said += self.history.sweep(here, listing.strays)
-            for late in self.history.settle():
-                said.append(f"Kept a late save into {late.path!r} as version {late.id}.")
-            return said, listing
+            late = [f"Kept a late save into {late.path!r} as version {late.id}." for late in self.history.settle()]
+            return said + late, listing
 
     def thin_history(self) -> list[str]:
         """Drop what of the past need not be kept any longer; the hashes that went."""
@@ -299,21 +275,17 @@ class Vault:
     def close(self) -> None:
         """Nothing is held between calls; it is here for those who close what they open."""
 
-    def _carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+    @contextmanager
+    def _changing(self, path: str) -> Iterator[None]:
+        """The vault held, for a change of what is read first."""
         self._check_writable()
-        self._check_rules(wishes)
-        written = self._writer.carry_out(wishes, change)
-        if self._on_written is not None and any(each.changed for each in written):
-            self._on_written()
-        return written
+        check_path(path)
+        with self.lock():
+            yield
 
-    def _check_rules(self, wishes: Sequence[Wish]) -> None:
-        """Every write comes by here: what may not be changed is not, whatever asks for it and however it is reached."""
-        for number, wish in enumerate(wishes):
-            for path in (wish.path, wish.target):
-                self.access.check(path, asked=number == 0 and wish.op != "undo")
-            if wish.gone:
-                self.access.check_gone(wish.path)
+    def _take(self, listing: Listing) -> list[Entry]:
+        self.problems = self._seen(listing.problems)
+        return self._seen(listing.entries)
 
     def _seen(self, found: list[_Seen]) -> list[_Seen]:
         return [each for each in found if not self.access.hides(each.path)] if self.access.hidden else found
@@ -345,11 +317,8 @@ class Vault:
     def _text_before(self, step: Version) -> bytes:
         data = self.history.kept(step.before or "")
         if data is None and step.trash and is_trash(step.trash):
-            with self._beneath() as here, telling("read", step.trash):
-                try:
-                    data, _ = disk.read_file(here, step.trash)
-                except FileNotFoundError:
-                    data = None
+            with self._beneath() as here, telling("read", step.trash), suppress(FileNotFoundError):
+                data, _ = disk.read_file(here, step.trash)
         if data is None or sha256(data) != step.before:
             hint = "Texts are kept for as many days and megabytes as the settings say."
             raise NotFound(f"The text before {step.id} is no longer kept.", hint=hint)
@@ -357,7 +326,3 @@ class Vault:
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self.root), by_path=self._backing.by_path)
-
-
-def _rewritten(rewrite: Rewrite) -> Wish:
-    return Wish("update", rewrite.path, before=rewrite.expected_sha256, data=rewrite.data)

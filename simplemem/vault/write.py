@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
@@ -47,7 +48,7 @@ class Written:
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wish:
     """What one note shall become. Without `before` it must not exist; without `data` it keeps its text."""
 
@@ -58,11 +59,16 @@ class Wish:
     data: bytes | None = None
     gone: bool = False
     trash: str | None = None  # the file in the trash that comes back
-    after: str | None = field(init=False)  # the hash of its bytes afterwards
 
-    def __post_init__(self) -> None:
-        after = None if self.gone else sha256(self.data) if self.data is not None else self.before
-        object.__setattr__(self, "after", after)
+    @staticmethod
+    def update(path: str, before: str, data: bytes) -> Wish:
+        """New bytes for the file whose hash is `before`."""
+        return Wish("update", path, before=before, data=data)
+
+    @cached_property
+    def after(self) -> str | None:
+        """The hash of its bytes afterwards."""
+        return None if self.gone else sha256(self.data) if self.data is not None else self.before
 
     @property
     def target(self) -> str:
@@ -70,7 +76,7 @@ class Wish:
         return self.path if self.new_path is None else self.new_path
 
 
-class _There(NamedTuple):
+class _Present(NamedTuple):
     """What lies at the path of a wish."""
 
     data: bytes
@@ -83,61 +89,56 @@ class Writer:
 
     def __init__(
         self,
-        root: str,
         lock: Callable[[], AbstractContextManager[None]],
         history: History,
         journal: Journal,
-        *,
         backing: Backing,
+        root: str,
+        *,
         durable: bool,
-        max_bytes: int,
+        most: int,
         trash: Literal["own", "obsidian"],
     ) -> None:
-        self._root = root
-        self._lock = lock
-        self._history = history
-        self._journal = journal
-        self._backing = backing
-        self._durable = durable
-        self._max_bytes = max_bytes
-        self._trash = trash
+        self._lock, self._history, self._journal = lock, history, journal
+        self._root, self._by_path = root, backing.by_path
+        self._durable, self._max_bytes, self._trash = durable, most, trash
         self.on_writing: Callable[[Version], None] | None = None  # told what is about to be logged, under the lock
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """All of it or nothing; the answers in the order of the wishes."""
         self._check(wishes)
-        doing, path = wishes[0].op, wishes[0].path
+        first, staged = wishes[0], dict[str, str]()
         with (
-            Beneath(self._root, by_path=self._backing.by_path) as here,
-            telling(doing, path, writing=True),
+            telling(first.op, first.path, writing=True),
+            Beneath(self._root, by_path=self._by_path) as here,
+            ExitStack() as held,
         ):
-            if len(wishes) > 1:
-                with self._lock():
-                    return self._under_lock(here, wishes, change, {})
-            # One note: its text is written and synced before the lock is asked for, so that others need not wait.
-            there = self._there(here, wishes[0])
-            if self._is_done(here, wishes[0], there):
-                return self._repeated(here, wishes)
-            self._current(here, wishes[0], there)
-            with self._staged(here, wishes[0]) as staged, self._lock():
+            if len(wishes) == 1:
+                # One note: its text is written and synced before the lock is asked for, so that others need not wait.
+                present = self._present(here, first)
+                if self._is_done(here, first, present):
+                    return self._repeated(here, wishes)
+                self._check_expected(here, first, present)
+                held.enter_context(self._staged(here, first, staged))
+            with self._lock():
                 return self._under_lock(here, wishes, change, staged)
 
     def _under_lock(
         self, here: Beneath, wishes: Sequence[Wish], change: Change, staged: dict[str, str]
     ) -> list[Written]:
         self._journal.resume(here)
-        first = self._there(here, wishes[0])
-        if self._is_done(here, wishes[0], first) and all(
-            self._is_done(here, wish, self._there(here, wish)) for wish in wishes[1:]
-        ):
+        present = self._present(here, wishes[0])
+        others = (self._is_done(here, wish, self._present(here, wish)) for wish in wishes[1:])
+        if self._is_done(here, wishes[0], present) and all(others):
             return self._repeated(here, wishes)
-        for number, wish in enumerate(wishes):
-            there = self._current(here, wish, first if number == 0 else self._there(here, wish))
-            if there is not None:  # of a move too: where it goes, another program may change it unseen
-                self._history.keep(here, there.data, there.sha256)
-        listed: Listed = {}
         for wish in wishes:
-            self._check_free(here, wish, listed)
+            present = present if wish is wishes[0] else self._present(here, wish)
+            self._check_expected(here, wish, present)
+            if present is not None:  # of a move too: where it goes, another program may change it unseen
+                self._history.keep(here, present.data, present.sha256)
+        folders: dict[str, _Names] = {}
+        for wish in wishes:
+            self._check_free(here, wish, folders)
             if wish.data is not None:
                 self._history.keep(here, wish.data, wish.after or "")
         versions = self._versions(here, wishes, change)
@@ -145,9 +146,8 @@ class Writer:
         if self.on_writing is not None:
             self.on_writing(versions[0])
         # From here on the journal answers for what is staged.
-        steps = [
-            Step(version, staged.pop(wish.path, wish.trash)) for wish, version in zip(wishes, versions, strict=True)
-        ]
+        paired = zip(wishes, versions, strict=True)
+        steps = [Step(version, staged.pop(wish.path, wish.trash)) for wish, version in paired]
         try:
             self._journal.perform(here, steps)
         except Intruded as event:
@@ -156,8 +156,8 @@ class Writer:
         except FileExistsError as error:
             raise _exists(wishes[0].target) from error
         return [
-            Written(wish.target, wish.after, wish.before, step.version.id, entry_at(here, wish.target), True)
-            for wish, step in zip(wishes, steps, strict=True)
+            Written(wish.target, wish.after, wish.before, version.id, entry_at(here, wish.target), True)
+            for wish, version in zip(wishes, versions, strict=True)
         ]
 
     # Checks
@@ -174,44 +174,42 @@ class Writer:
                 much = f"{len(wish.data):,} bytes for {wish.path!r}"
                 raise TooLong(f"{much}; at most {self._max_bytes:,} are written.")
 
-    def _there(self, here: Beneath, wish: Wish) -> _There | None:
+    def _present(self, here: Beneath, wish: Wish) -> _Present | None:
         try:
             data, found = disk.read_file(here, wish.path, self._max_bytes)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return _There(data, sha256(data), bool(found.st_mode & 0o222))
+        return _Present(data, sha256(data), bool(found.st_mode & 0o222))
 
-    def _is_done(self, here: Beneath, wish: Wish, there: _There | None) -> bool:
+    def _is_done(self, here: Beneath, wish: Wish, present: _Present | None) -> bool:
         """A repeated write that has happened is success: the answer to the first may have been lost (F66)."""
         if wish.new_path is None and not wish.gone:
-            return there is not None and there.sha256 == wish.after
-        if there is not None or _hash(here, wish.target) != wish.after:
+            return present is not None and present.sha256 == wish.after
+        if present is not None or _hash(here, wish.target) != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
         last = next(self._history.log.of(wish.path), None)
         return last is not None and (last.path, last.new_path, last.before, last.after) == asked
 
-    def _current(self, here: Beneath, wish: Wish, there: _There | None) -> _There | None:
-        """What lies there, if it is what the wish expects."""
-        if there is None and wish.before is None:
-            return None
-        if there is None:
+    def _check_expected(self, here: Beneath, wish: Wish, present: _Present | None) -> None:
+        if present is None and wish.before is None:
+            return
+        if present is None:
             with suppress(FileNotFoundError):
                 disk.look(here, wish.path)  # a link or a file where a folder should be is told as such
             raise self._conflict(here, wish) if wish.op == "undo" else no_such(wish.path)
         if wish.before is None:
             raise self._conflict(here, wish) if wish.op == "undo" else _exists(wish.path)
-        if there.sha256 != wish.before:
+        if present.sha256 != wish.before:
             raise self._conflict(here, wish)
-        if wish.data is not None and not there.writable:
+        if wish.data is not None and not present.writable:
             raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
-        return there
 
-    def _check_free(self, here: Beneath, wish: Wish, listed: Listed) -> None:
+    def _check_free(self, here: Beneath, wish: Wish, folders: dict[str, _Names]) -> None:
         """obsidian.md §5: unique without regard to case and to how accents are spelled."""
         if wish.before is not None and wish.new_path is None:
             return
-        for twin in _spellings(here, wish.target, listed):
+        for twin in _spellings(here, wish.target, folders):
             respelled = twin == wish.path and wish.new_path is not None
             if not respelled and not self._were_both_there(wish, twin):
                 raise _exists(twin)
@@ -241,14 +239,13 @@ class Writer:
     # Staging
 
     @contextmanager
-    def _staged(self, here: Beneath, wish: Wish) -> Iterator[dict[str, str]]:
-        """The staged file of a single wish. What is left in the dict afterwards was never in place and is dropped."""
-        staged: dict[str, str] = {}
+    def _staged(self, here: Beneath, wish: Wish, staged: dict[str, str]) -> Iterator[None]:
+        """Stage the text of a single wish. What is left in `staged` afterwards was never in place and is dropped."""
         fd = -1
         if wish.data is not None and wish.trash is None:
             staged[wish.path], fd = self._stage(here, wish, wish.data, hold=True)
         try:
-            yield staged
+            yield
         finally:
             if fd >= 0:
                 os.close(fd)
@@ -258,7 +255,9 @@ class Writer:
     def _stage_all(self, here: Beneath, wishes: Sequence[Wish], staged: dict[str, str]) -> None:
         try:
             for wish in wishes:
-                if wish.data is not None and wish.path not in staged and not _comes_back(here, wish):
+                # A file that can come back from the trash itself comes with its dates and attributes.
+                comes_back = wish.trash is not None and _hash(here, wish.trash) == wish.after
+                if wish.data is not None and wish.path not in staged and not comes_back:
                     # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
                     staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
             if self._durable and len(wishes) > 1:
@@ -272,14 +271,8 @@ class Writer:
         folder = parent(wish.target)
         # Folders are made when the change is carried out, not before: it may yet fail.
         folder = folder[: len(folder) - len(here.missing(folder))]
-        return disk.stage(
-            here,
-            folder,
-            data,
-            like=wish.path if wish.before is not None else None,
-            sync=self._durable and hold,
-            hold=hold,
-        )
+        like = wish.path if wish.before is not None else None
+        return disk.stage(here, folder, data, like=like, sync=self._durable and hold, hold=hold)
 
     # What is said about it
 
@@ -335,23 +328,17 @@ def _hash(here: Beneath, path: str) -> str | None:
         return None
 
 
-def _comes_back(here: Beneath, wish: Wish) -> bool:
-    """Whether the file itself can come back from the trash, with its dates and attributes."""
-    return wish.trash is not None and _hash(here, wish.trash) == wish.after
-
-
 class _Names:
     """What lies in a folder, asked for by what names are compared by. The first time all are looked at, since a folder may
-    have many thousand and most steps ask once; then each lies under its key: a step may make a thousand notes in one."""
+    have many thousand and most operations ask once; then each lies under its key: one may make a thousand notes in one."""
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        self._asked = False
-        self._by_key: dict[str, list[str]] = {}
+        self._by_key: dict[str, list[str]] | None = None
 
     def like(self, key: str) -> Sequence[str]:
-        if not self._asked:
-            self._asked = True
+        if self._by_key is None:
+            self._by_key = {}
             together = f"/{'/'.join(self._names)}/"
             if together.isascii() and f"/{key}/" not in together.lower():
                 return ()
@@ -362,24 +349,19 @@ class _Names:
         return self._by_key.get(key, ())
 
 
-Listed = dict[str, _Names]
-"""Folders that were looked into."""
-
-
-def _spellings(here: Beneath, path: str, listed: Listed) -> list[str]:
-    """The paths there are that differ from this one in nothing but case and composition, or in nothing."""
-    found = [""]
-    parts = check_path(path)
-    for depth, part in enumerate(parts):
-        key, deeper = compare_key(part), []
-        ending = "/" if depth < len(parts) - 1 else ""
+def _spellings(here: Beneath, path: str, folders: dict[str, _Names]) -> list[str]:
+    """The paths there are that differ from this one in nothing but case and composition, or in nothing. `folders` are
+    those that were looked into."""
+    found, parts = [""], check_path(path)
+    for depth, part in enumerate(parts, 1):
+        ending, deeper = "/" if depth < len(parts) else "", list[str]()
         for prefix in found:
-            there = listed.get(prefix)
-            if there is None:
+            if prefix not in folders:
                 names: list[str] = []
                 with suppress(FileNotFoundError, NotADirectoryError):
                     names = here.folder(tuple(prefix.split("/")[:-1])).names()
-                there = listed[prefix] = _Names(names)
-            deeper += [f"{prefix}{name}{ending}" for name in there.like(key) if is_path(name)]
+                folders[prefix] = _Names(names)
+            alike = folders[prefix].like(compare_key(part))
+            deeper += [f"{prefix}{name}{ending}" for name in alike if is_path(name)]
         found = deeper
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simplemem.vault.disk import Backing, sha256
-from simplemem.vault.vault import Change, Rewrite, Vault
+from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
 
@@ -28,8 +28,8 @@ BACKINGS = {
 }
 
 
-def rewrite(path: str, data: bytes) -> Rewrite:
-    return Rewrite(path, sha256(OLD[path]), data)
+def rewrite(path: str, data: bytes) -> Wish:
+    return Wish.update(path, sha256(OLD[path]), data)
 
 
 @dataclass(frozen=True)

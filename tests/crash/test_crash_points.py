@@ -18,7 +18,7 @@ from crash_cases import BACKINGS, CASES, CHANGE, OLD, Case, Files, lying, make, 
 from simplemem.errors import SimplememError
 from simplemem.vault import kernel
 from simplemem.vault.disk import Backing, sha256
-from simplemem.vault.vault import Rewrite, Vault
+from simplemem.vault.vault import Vault, Wish
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
@@ -247,7 +247,7 @@ def test_dying_at_each_file_of_a_move_that_writes_twenty_others_is_all_or_nothin
     kept = {"d.md": OLD["d.md"]}
     old: Files = kept | {"a.md": b"alpha\n"} | {f"f{k % 3}/n{k}.md": b"to [[a]], %d\n" % k for k in range(20)}
     new: Files = kept | {"x/z.md": b"alpha\n"} | {f"f{k % 3}/n{k}.md": b"to [[x/z]], %d\n" % k for k in range(20)}
-    rewrites = [Rewrite(path, sha256(old[path]), data) for path, data in new.items() if path[0] == "f"]
+    rewrites = [Wish.update(path, sha256(old[path]), data) for path, data in new.items() if path[0] == "f"]
     (room / "first").mkdir()
     for path, data in old.items():
         Vault(room / "first").create(path, data, CHANGE)

@@ -13,7 +13,7 @@ import pytest
 
 from simplemem.errors import Invalid
 from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Change, Rewrite, Vault
+from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("update_memory", who="agent", reason="because")
 
@@ -100,7 +100,7 @@ def test_the_order_holds_beyond_a_million_changes(vault: Path) -> None:
     grow(opened, "n.md", b"one")
     line = json.loads(log_of(vault).read_bytes())
     log_of(vault).write_text(json.dumps(line | {"id": "v999998", "group": "v999998"}) + "\n", encoding="utf-8")
-    rewrites = [Rewrite("n.md", sha256(b"one"), b"two")]
+    rewrites = [Wish.update("n.md", sha256(b"one"), b"two")]
     first = opened.create("m.md", b"new", CHANGE, rewrites=rewrites).version
     assert [v.id for v in opened.history.log.group(first)] == ["v999999", "v1000000"]
     third = opened.replace("n.md", b"three", sha256(b"two"), CHANGE).version

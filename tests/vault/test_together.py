@@ -20,7 +20,7 @@ from simplemem.vault import journal
 from simplemem.vault.disk import Backing, sha256
 from simplemem.vault.journal import Step
 from simplemem.vault.paths import Beneath
-from simplemem.vault.vault import Change, Rewrite, Vault
+from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
 
@@ -250,7 +250,7 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
             save_by_rename(vault / "c.md", b"theirs")
         real(self, here, step)
 
-    rewrites = [Rewrite(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")]
+    rewrites = [Wish.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")]
     with monkeypatch.context() as patch:
         patch.setattr(journal.Journal, "_apply", apply)
         with pytest.raises(Conflict) as trouble:

@@ -14,7 +14,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnl
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.vault import vault as vault_module
 from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Change, Rewrite, Vault
+from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
 
@@ -138,8 +138,8 @@ class TestCreating:
     def test_rewrites_go_with_it_or_nothing_does(self, vault: Path, opened: Vault) -> None:
         opened.create("a.md", b"[[n]]", CHANGE)
         opened.create("b.md", b"[[n]] too", CHANGE)
-        good = Rewrite("a.md", sha256(b"[[n]]"), b"[[old/n]]")
-        stale = Rewrite("b.md", sha256(b"something else"), b"[[old/n]] too")
+        good = Wish.update("a.md", sha256(b"[[n]]"), b"[[old/n]]")
+        stale = Wish.update("b.md", sha256(b"something else"), b"[[old/n]] too")
         before = files(vault)
         with pytest.raises(Conflict) as trouble:
             opened.create("new/n.md", b"text", CHANGE, rewrites=[good, stale])
@@ -153,7 +153,7 @@ class TestCreating:
     def test_a_note_is_changed_once_in_an_operation(self, opened: Vault) -> None:
         opened.create("a.md", b"one", CHANGE)
         with pytest.raises(Invalid):
-            opened.move("a.md", "b.md", CHANGE, rewrites=[Rewrite("a.md", sha256(b"one"), b"two")])
+            opened.move("a.md", "b.md", CHANGE, rewrites=[Wish.update("a.md", sha256(b"one"), b"two")])
 
 
 class TestReplacing:
@@ -225,7 +225,7 @@ class TestMoving:
             CHANGE,
             data=b"[x](../../b.md)",
             expected_sha256=sha256(b"[x](../b.md)"),
-            rewrites=[Rewrite("b.md", sha256(b"[[n]]"), b"[[m]]")],
+            rewrites=[Wish.update("b.md", sha256(b"[[n]]"), b"[[m]]")],
         )
         assert files(vault) == {"c/d/m.md": b"[x](../../b.md)", "b.md": b"[[m]]"}
         assert written.path == "c/d/m.md" and written.entry == opened.entry("c/d/m.md")
@@ -369,7 +369,7 @@ class TestTrashAndUndo:
     def test_one_note_that_has_moved_on_keeps_the_whole_group(self, vault: Path, opened: Vault) -> None:
         opened.create("a.md", b"a", CHANGE)
         opened.create("b.md", b"[[a]]", CHANGE)
-        rewrite = Rewrite("b.md", sha256(b"[[a]]"), b"[[c]]")
+        rewrite = Wish.update("b.md", sha256(b"[[a]]"), b"[[c]]")
         moved = opened.move("a.md", "c.md", CHANGE, rewrites=[rewrite])
         (vault / "b.md").write_bytes(b"[[c]] and more")
         with pytest.raises(Conflict):
