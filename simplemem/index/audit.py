@@ -8,8 +8,8 @@ at place by place, so that neither index is held in memory.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
@@ -17,11 +17,6 @@ import apsw
 Row = tuple[Any, ...]
 Difference = tuple[Row | None, Row | None]
 """A row of the first index and the one in its place in the second, None where one has none."""
-
-_LEGS = (("note_text", 0), ("block_text", 20))
-# Sums that no two lists of places share by chance: how many, where, and where in which note.
-_SUMS = """count(*), sum(m % 1000000007), sum("offset"), sum(m * ("offset" + 1) % 1000003 * (col + 1)),
-           sum(m % 65537 * (("offset" * "offset" + 7) % 65521) + col * 31)"""
 
 
 def counts(db: apsw.Connection) -> dict[str, Any]:
@@ -63,9 +58,7 @@ def tags(db: apsw.Connection) -> dict[str, int]:
 def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     """Everything read from every note, by path: what links lead where, tags, aliases."""
     notes: dict[str, dict[str, Any]] = {}
-    for note_id, path, title, problem, hidden in db.execute(
-        "SELECT id, path, title, problem, hidden FROM notes ORDER BY path"
-    ):
+    for path, title, problem, hidden in db.execute("SELECT path, title, problem, hidden FROM notes ORDER BY path"):
         notes[path] = {
             "title": title,
             "links": [],
@@ -75,113 +68,126 @@ def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
             "unresolved": [],
             "ambiguous": {},
             "backlinks": [],
-            "tags": _column(db, "SELECT tag FROM tags WHERE note_id = ? AND source != 'legacy' ORDER BY seq", note_id),
-            "legacy_tags": _column(
-                db, "SELECT tag FROM tags WHERE note_id = ? AND source = 'legacy' ORDER BY seq", note_id
-            ),
-            "aliases": _column(db, "SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", note_id),
+            "tags": [],
+            "legacy_tags": [],
+            "aliases": [],
             "problem": problem,
             "hidden": hidden,
         }
-    for source, target, path, ambiguous in db.execute(
-        "SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.source_id ORDER BY n.path, l.seq"
-    ):
+    tagged = "SELECT n.path, t.tag, t.source FROM tags t JOIN notes n ON n.id = t.note_id ORDER BY n.path, t.seq"
+    for path, tag, source in db.execute(tagged):
+        notes[path]["legacy_tags" if source == "legacy" else "tags"].append(tag)
+    called = "SELECT n.path, a.alias FROM aliases a JOIN notes n ON n.id = a.note_id ORDER BY n.path, a.seq"
+    for path, alias in db.execute(called):
+        notes[path]["aliases"].append(alias)
+    linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.source_id
+                ORDER BY n.path, l.seq"""
+    for source, target, path, ambiguous in db.execute(linked):
         facts = notes[source]
         if path is None:
-            _once(facts["unresolved"], target)
+            facts["unresolved"].append(target)
         elif path == source:
             facts["self_links"] += 1
         elif path in notes:
-            _once(facts["links"], path)
+            facts["links"].append(path)
             facts["link_counts"][path] = facts["link_counts"].get(path, 0) + 1
-            _once(notes[path]["backlinks"], source)
+            notes[path]["backlinks"].append(source)
         else:
-            _once(facts["attachments"], path)
+            facts["attachments"].append(path)
         if ambiguous != "[]":
             facts["ambiguous"][target] = json.loads(ambiguous)
     for facts in notes.values():
         for kind in ("links", "attachments", "unresolved", "backlinks"):
-            facts[kind].sort()
+            facts[kind] = sorted(set(facts[kind]))
     return notes
 
 
-def _column(db: apsw.Connection, sql: str, note_id: int) -> list[str]:
-    return [row[0] for row in db.execute(sql, (note_id,))]
+# -- every row, without ids
+
+_TABLES = {
+    "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
+    "change": "SELECT '', * FROM changes ORDER BY seq",
+    "lineage": "SELECT path, id, there, holds FROM lineages ORDER BY path, id",
+    "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
+                      words, hidden, problem, private FROM notes ORDER BY path""",
+    "aliases": "SELECT n.path, seq, alias, x.key FROM aliases x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2",
+    "tags": "SELECT n.path, seq, tag, source FROM tags x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2",
+    "tag_pairs": "SELECT n.path, x.key, value FROM tag_pairs x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2, 3",
+    "properties": "SELECT n.path, seq, x.key, value FROM properties x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2",
+    "link": """SELECT n.path, l.seq, l.form, l.target, l.subpath, l.display, l.line, l.key, l.path, l.via, l.ambiguous
+               FROM links l JOIN notes n ON n.id = l.source_id ORDER BY 1, 2""",
+    "passages": """SELECT n.path, x.id & 1048575, start, stop, line, headings, hash
+                   FROM passages x JOIN notes n ON n.id = x.id >> 20 ORDER BY 1, 2""",
+    "blocks": """SELECT n.path, x.id & 1048575, start, stop, line, kind, headings, hash
+                 FROM blocks x JOIN notes n ON n.id = x.id >> 20 ORDER BY 1, 2""",
+    "vectors": """SELECT n.path, x.id & 1048575, hash, vector
+                  FROM vectors x JOIN notes n ON n.id = x.id >> 20 ORDER BY 1, 2""",
+    "orphans": " UNION ALL ".join(
+        f"""SELECT '{table}', count(*) FROM {table} x WHERE NOT EXISTS (SELECT 1 FROM notes n WHERE n.id = x.{owner})"""
+        for table, owner in (
+            ("aliases", "note_id"),
+            ("links", "source_id"),
+            ("properties", "note_id"),
+            ("tag_pairs", "note_id"),
+            ("tags", "note_id"),
+        )
+    ),
+}
+_LEGS = {"note_text": 0, "block_text": 20}  # and how far a note's number is shifted in the ids of its places
+_ORDER = {name: number for number, name in enumerate((*_TABLES, *_LEGS))}
 
 
-def _once(into: list[str], item: str) -> None:
-    if item not in into:
-        into.append(item)
-
-
-DUMPED = (
-    "file", "change", "lineage", "note", "aliases", "tags", "tag_pairs", "properties", "link", "passages", "blocks",
-    "vectors", "orphans", "note_text", "block_text",
-)  # fmt: skip
-
-
-def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> Iterator[tuple[Any, ...]]:
-    """Every row that is a function of the vault and the settings, without ids: a table of `DUMPED` after the other, each
-    in order of its rows.
+def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> Iterator[Row]:
+    """Every row that is a function of the vault and the settings, table after table, each in order of its rows.
 
     Two indexes of one vault are equal exactly when their dumps are. Times of reading and revision numbers are left out.
     With `words`, the words of the lexical legs are part of it.
     """
-    yield from (("file", *row) for row in db.execute("SELECT path, name_key, copy_of FROM files ORDER BY path"))
-    yield from (("change", "", *row) for row in db.execute("SELECT * FROM changes ORDER BY seq"))
-    yield from (
-        ("lineage", *row) for row in db.execute("SELECT path, id, there, holds FROM lineages ORDER BY path, id")
-    )
-    notes = """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
-                      words, hidden, problem, private FROM notes ORDER BY path"""
-    yield from (("note", *row) for row in db.execute(notes))
-    for table, columns in (
-        ("aliases", "seq, alias, x.key"),
-        ("tags", "seq, tag, source"),
-        ("tag_pairs", "x.key, value"),
-        ("properties", "seq, x.key, value"),
-    ):
-        sql = f"SELECT n.path, {columns} FROM {table} x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2, 3"
-        yield from ((table, *row) for row in db.execute(sql))
-    sql = """SELECT n.path, l.seq, l.form, l.target, l.subpath, l.display, l.line, l.key, l.path, l.via, l.ambiguous
-             FROM links l JOIN notes n ON n.id = l.source_id ORDER BY 1, 2"""
-    yield from (("link", *row) for row in db.execute(sql))
-    place = "(x.id & 1048575)"
-    for table, columns in (
-        ("passages", "start, stop, line, headings, hash"),
-        ("blocks", "start, stop, line, kind, headings, hash"),
-        ("vectors", "hash, vector"),
-    )[: 3 if vectors else 2]:
-        sql = f"""SELECT n.path, {place}, {columns} FROM {table} x JOIN notes n ON n.id = x.id >> 20
-                  ORDER BY 1, 2"""
-        yield from ((table, *row) for row in db.execute(sql))
-    orphans = Counter({
-        table: int(db.execute(f"SELECT count(*) FROM {table} x WHERE NOT EXISTS "
-                              f"(SELECT 1 FROM notes n WHERE n.id = x.{owner})").get)
-        for table, owner in (("aliases", "note_id"), ("tags", "note_id"), ("tag_pairs", "note_id"),
-                             ("properties", "note_id"), ("links", "source_id"))
-    })  # fmt: skip
-    yield ("orphans", *sorted(orphans.items()))
-    if words:
-        yield from _words(db)
+    for name, sql in _TABLES.items():
+        if vectors or name != "vectors":
+            yield from ((name, *row) for row in db.execute(sql))
+    for leg in _LEGS if words else ():
+        with _vocabulary(db, leg):
+            yield from _postings(db, leg)
 
 
-def _words(db: apsw.Connection) -> Iterator[tuple[Any, ...]]:
-    """The postings of every leg, with the notes' paths in the place of ids."""
-    paths = {
-        note_id: str(path) for note_id, path in db.execute("SELECT id, path FROM notes")
-    }  # damaged, it may be a number
-    for table, shift in (("note_text", 0), ("block_text", 20)):
-        db.execute(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_terms USING fts5vocab(main, {table}, instance)"
-        ).fetchall()
-        sql = f'SELECT term, doc, col, "offset" FROM temp.{table}_terms'
-        rows = sorted(
-            (paths.get(doc >> shift, "?"), doc & ((1 << shift) - 1), col, offset, term)
-            for term, doc, col, offset in db.execute(sql)
-        )
-        yield from ((table, *row) for row in rows)
-        db.execute(f"DROP TABLE temp.{table}_terms").fetchall()
+@contextmanager
+def _vocabulary(db: apsw.Connection, leg: str) -> Iterator[None]:
+    """Where each word of a leg stands, as `places`; and the notes numbered in order of their paths, as `numbers`."""
+    try:
+        db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
+        db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER, path TEXT)").fetchall()
+        sql = "INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path), path FROM notes"
+        db.execute(sql).fetchall()
+        yield
+    finally:
+        db.execute("DROP TABLE IF EXISTS temp.places").fetchall()
+        db.execute("DROP TABLE IF EXISTS temp.numbers").fetchall()
+
+
+def _postings(db: apsw.Connection, leg: str, word: str | None = None) -> Iterator[Row]:
+    """Where words stand, or one of them."""
+    shift = _LEGS[leg]
+    sql = f"""SELECT coalesce(n.path, '?'), p.doc & {(1 << shift) - 1:d}, p.col, p."offset", p.term
+              FROM temp.places p LEFT JOIN temp.numbers n ON n.id = p.doc >> {shift:d}"""
+    if word is not None:
+        sql += " WHERE p.term = ?"
+    rows = db.execute(sql, () if word is None else (word,))
+    # Damaged, a path may be a number.
+    yield from sorted((leg, str(path), *row) for path, *row in rows)
+
+
+def _sums(db: apsw.Connection, leg: str) -> Iterator[Row]:
+    """For every word, in order, sums that no two lists of places share by chance: how many, where, and where in which
+    note."""
+    shift = _LEGS[leg]
+    sql = f"""SELECT term, count(*), sum(m % 1000000007), sum("offset"), sum(m * ("offset" + 1) % 1000003 * (col + 1)),
+                     sum(m % 65537 * (("offset" * "offset" + 7) % 65521) + col * 31)
+              FROM (SELECT p.term AS term, p.col AS col, p."offset" AS "offset",
+                           coalesce(n.number, -1) << {shift:d} | (p.doc & {(1 << shift) - 1:d}) AS m
+                    FROM temp.places p LEFT JOIN temp.numbers n ON n.id = p.doc >> {shift:d})
+              GROUP BY term"""
+    return db.execute(sql)
 
 
 # -- held against each other
@@ -191,24 +197,26 @@ def differences(
     ours: apsw.Connection, theirs: apsw.Connection, *, vectors: bool, tell: Callable[[int, int], None]
 ) -> Iterator[Difference]:
     """Where two indexes differ. `tell` hears how far it is."""
-    yield from _merged(dump(ours, words=False, vectors=vectors), dump(theirs, words=False, vectors=vectors))
+    yield from _merged(dump(ours, words=False, vectors=vectors), dump(theirs, words=False, vectors=vectors), _place)
     tell(1, 1 + len(_LEGS))
-    number = _numbers_of(ours, theirs)
-    for done, (leg, shift) in enumerate(_LEGS, 2):
-        yield from _in_leg(ours, theirs, leg, shift, number)
+    for done, leg in enumerate(_LEGS, 2):
+        with _vocabulary(ours, leg), _vocabulary(theirs, leg):
+            pairs = _merged(_sums(ours, leg), _sums(theirs, leg), lambda row: row[0])
+            for word in [(here or there or ("",))[0] for here, there in pairs]:
+                yield from _merged(_postings(ours, leg, word), _postings(theirs, leg, word), _place)
         tell(done, 1 + len(_LEGS))
 
 
-def _merged(ours: Iterator[Row], theirs: Iterator[Row]) -> Iterator[Difference]:
-    """Rows of two dumps that only one of them has, or that say another thing at the same place."""
+def _merged(ours: Iterator[Row], theirs: Iterator[Row], place: Callable[[Row], Any]) -> Iterator[Difference]:
+    """Rows, both in order of their places, that only one of them has, or that say another thing at the same place."""
     here, there = next(ours, None), next(theirs, None)
     while here is not None or there is not None:
         if here == there:
             here, there = next(ours, None), next(theirs, None)
-        elif there is None or (here is not None and _place(here) < _place(there)):
+        elif there is None or (here is not None and place(here) < place(there)):
             yield here, None
             here = next(ours, None)
-        elif here is None or _place(there) < _place(here):
+        elif here is None or place(there) < place(here):
             yield None, there
             there = next(theirs, None)
         else:
@@ -219,66 +227,4 @@ def _merged(ours: Iterator[Row], theirs: Iterator[Row]) -> Iterator[Difference]:
 def _place(row: Row) -> tuple[int, str, str]:
     """Where a row stands in a dump: its table, its note, its number there."""
     number = row[2] if len(row) > 2 else ""
-    return DUMPED.index(row[0]), str(row[1]), f"{number:09d}" if isinstance(number, int) else str(number)
-
-
-def _numbers_of(ours: apsw.Connection, theirs: apsw.Connection) -> dict[int, int] | None:
-    """From our notes' ids to theirs; None where they are the same, as they are in an index that was made at once."""
-    mine = dict(ours.execute("SELECT path, id FROM notes"))
-    others = dict(theirs.execute("SELECT path, id FROM notes"))
-    if mine == others:
-        return None
-    return {id_: others.get(path, -id_) for path, id_ in mine.items()}
-
-
-def _in_leg(
-    ours: apsw.Connection, theirs: apsw.Connection, leg: str, shift: int, number: dict[int, int] | None
-) -> Iterator[Difference]:
-    try:
-        for db in (ours, theirs):
-            db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
-        if number is not None:
-            ours.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, other INTEGER)").fetchall()
-            ours.executemany("INSERT INTO temp.numbers VALUES (?, ?)", number.items())
-        suspects = list(_suspects(_sums(ours, shift, mapped=number is not None), _sums(theirs, shift)))
-        for word in suspects:
-            yield from _merged(_places(ours, leg, shift, word), _places(theirs, leg, shift, word))
-    finally:
-        for db in (ours, theirs):
-            db.execute("DROP TABLE IF EXISTS temp.places").fetchall()
-        ours.execute("DROP TABLE IF EXISTS temp.numbers").fetchall()
-
-
-def _sums(db: apsw.Connection, shift: int, *, mapped: bool = False) -> Iterator[Row]:
-    """For every word its sums, in the order of words, in which the vocabulary is read."""
-    rows = 'SELECT term, doc AS m, col, "offset" FROM temp.places'
-    if mapped:
-        doc = f"coalesce(n.other, -1) << {shift:d} | (p.doc & {(1 << shift) - 1:d})"
-        rows = f"""SELECT p.term AS term, {doc} AS m, p.col AS col, p."offset" AS "offset"
-                   FROM temp.places p LEFT JOIN temp.numbers n ON n.id = p.doc >> {shift:d}"""
-    return db.execute(f"SELECT term, {_SUMS} FROM ({rows}) GROUP BY term")
-
-
-def _suspects(ours: Iterator[Row], theirs: Iterator[Row]) -> Iterator[str]:
-    """The words whose sums are not equal."""
-    here, there = next(ours, None), next(theirs, None)
-    while here is not None or there is not None:
-        if here == there:
-            here, there = next(ours, None), next(theirs, None)
-        elif there is None or (here is not None and here[0] < there[0]):
-            yield here[0]  # type: ignore[index]
-            here = next(ours, None)
-        elif here is None or there[0] < here[0]:
-            yield there[0]
-            there = next(theirs, None)
-        else:
-            yield here[0]
-            here, there = next(ours, None), next(theirs, None)
-
-
-def _places(db: apsw.Connection, leg: str, shift: int, word: str) -> Iterator[Row]:
-    """Where a word stands, with the notes' paths in the place of ids, as `dump` shows it."""
-    rows: list[Row] = db.execute('SELECT doc, col, "offset" FROM temp.places WHERE term = ?', (word,)).fetchall()
-    paths = dict(db.execute("SELECT id, path FROM notes")) if rows else {}
-    found = sorted((paths.get(doc >> shift, "?"), doc & ((1 << shift) - 1), col, at) for doc, col, at in rows)
-    yield from ((leg, path, place, col, at, word) for path, place, col, at in found)
+    return _ORDER[row[0]], str(row[1]), f"{number:09d}" if isinstance(number, int) else str(number)

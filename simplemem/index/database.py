@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from simplemem.errors import Unavailable
 from simplemem.index import bm25, file
 from simplemem.index.file import Damaged, Replaced, speaking_plainly
 
@@ -188,16 +187,6 @@ class Database:
             finally:
                 connection.set_busy_timeout(file.BUSY_MS)
 
-    def copy_to(self, path: Path) -> None:
-        """A copy of all of it as of one moment, in a file that is not there yet. Others may write meanwhile."""
-        source = self.connection()
-        try:
-            with file.connected(path) as copy, copy.backup("main", source, "main") as backup:
-                backup.step(-1)  # in one go: it would begin again whenever another process writes in between
-        except apsw.Error as error:  # which of the two files it is about cannot be told, and ours is asked every day
-            hint = "Is there room? The environment variable TMPDIR names another place for it."
-            raise Unavailable(f"a copy of the index could not be made at {path.parent}: {error}", hint=hint) from error
-
     def check(self) -> list[str]:
         """What is wrong with the file, as SQLite and the tables of words see it (§0.9). It only reads, so that nobody has
         to wait; a file that is busy is not a damaged one, and is said to be so."""
@@ -262,8 +251,7 @@ def state_of(db: apsw.Connection) -> tuple[int, int]:
 def open_database(path: Path, lock: Callable[[], AbstractContextManager[None]]) -> Database:
     """The index at `path`. One that is damaged or older is replaced; a newer one is left alone and ours lies beside it.
     A file that bears no mark of ours is replaced only where nobody else puts files."""
-    version = file.version_of(path)
-    if version is not None and version > file.SCHEMA_VERSION:
+    if file.is_newer(path):
         path = path.with_name(f"{path.stem}-v{file.SCHEMA_VERSION}{path.suffix}")
     for _ in range(3):
         try:

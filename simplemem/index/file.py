@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
@@ -39,6 +40,18 @@ class Replaced(Exception):
 # -- whose it is
 
 
+class _Marks(NamedTuple):
+    """What tells whose file it is."""
+
+    application: int
+    version: int
+    tables: set[str]
+
+    @property
+    def are_ours(self) -> bool:
+        return (self.application, self.version) == (APPLICATION_ID, SCHEMA_VERSION) and self.tables >= _TABLES
+
+
 def is_ready(path: Path) -> bool:
     """Whether an index of ours lies there. False where nothing does; Damaged, or a refusal, where something else does."""
     try:
@@ -50,17 +63,15 @@ def is_ready(path: Path) -> bool:
         raise cannot_be_made(path, error.strerror or str(error)) from error
     try:
         with speaking_plainly():
-            mark, version, tables = _marks(path)
+            marks = _marks(path)
     except apsw.Error as error:
         raise Damaged(str(error)) from error
-    if (mark, version, tables) == (0, 0, set()):
+    if marks == (0, 0, set()):
         return False
-    if mark != APPLICATION_ID and is_beside_notes(path):
-        raise Damaged("it bears no mark of ours")  # nobody else puts files there
-    if mark != APPLICATION_ID:
+    if marks.application != APPLICATION_ID and not is_beside_notes(path):  # nobody else puts files there
         raise not_ours(path)
-    if version != SCHEMA_VERSION or not tables >= _TABLES:
-        raise Damaged(f"index version {version}, wanted {SCHEMA_VERSION}")
+    if not marks.are_ours:
+        raise Damaged(f"it is no index of version {SCHEMA_VERSION}")
     return True
 
 
@@ -68,26 +79,23 @@ def is_sound(path: Path) -> bool:
     """Whether an index of our version can be opened and has our tables."""
     try:
         with speaking_plainly():
-            mark, version, tables = _marks(path)
+            return _marks(path).are_ours
     except (apsw.Error, Damaged):
         return False
-    return (mark, version) == (APPLICATION_ID, SCHEMA_VERSION) and tables >= _TABLES
 
 
-def version_of(path: Path) -> int | None:
-    """The schema version of a file, None when it is not a readable index of ours."""
-    if not path.exists():
-        return None
+def is_newer(path: Path) -> bool:
+    """Whether an index of a later version than ours lies there."""
     try:
-        mark, version, _ = _marks(path)
+        marks = _marks(path) if path.exists() else _Marks(0, 0, set())
     except apsw.Error:
-        return None
-    return version if mark == APPLICATION_ID else None
+        return False
+    return marks.application == APPLICATION_ID and marks.version > SCHEMA_VERSION
 
 
 def may_be_replaced(path: Path) -> bool:
     """Whether a file that is no usable index may be removed: where nobody else puts files, or one that was ours."""
-    return is_beside_notes(path) or _bears_our_mark(path)
+    return is_beside_notes(path) or bears_mark(path, APPLICATION_ID)
 
 
 def is_beside_notes(path: Path) -> bool:
@@ -95,21 +103,21 @@ def is_beside_notes(path: Path) -> bool:
     return path.parent.name == ".simplemem"
 
 
-def _bears_our_mark(path: Path) -> bool:
-    """Whether a file begins as an index of ours does, however damaged the rest of it is."""
+def bears_mark(path: Path, application_id: int) -> bool:
+    """Whether a file begins as a database of that mark does, however damaged the rest of it is."""
     try:
         with path.open("rb") as file:
             head = file.read(72)
     except OSError:
         return False
-    return head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
+    return head[:16] == b"SQLite format 3\0" and head[68:72] == application_id.to_bytes(4, "big")
 
 
-def _marks(path: Path) -> tuple[int, int, set[str]]:
-    """What tells whose file it is: its mark, its version, and its tables."""
+def _marks(path: Path) -> _Marks:
     with connected(path) as connection:
         mark, version = (connection.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
-        return mark, version, {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+        tables = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+        return _Marks(mark, version, tables)
 
 
 def cannot_be_made(path: Path, why: str) -> Unavailable:

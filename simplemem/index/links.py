@@ -155,13 +155,6 @@ def links_to(db: apsw.Connection, path: str) -> list[StoredLink]:
     return [_stored(row) for row in db.execute(sql, (path, COPY_REASON))]
 
 
-def unresolved(db: apsw.Connection) -> list[StoredLink]:
-    """Links that lead nowhere."""
-    sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
-              WHERE l.path IS NULL ORDER BY s.path, l.seq"""
-    return [_stored(row) for row in db.execute(sql)]
-
-
 def all_links(db: apsw.Connection) -> list[StoredLink]:
     sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id ORDER BY s.path, l.seq"
     return [_stored(row) for row in db.execute(sql)]

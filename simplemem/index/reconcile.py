@@ -10,13 +10,14 @@ import gc
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import links, notes, text
-from simplemem.index.database import Rows, state_of
+from simplemem.index.database import Rows
 from simplemem.index.notes import Known, Stat, is_note
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry
@@ -119,8 +120,6 @@ class Reconciling:
         self._report = report
         self._progress = progress
         self._much = False
-        self._named: Named  # which files have a name, and the state of the index in which they have it
-        self._named_in: tuple[int, int]
         self._gone: dict[str, list[Known]] = {}  # notes whose file went, by hash: a new file may be one of them
 
     def carry_out(self) -> None:
@@ -168,13 +167,12 @@ class Reconciling:
         with self._database.writing_on(self._generation) as db:
             links.add_files(db, came)
             links.remove_files(db, went)
-            self._named = links.named_in_memory(links.all_files(db)) if self._much else links.named_by(db)
+            named = cache(links.named_by(db))
             # Now: after a pass that is cut short nobody would know of them.
-            links.resolve_again(db, came | went, self._named)
-            self._report.modified += self._sync.judge_copies_of(db, came | went, self._named)
+            links.resolve_again(db, came | went, named)
+            self._report.modified += self._sync.judge_copies_of(db, came | went, named)
             if self._much:
                 text.expect_much(db)
-            self._named_in = state_of(db)
 
     # -- notes that may have changed
 
@@ -209,23 +207,13 @@ class Reconciling:
 
     def _put_batch(self, batch: list[tuple[str, Looked | Stat]]) -> None:
         with self._database.writing_on(self._generation) as db:
-            rows, named = Rows(), self._names(db)
+            rows, named = Rows(), cache(links.named_by(db))  # nobody else writes while this lasts
             paths = [path for path, _ in batch]
             there = notes.known_at(db, paths)
             for path, read in batch:
                 self._put_file(db, path, read, there.get(path), named, rows)
             rows.write(db)
             self._report.modified += self._sync.judge_copies_of(db, paths, named)
-            state = state_of(db)
-        self._named_in = state[0], db.total_changes()  # FTS5 wrote more of ours as the transaction ended
-
-    def _names(self, db: apsw.Connection) -> Named:
-        """Which files have a name. While much is read they are kept in memory, until others write: perhaps files."""
-        if not self._much:
-            return links.named_by(db)
-        if state_of(db) != self._named_in:
-            self._named = links.named_in_memory(links.all_files(db))
-        return self._named
 
     def _put_file(
         self, db: apsw.Connection, path: str, read: Looked | Stat, now: Known | None, named: Named, rows: Rows

@@ -84,6 +84,7 @@ class Sync:
         """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
         if "" in paths:
             return self.scan()
+        self._follow_log()
         entries: dict[str, Entry] = {}
         known: dict[str, Known] = {}
         files: set[str] = set()
@@ -103,8 +104,7 @@ class Sync:
         """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what has just
         been found there."""
         began = time.perf_counter()
-        with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
-            changes.follow(self.database, self.vault.history.log)
+        self._follow_log()
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
@@ -120,6 +120,10 @@ class Sync:
             report.doubted, sides = doubted, sides.without_what_vanished()
         Reconciling(self, sides, report, progress).carry_out()
         return report
+
+    def _follow_log(self) -> None:
+        with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
+            changes.follow(self.database, self.vault.history.log)
 
     def _entries_at(self, path: str) -> list[Entry]:
         try:

@@ -6,22 +6,21 @@ are made anew. Nothing that goes wrong here is an error for anybody.
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
-from simplemem.index.file import link_among
+from simplemem.index.file import BUSY_MS, bears_mark, is_beside_notes, link_among
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _APPLICATION_ID = 0x736D7663  # "smvc"
 _VERSION = 1
-_BUSY_MS = 15_000
-_ASKED_AT_ONCE = 500
 _KEPT_WHEN_FULL = 0.9
 _SCHEMA = f"""
     CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
@@ -46,28 +45,38 @@ class VectorCache:
 
     def get(self, name: str, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
         """The vectors there are, by hash."""
-        wanted = list(dict.fromkeys(hashes))
-        return self._asked(lambda db: _found(db, name, wanted), {}, write=False)
+        sql = """SELECT v.hash, v.vector FROM models m JOIN vectors v ON v.model = m.id
+                 WHERE m.name = ? AND v.hash IN (SELECT unhex(value) FROM json_each(?))
+                   AND length(v.vector) = m.dimension"""
+        wanted = json.dumps([hash_.hex() for hash_ in hashes])
+        return self._ask(lambda db: dict(db.execute(sql, (name, wanted))), {})
 
     def put(self, name: str, vectors: Mapping[bytes, bytes]) -> None:
         """Keep vectors, and throw out the oldest when there are too many."""
         if vectors:
-            self._asked(lambda db: self._kept(db, name, vectors), None, write=True)
+            self._ask(lambda db: self._keep(db, name, vectors), None, write=True)
 
     def dimension(self, name: str) -> int | None:
         """How wide this embedder's vectors are, None when there are none of it."""
-        return self._asked(lambda db: _dimension(db, name), None, write=False)
+        return self._ask(lambda db: _dimension(db, name), None)
 
     def count(self) -> dict[str, int]:
         """How many vectors there are, by the name of their embedder."""
         sql = "SELECT m.name, count(v.id) FROM models m LEFT JOIN vectors v ON v.model = m.id GROUP BY m.id"
-        return self._asked(lambda db: dict(db.execute(sql)), {}, write=False)
+        return self._ask(lambda db: dict(db.execute(sql)), {})
 
     def clear(self) -> int:
         """Throw every vector out, and give the room back. How many there were."""
-        return self._asked(_cleared, 0, write=True) if self.path.exists() else 0
 
-    def _kept(self, db: apsw.Connection, name: str, vectors: Mapping[bytes, bytes]) -> None:
+        def clear(db: apsw.Connection) -> int:
+            count = int(db.execute("SELECT count(*) FROM vectors").get)
+            for sql in ("DELETE FROM vectors", "DELETE FROM models", "PRAGMA incremental_vacuum"):
+                db.execute(sql).fetchall()
+            return count
+
+        return self._ask(clear, 0, write=True) if self.path.exists() else 0
+
+    def _keep(self, db: apsw.Connection, name: str, vectors: Mapping[bytes, bytes]) -> None:
         dimension = len(next(iter(vectors.values())))
         known = _dimension(db, name)
         if known is not None and known != dimension:  # another model under the same name: what it made is of no use
@@ -79,41 +88,43 @@ class VectorCache:
             "INSERT OR IGNORE INTO vectors (model, hash, vector) VALUES (?, ?, ?)",
             ((model, hash_, vector) for hash_, vector in vectors.items() if len(vector) == dimension),
         )
-        self._thin(db)
-
-    def _thin(self, db: apsw.Connection) -> None:
         pages, free, size = (db.pragma(name) for name in ("page_count", "freelist_count", "page_size"))
-        used = (pages - free) * size
-        if used <= self._most_bytes:
-            return
-        too_many = 1 - _KEPT_WHEN_FULL * self._most_bytes / used
-        sql = """DELETE FROM vectors WHERE id IN (SELECT id FROM vectors ORDER BY id
-                 LIMIT max(1, CAST((SELECT count(*) FROM vectors) * ? AS INTEGER)))"""
-        db.execute(sql, (too_many,)).fetchall()
-        db.execute("PRAGMA incremental_vacuum").fetchall()
+        if (used := (pages - free) * size) > self._most_bytes:
+            too_many = 1 - _KEPT_WHEN_FULL * self._most_bytes / used
+            sql = """DELETE FROM vectors WHERE id IN (SELECT id FROM vectors ORDER BY id
+                     LIMIT max(1, CAST((SELECT count(*) FROM vectors) * ? AS INTEGER)))"""
+            db.execute(sql, (too_many,)).fetchall()
+            db.execute("PRAGMA incremental_vacuum").fetchall()
 
     # -- a file that may be anything
 
-    def _asked(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool) -> T:
-        """The answer; `otherwise` when the file cannot be used. One that is damaged is emptied, and asked again."""
-        if not write and not self.path.exists():
-            return otherwise
+    def _ask(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool = False) -> T:
+        """The answer; `otherwise` when the file cannot be used. One that is damaged is thrown away, and asked again."""
         try:
+            if not write and not self.path.exists():
+                return otherwise
+            if link_among(self.path) is not None:
+                raise _Strange("it is a link")
             try:
-                return self._once(ask, otherwise, write=write)
+                return self._ask_once(ask, otherwise, write=write)
             except (apsw.CorruptError, apsw.NotADBError, _Strange) as error:
                 self._warn(f"the cache of vectors {self.path} is thrown away: {error}")
-                if not self._empty():
-                    return otherwise
-                return self._once(ask, otherwise, write=write)
+                if not (is_beside_notes(self.path) or bears_mark(self.path, _APPLICATION_ID)):
+                    return otherwise  # it may be somebody else's
+                for end in ("", "-journal"):
+                    Path(f"{self.path}{end}").unlink(missing_ok=True)
+                return self._ask_once(ask, otherwise, write=write) if write else otherwise
         except (apsw.Error, _Strange, OSError) as error:
             self._warn(f"the cache of vectors {self.path} cannot be used: {error}")
             return otherwise
 
-    def _once(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool) -> T:
-        with _connected(self.path) as db:
+    def _ask_once(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool) -> T:
+        self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
+        with closing(apsw.Connection(str(self.path))) as db:  # closing rolls an open transaction back
+            db.set_busy_timeout(BUSY_MS)
+            db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
             if write:
-                db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()  # heard by a file that is being made
+                db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()  # heeded by a file that is being made
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN").fetchall()
             if not _is_made(db):
                 if not write:
@@ -122,20 +133,6 @@ class VectorCache:
             answer = ask(db)
             db.execute("COMMIT").fetchall()
             return answer
-
-    def _empty(self) -> bool:
-        """Empty the file in its place: another process may have it open, and its journal must not meet another file.
-        A file that may be somebody else's is left alone."""
-        if link_among(self.path) is not None or not (
-            self.path.parent.name == ".simplemem" or _bears_our_mark(self.path)
-        ):
-            return False
-        with _connected(self.path) as db:
-            db.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
-            db.execute("VACUUM").fetchall()
-            db.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
-        return True
 
     def _warn(self, text: str) -> None:
         if not self._warned:
@@ -147,57 +144,15 @@ class _Strange(Exception):
     """A readable file that is no cache of ours."""
 
 
-@contextmanager
-def _connected(path: Path) -> Iterator[apsw.Connection]:
-    if link_among(path) is not None:
-        raise _Strange("it is a link")
-    path.parent.mkdir(parents=path.parent.name != ".simplemem", exist_ok=True)
-    connection = apsw.Connection(str(path))
-    try:
-        connection.set_busy_timeout(_BUSY_MS)
-        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        yield connection
-    finally:
-        connection.close()  # an open transaction is rolled back
-
-
 def _is_made(db: apsw.Connection) -> bool:
     """Whether our tables are there; a file without any is new."""
     mark, version = db.pragma("application_id"), db.pragma("user_version")
     tables = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'trigger')")}
-    if (mark, version, tables) == (0, 0, set()):
-        return False
-    if (mark, version, tables) != (_APPLICATION_ID, _VERSION, {"models", "vectors"}):
+    if (mark, version, tables) not in ((0, 0, set()), (_APPLICATION_ID, _VERSION, {"models", "vectors"})):
         raise _Strange("it is of another version, or no cache of vectors")
-    return True
-
-
-def _found(db: apsw.Connection, name: str, wanted: list[bytes]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
-    for start in range(0, len(wanted), _ASKED_AT_ONCE):
-        some = wanted[start : start + _ASKED_AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        sql = f"""SELECT v.hash, v.vector FROM models m JOIN vectors v ON v.model = m.id
-                  WHERE m.name = ? AND v.hash IN ({marks}) AND length(v.vector) = m.dimension"""
-        found.update(db.execute(sql, (name, *some)))
-    return found
+    return bool(tables)
 
 
 def _dimension(db: apsw.Connection, name: str) -> int | None:
     row = db.execute("SELECT dimension FROM models WHERE name = ?", (name,)).fetchone()
     return None if row is None else int(row[0])
-
-
-def _cleared(db: apsw.Connection) -> int:
-    count = int(db.execute("SELECT count(*) FROM vectors").get)
-    db.execute("DELETE FROM vectors").fetchall()
-    db.execute("DELETE FROM models").fetchall()
-    db.execute("PRAGMA incremental_vacuum").fetchall()
-    return count
-
-
-def _bears_our_mark(path: Path) -> bool:
-    """Whether a file begins as a cache of ours does, however damaged the rest of it is."""
-    with path.open("rb") as file:
-        head = file.read(72)
-    return head[:16] == b"SQLite format 3\0" and head[68:72] == _APPLICATION_ID.to_bytes(4, "big")
