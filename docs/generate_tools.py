@@ -475,7 +475,7 @@ def _prompts(prompts: list[Any]) -> Iterator[str]:
 
 
 def _profiles() -> Iterator[str]:
-    from simplemem.faces.toolsets import PROFILES, choose
+    from simplemem.faces.profiles import PROFILES, choose
 
     yield "| Profile | | Toolsets | Tools |"
     yield "|---|---|---|---|"

@@ -136,7 +136,7 @@ Related = Mapping[str, Sequence[tuple[str, "Entry"]]]
 
 def _as_json(entry: Entry, read: Mapping[str, Read], related: Related) -> dict[str, Any]:
     """An entry with what it leads to, in which words."""
-    from simplemem.faces.knowing import entry_shown
+    from simplemem.faces.self_improving import entry_shown
     from simplemem.kinds.learned.access import NEVER
 
     ties = related.get(entry.path, ())
@@ -307,8 +307,7 @@ def analyze(
 
 
 def _analysis(look: Look, threshold: float) -> Answer:
-    from simplemem.faces.insight_answers import cluster, contradiction, finding, suggestion
-    from simplemem.faces.knowing import brief
+    from simplemem.faces.insight import brief, cluster, contradiction, finding, suggestion
     from simplemem.kinds.learned.access import NEVER
 
     standing = [entry for entry in look.entries if not entry.is_superseded]

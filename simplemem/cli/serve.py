@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid, SimplememError
 
 if TYPE_CHECKING:
-    from simplemem.faces.toolsets import Profile
+    from simplemem.faces.face import Face
 
 _EXAMPLES = """\
 examples:
@@ -53,11 +53,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--read-only", action="store_true", default=None, help="refuse every write")
     parser.add_argument("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
-    parser.add_argument(
-        "--graph-dialect",
-        choices=("published", "main"),
-        help="for the graph profiles: behave as the published versions, or as the coming one",
-    )
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
     parser.add_argument(
         "--print-config",
@@ -82,40 +77,32 @@ def serve_main(argv: Sequence[str]) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported
     from simplemem.config import load_settings
-    from simplemem.faces.toolsets import choose, profile_called, split_names
-    from simplemem.server.standard_streams import take_standard_streams
+    from simplemem.faces.profiles import choose, profile_called, split_names
+    from simplemem.server.serve import serve_stdio, take_standard_streams
 
     profile = profile_called(asked.profile or os.environ.get("SIMPLEMEM_PROFILE"))
     tools = choose(profile, split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS")))
     root = _vault(asked, profile)
     flags: dict[str, Any] = {"db": asked.db, "read_only": asked.read_only, "log_level": asked.log_level}
-    flags |= {"no_delete": asked.no_delete, "graph.dialect": asked.graph_dialect}
+    flags |= {"no_delete": asked.no_delete}
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
-    if profile.known_as is not None:
-        from simplemem.faces.server_memory import in_dialect
-
-        tools = in_dialect(tools, settings.graph.dialect)
     wire = take_standard_streams()
 
     def opening() -> Any:
         from simplemem.store import open_store
 
         store = open_store(root, settings=settings, read_only=settings.read_only)
-        if profile.known_as is not None:
+        if profile.file_env:
             from simplemem.server.taking_over import take_over
 
-            take_over(store, os.environ)
+            take_over(profile, store, os.environ)
         return store
 
-    from simplemem.server.serve import serve_stdio
-
-    return serve_stdio(
-        tools, profile.instructions, root, opening, wire, log_level=settings.log_level, known_as=profile.known_as
-    )
+    return serve_stdio(profile, tools, root, opening, wire, log_level=settings.log_level)
 
 
-def _own_settings(asked: argparse.Namespace, profile: Profile) -> dict[str, Any]:
+def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
     """What the files of another program say, for a profile that stands in its place."""
     named = Path(asked.config).expanduser() if asked.config else None
     if profile.settings_for is not None:
@@ -128,16 +115,14 @@ def _own_settings(asked: argparse.Namespace, profile: Profile) -> dict[str, Any]
     return {}
 
 
-def _vault(asked: argparse.Namespace, profile: Profile) -> Path:
+def _vault(asked: argparse.Namespace, profile: Face) -> Path:
     from simplemem.config import find_vault
 
-    if asked.vault is None and profile.vault and not os.environ.get("SIMPLEMEM_VAULT"):
-        return Path.cwd() / Path(os.environ.get(profile.vault_env) or profile.vault).expanduser()
-    if asked.vault is None and profile.known_as is not None and not os.environ.get("SIMPLEMEM_VAULT"):
-        from simplemem.server.taking_over import vault_beside
+    if asked.vault is None and not os.environ.get("SIMPLEMEM_VAULT"):
+        from simplemem.server.taking_over import vault_of
 
-        if (beside := vault_beside(os.environ)) is not None:
-            return beside
+        if (own := vault_of(profile, os.environ)) is not None:
+            return own
     return find_vault(asked.vault)
 
 
@@ -145,7 +130,7 @@ def _print_config(asked: argparse.Namespace) -> int:
     """The lines on stdout, to be sent into a file; what a person should know about them on stderr. What the
     environment chooses here is written out: the client will not have it."""
     from simplemem.cli.clients import client_called, server_command
-    from simplemem.faces.toolsets import choose, profile_called, split_names
+    from simplemem.faces.profiles import choose, profile_called, split_names
 
     client = client_called(asked.print_config)
     named = asked.profile or os.environ.get("SIMPLEMEM_PROFILE")
@@ -162,7 +147,6 @@ def _print_config(asked: argparse.Namespace) -> int:
     more += ["--no-delete"] if asked.no_delete else []
     for option, file in (("--config", asked.config), ("--db", asked.db)):
         more += [option, os.path.abspath(os.path.expanduser(file))] if file else []
-    more += ["--graph-dialect", asked.graph_dialect] if asked.graph_dialect else []
     more += ["--log-level", asked.log_level] if asked.log_level else []
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")

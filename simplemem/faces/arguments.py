@@ -1,101 +1,63 @@
 """Reading what a model sends as arguments: forgiving about form, strict about meaning.
 
-JSON sent as a string is read, null is the same as absent, a number may be a string, a name may wear `[[
-]]` or `.md`. An argument nobody knows is said back: a reading tool goes on without it, a writing tool does
-nothing (a misspelt `if_sha256` must not be lost).
+JSON sent as a string is read, null is the same as absent, a number may be a string, a name may wear `[[ ]]` or `.md`.
+An unknown argument is named in the answer: a reading tool ignores it, a writing tool does nothing (a misspelt
+`if_sha256` must not be lost).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    WithJsonSchema,
-)
-from pydantic.fields import FieldInfo
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from simplemem.errors import Invalid
 
+if TYPE_CHECKING:
+    from simplemem.memory import Filter
+
+T = TypeVar("T")
+
 
 class Arguments(BaseModel):
-    """The arguments of a tool, shown in the order they are declared in, inherited ones last."""
+    """The base of the arguments of a tool, and of what stands in lists among them."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
-    shown_types: ClassVar[dict[str, str]] = {}
-    """Types to show for arguments that are read in several forms: only the plainest is shown to a model."""
 
-    @classmethod
-    def short_schema(cls) -> dict[str, Any]:
-        """What pydantic says about the fields, without what a model does not need: titles, nulls, defaults
-        of null."""
-        whole = cls.model_json_schema()
-        own = [name for name in cls.__annotations__ if name in cls.model_fields]
-        order = dict.fromkeys([*own, *cls.model_fields])
-        properties = {name: _short(whole["properties"][name]) for name in order}
-        for name, kind in cls.shown_types.items():
-            properties[name] = {"type": kind} | {k: v for k, v in properties[name].items() if k in _KEPT}
-        shown = {"type": "object", "properties": properties}
-        if whole.get("required"):
-            shown["required"] = whole["required"]
-        return shown
-
-
-_KEPT = frozenset({"description", "items"})
-
-
-def _short(schema: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {k: v for k, v in schema.items() if k != "title" and not (k == "default" and v in (None, "", {}, []))}
-    choices = [each for each in kept.pop("anyOf", []) if each.get("type") != "null"]
-    if len(choices) == 1:
-        kept = {**_short(choices[0]), **kept}
-    if kept.get("additionalProperties") is True:
-        del kept["additionalProperties"]
-    return kept
-
-
-def read_arguments(kind: type[Arguments], sent: Mapping[str, Any] | None, *, strict: bool) -> tuple[Any, list[str]]:
-    """The arguments as `kind`, and what was passed over. Raises Invalid naming every argument that is
-    wrong."""
+def read_arguments(
+    model: type[BaseModel], names: Mapping[str, Sequence[str]], sent: Mapping[str, Any] | None, *, strict: bool
+) -> tuple[BaseModel, list[str]]:
+    """The arguments as `model`, and a line about those that were ignored. Raises Invalid naming all that is wrong.
+    `names` are the names that each argument goes by."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
-    known = {spelling: name for name, field in kind.model_fields.items() for spelling in (name, *_aliases(field))}
+    known = {spelling for name, spellings in names.items() for spelling in (name, *spellings)}
     strange = [key for key in given if key not in known]
     if strange and strict:
         raise Invalid(
-            f"There is no argument {_listed(strange)}; nothing was changed.",
-            hint=_nearest(strange, list(kind.model_fields)),
+            f"There is no argument {_listed(strange)}; nothing was changed.", hint=_nearest(strange[0], list(names))
         )
     try:
-        read = kind.model_validate(given)
+        read = model.model_validate(given)
     except ValidationError as error:
-        raise _said(error, kind) from None
+        raise _wrong(error, list(names)) from None
     return read, [f"The argument {_listed(strange)} is not known here and was passed over."] if strange else []
-
-
-def _aliases(field: FieldInfo) -> list[str]:
-    alias = field.validation_alias
-    return [str(each) for each in alias.choices] if isinstance(alias, AliasChoices) else []
 
 
 def _listed(names: list[str]) -> str:
     return ", ".join(repr(name[:40]) for name in names[:5])
 
 
-def _nearest(strange: list[str], known: list[str]) -> str:
-    near = get_close_matches(strange[0], known, n=1)
+def _nearest(strange: str, known: list[str]) -> str:
+    near = get_close_matches(strange, known, n=1)
     return f"Did you mean {near[0]!r}?" if near else "It takes " + ", ".join(known) + "."
 
 
-def _said(error: ValidationError, kind: type[Arguments]) -> Invalid:
+def _wrong(error: ValidationError, known: list[str]) -> Invalid:
     """Which arguments are wrong, in words. Never the value itself: it may be a whole note."""
     wrong: dict[str, str] = {}
     missing: list[str] = []
@@ -106,11 +68,14 @@ def _said(error: ValidationError, kind: type[Arguments]) -> Invalid:
         else:
             wrong.setdefault(where, each["msg"].removeprefix("Value error, "))
     said = [f"{name!r} is needed" for name in missing] + [f"{name!r}: {message}" for name, message in wrong.items()]
-    return Invalid("; ".join(said) + ".", hint="It takes " + ", ".join(kind.model_fields) + ".")
+    return Invalid("; ".join(said) + ".", hint="It takes " + ", ".join(known) + ".")
+
+
+# --- forms
 
 
 def from_json(value: Any) -> Any:
-    """An object or list that came as the text of one."""
+    """An object or a list that came as the text of one."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(value)
@@ -132,15 +97,23 @@ def _tags(value: Any) -> Any:
     return value
 
 
-def _a_list(value: Any) -> Any:
-    """A list; a single thing, or several separated by commas, is meant as one."""
+def _several(value: Any) -> Any:
+    """A list; a single thing is meant as one, null as none. A text with commas is one text."""
+    value = from_json(value)
+    if value is None:
+        return []
+    return [value] if isinstance(value, (str, Mapping)) else value
+
+
+def _words(value: Any) -> Any:
+    """A list; several words separated by commas are meant as one."""
     value = from_json(value)
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return [value] if isinstance(value, Mapping) else value
 
 
-def _no_name_marks(value: Any) -> Any:
+def name_in(value: Any) -> Any:
     """A name without the brackets of a wikilink, the scheme of a resource, `.md` at its end."""
     if not isinstance(value, str):
         return value
@@ -182,11 +155,12 @@ def at_most(most: int) -> BeforeValidator:
     return BeforeValidator(clamped)
 
 
-def _a_word(*words: str) -> BeforeValidator:
-    """One of a few words, however it is written."""
+def one_of(*words: str, **synonyms: str) -> BeforeValidator:
+    """One of a few words, in any case; `synonyms` mean one of them."""
 
     def read(value: Any) -> Any:
         word = value.strip().lower() if isinstance(value, str) else value
+        word = synonyms.get(word, word) if isinstance(word, str) else word
         if word not in words:
             raise ValueError("it is one of " + ", ".join(words))
         return word
@@ -194,43 +168,62 @@ def _a_word(*words: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-Name = Annotated[
-    str,
-    BeforeValidator(_no_name_marks),
-    Field(validation_alias=AliasChoices("name", "path", "id", "memory_id")),
-]
-NewName = Annotated[str, BeforeValidator(_no_name_marks)]
-OtherName = Annotated[str | None, BeforeValidator(_no_name_marks)]
+def about(text: str) -> Any:
+    """What a model is told about an argument."""
+    return Field(description=text)
+
+
+def also(*names: str) -> Any:
+    """The names that an argument goes by, the one that is shown first."""
+    return Field(validation_alias=AliasChoices(*names))
+
+
+BareName = Annotated[str, BeforeValidator(name_in)]
+Name = Annotated[BareName, also("name", "path", "id", "memory_id")]
 Sha = Annotated[str | None, BeforeValidator(_hash)]
 Object = Annotated[dict[str, Any], BeforeValidator(_object)]
-Words = Annotated[list[str], BeforeValidator(_a_list)]
-Tags = Annotated[Any, BeforeValidator(_tags)]
+Several = Annotated[list[T], BeforeValidator(_several)]
+Words = Annotated[list[str], BeforeValidator(_words)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Tags = Annotated[Any, BeforeValidator(_tags), WithJsonSchema({"type": "object"})]
 """Tags in any notation: a map, a list, `a, b`. The store knows how to read them."""
 
-Mode = Annotated[Literal["hybrid", "text", "semantic"], _a_word("hybrid", "text", "semantic")]
-Sort = Annotated[Literal["modified", "created", "name", "title"], _a_word("modified", "created", "name", "title")]
+Mode = Annotated[Literal["hybrid", "text", "semantic"], one_of("hybrid", "text", "semantic")]
+Sort = Annotated[Literal["modified", "created", "name", "title"], one_of("modified", "created", "name", "title")]
 
 
-class Edit(BaseModel):
+class Edit(Arguments):
     """Exact text to find once in a note, and what to put in its place."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    old: str = Field(validation_alias=AliasChoices("old", "old_str", "old_text", "oldText", "old_string"))
-    new: str = Field(validation_alias=AliasChoices("new", "new_str", "new_text", "newText", "new_string"))
+    old: Annotated[str, also("old", "old_str", "old_text", "oldText", "old_string")]
+    new: Annotated[str, also("new", "new_str", "new_text", "newText", "new_string")]
 
 
-Edits = Annotated[
-    list[Edit],
-    BeforeValidator(_a_list),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"old": {"type": "string"}, "new": {"type": "string"}},
-                "required": ["old", "new"],
-            },
-        }
-    ),
-]
+# --- what narrows a list, a search or a context pack
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """By what a memory is and when it changed: arguments that several tools have, given to them as one."""
+
+    tags: Annotated[Tags, about('{"status": "done", "todo": ""}; "" is any value')] = None
+    require_all: Annotated[bool, about("all of the tags, not any")] = False
+    type: str | None = None
+    prefix: Annotated[str | None, about("a folder, or how names begin")] = None
+    since: Annotated[str | None, about('changed since: ISO date, "last week"')] = None
+    until: str | None = None
+
+    def filter(self) -> Filter:
+        from simplemem.memory import Filter
+
+        return Filter.of(**vars(self))
+
+
+@dataclass(frozen=True)
+class LinkNarrowing(Narrowing):
+    """And by its links."""
+
+    link_to: Annotated[BareName | None, about("only what links to this memory")] = None
+    linked_by: Annotated[BareName | None, about("only what this memory links to")] = None

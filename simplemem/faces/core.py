@@ -1,26 +1,321 @@
-"""The default toolset: twelve tools, in the order a model should meet them."""
+"""The default toolset: twelve tools, in the order a model should meet them. Those that write stand here.
+
+Each is one store operation, attributed to whoever asked. What was not asked for stays as it was; what was, can be
+undone. Undoing everything a client changed is only looked at unless it is asked for in so many words.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
+from simplemem.errors import Invalid, NotFound
 from simplemem.faces import core_read as read
 from simplemem.faces import core_search as search
-from simplemem.faces import core_undo as undo
-from simplemem.faces import core_write as write
-from simplemem.faces.tool import Tool
+from simplemem.faces import render
+from simplemem.faces.arguments import (
+    BareName,
+    Edit,
+    Name,
+    Object,
+    Several,
+    Sha,
+    Tags,
+    about,
+    also,
+)
+from simplemem.faces.face import Answer, Caller, Reply, tool
+from simplemem.faces.reference import to_change, what_became_of, whole_hash
+from simplemem.note.names import compare_key
 
-TOOLS: tuple[Tool[Any], ...] = (
-    search.SEARCH,
-    read.READ,
-    write.CREATE,
-    write.UPDATE,
-    write.TAG,
-    read.LIST,
-    search.BACKLINKS,
-    search.CONTEXT,
-    write.MOVE,
-    write.DELETE,
-    read.HISTORY,
-    undo.UNDO,
+if TYPE_CHECKING:
+    from simplemem.memory import UndoneMany
+    from simplemem.store import EnhancedStore
+
+_MOST = 200
+IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")]
+
+
+def _warnings(warnings: Sequence[str]) -> list[str]:
+    """Warnings of a number that can be read."""
+    more = [f"(and {len(warnings) - 20} more)"] if len(warnings) > 20 else []
+    return [render.line(each, 600) for each in warnings[:20]] + more
+
+
+def _text(first: str, sha256: str | None, *more: str) -> str:
+    return "\n".join([first, *([f"sha256 {sha256}"] if sha256 else []), *(each for each in more if each)])
+
+
+@dataclass(frozen=True, slots=True)
+class Created(Answer):
+    name: str
+    path: str
+    sha256: str
+    warnings: list[str]
+
+
+@tool("Create a memory", writes=True, destructive=True, idempotent=False)  # with overwrite=true it replaces a text
+def create_memory(
+    store: EnhancedStore,
+    caller: Caller,
+    name: Annotated[Name, about('the path, e.g. "projects/apollo"')],
+    content: Annotated[str, about("Markdown, without frontmatter")],
+    metadata: Annotated[
+        Object | None, about("title, description, type, tags {key: value or true}, anything else")
+    ] = None,
+    overwrite: bool = False,
+    reason: str = "",
+) -> Reply[Created]:
+    """Write down one thing worth remembering, as a new Markdown note: small, with [[links]] to other memories. Search
+    first, and update what is there rather than make a second one."""
+    saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
+    warnings = _warnings(saved.warnings)
+    text = _text(f"Saved {render.name_of(saved.name)}.", saved.sha256, *warnings)
+    return Reply(text, Created(saved.name, saved.path, saved.sha256, warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class Updated(Answer):
+    name: str
+    sha256: str
+    previous_sha256: str | None
+    changed: bool
+    warnings: list[str]
+
+
+@tool("Update a memory", writes=True, destructive=True, idempotent=False)
+def update_memory(
+    store: EnhancedStore,
+    caller: Caller,
+    name: Name,
+    content: Annotated[str | None, about("replaces the whole text")] = None,
+    append: str | None = None,
+    edits: Annotated[Several[Edit] | None, about("exact text that occurs once -> new text")] = None,
+    metadata: Annotated[Object | None, about("merged key by key; null removes a key")] = None,
+    if_sha256: IfSha = None,
+    reason: Annotated[str, about("why, for the history")] = "",
+) -> Reply[Updated]:
+    """Change a memory: append to it, edit exact text in it, or replace all of it; and merge its properties. Give one of
+    content, append and edits."""
+    given = {"content": content, "append": append, "edits": edits}
+    ways = [way for way, value in given.items() if value is not None]
+    if len(ways) > 1:
+        raise Invalid(f"Give one of content, append and edits, not {' and '.join(ways)}; nothing was changed.")
+    if not ways and not metadata:
+        raise Invalid("There is nothing to change.", hint="Give content, append, edits or metadata.")
+    found = to_change(store, name)
+    saved = store.update(
+        found,
+        content=content,
+        append=append,
+        edits=[edit.model_dump() for edit in edits] if edits is not None else None,
+        metadata=metadata,
+        if_sha256=whole_hash(store, found, if_sha256),
+        reason=reason,
+        **caller,
+    )
+    shown, warnings = render.name_of(saved.name), _warnings(saved.warnings)
+    first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
+    answer = Updated(saved.name, saved.sha256, saved.previous_sha256, saved.changed, warnings)
+    return Reply(_text(first, saved.sha256, *warnings), answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged(Answer):
+    name: str
+    sha256: str
+    tags: list[str]
+    tag_map: dict[str, Any]
+    changed: bool
+    warnings: Sequence[str] = ()
+
+
+@tool("Change tags", writes=True, destructive=True)
+def change_tag(
+    store: EnhancedStore,
+    caller: Caller,
+    name: Name,
+    tags: Annotated[Tags, about('{"status": "done", "todo": true, "old": null}; null removes')],
+    if_sha256: IfSha = None,
+    reason: str = "",
+) -> Reply[Tagged]:
+    """Set or remove tags of a memory and leave all else as it is, e.g. to tick off a todo."""
+    if tags in ("", {}, []):
+        raise Invalid("There is no tag to change.", hint='E.g. tags={"status": "done", "todo": null}.')
+    found = to_change(store, name)
+    saved = store.change_tags(found, tags, if_sha256=whole_hash(store, found, if_sha256), reason=reason, **caller)
+    now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
+    warnings = _warnings(saved.warnings)
+    shown = render.name_of(saved.name)
+    first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
+    answer = Tagged(saved.name, saved.sha256, list(saved.tags), dict(saved.tag_map), saved.changed, tuple(warnings))
+    return Reply(_text(first, saved.sha256, now, *warnings), answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed(Answer):
+    name: str
+    path: str
+    rewritten: list[str]
+    sha256: str
+    warnings: list[str]
+
+
+@tool("Move a memory", writes=True, destructive=True, idempotent=False)
+def move_memory(
+    store: EnhancedStore,
+    caller: Caller,
+    name: Name,
+    new_name: Annotated[BareName, also("new_name", "new_path", "to")],
+    reason: str = "",
+) -> Reply[Renamed]:
+    """Rename or move a memory; links to it are rewritten."""
+    try:
+        found = to_change(store, name)
+    except NotFound:
+        if (done := _already_moved(store, name, new_name)) is None:
+            raise
+        return done
+    moved = store.move(found, new_name, reason=reason, **caller)
+    rewritten, warnings = list(moved.rewritten), _warnings(moved.warnings)
+    if len(rewritten) > _MOST:
+        warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST} of them are named.")
+    links = f"Links were rewritten in {render.listed(rewritten)}." if rewritten else ""
+    first = f"{render.name_of(moved.previous_name)} is now {render.name_of(moved.name)}."
+    answer = Renamed(moved.name, moved.path, rewritten[:_MOST], moved.sha256, warnings)
+    return Reply(_text(first, moved.sha256, links, *warnings), answer)
+
+
+def _already_moved(store: EnhancedStore, name: str, new_name: str) -> Reply[Renamed] | None:
+    """The answer to a move that is asked for again because its answer was lost."""
+    gone = what_became_of(store, name)
+    if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(new_name):
+        return None
+    there = store.read(gone.new_name)
+    text = _text(f"It is {render.name_of(there.name)} already.", there.sha256)
+    return Reply(text, Renamed(there.name, there.path, [], there.sha256, []))
+
+
+@dataclass(frozen=True, slots=True)
+class Removed(Answer):
+    name: str
+    version: str
+    links_left_unresolved: int
+
+
+@tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
+def delete_memory(
+    store: EnhancedStore, caller: Caller, name: Name, if_sha256: IfSha = None, reason: str = ""
+) -> Reply[Removed]:
+    """Delete a memory (it can be brought back). Prefer a tag such as archived when it may matter later."""
+    found = to_change(store, name)
+    gone = store.delete(found, if_sha256=whole_hash(store, found, if_sha256), reason=reason, **caller)
+    left = gone.links_left_unresolved
+    links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
+    back = f'undo_change(version="{gone.version}") brings it back.'
+    text = _text(f"Deleted {render.name_of(gone.name)}.", None, links, back)
+    return Reply(text, Removed(gone.name, gone.version, left))
+
+
+# --- undo_change
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneName(Answer):
+    name: str
+    becomes: str
+    new_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftName(Answer):
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoAnswer(Answer):
+    name: str
+    sha256: str | None
+    version: str
+    what: str
+    notes: list[UndoneName] | None = None
+    left: list[LeftName] | None = None
+
+
+@tool("Undo a change", writes=True, destructive=True, idempotent=False)
+def undo_change(
+    store: EnhancedStore,
+    caller: Caller,
+    version: Annotated[str | None, about("from memory_history")] = None,
+    name: Annotated[BareName | None, also("name", "path", "id"), about("or a memory: its last change")] = None,
+    by: Annotated[str | None, about("or a client: all it changed since")] = None,
+    since: Annotated[str | None, about("with by: a date or version")] = None,
+    preview: Annotated[bool, about("with by: change nothing, say what would be done")] = True,
+    reason: str = "",
+) -> Reply[UndoAnswer]:
+    """Take a change back: an edit, a move or a deletion, by its version, or the last one of a memory; or all changes of
+    a client."""
+    if sum(map(bool, (version, name, by))) != 1 or bool(by) != bool(since):
+        raise Invalid("Give either a version, or a name, or by and since.", hint="memory_history lists versions.")
+    if by and since:
+        done = store.undo_all(by, since, preview=preview, reason=reason, **caller)
+        return _undone_many(done, by, since, preview)
+    undone = store.undo(version or _last_of(store, name or ""), reason=reason, **caller)
+    first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
+    return Reply(
+        _text(first, undone.sha256, _back(undone.version)),
+        UndoAnswer(undone.name, undone.sha256, undone.version, undone.what),
+    )
+
+
+def _undone_many(done: UndoneMany, by: str, since: str, preview: bool) -> Reply[UndoAnswer]:
+    doing = "would take back" if preview else "took back" if done.version else "took back nothing of"
+    what = f"{doing} what {by} changed since {since}"
+    if done.notes:
+        what += f" in {render.counted(len(done.notes), 'memory', 'memories')}"
+    onward = "preview=false does it." if preview and done.notes else _back(done.version) if done.version else ""
+    notes = [UndoneName(each.name, each.becomes, each.new_name) for each in done.notes[:_MOST]]
+    left = [LeftName(each.name, each.why) for each in done.left[:_MOST]]
+    lines = [render.line(f"This {what}.", 4096), *_lines(done), onward]
+    return Reply("\n".join(filter(None, lines)), UndoAnswer("", None, done.version, what, notes, left))
+
+
+def _lines(done: UndoneMany) -> list[str]:
+    """What becomes of each memory, and what is left; of a number that can be read."""
+    lines = []
+    for note in done.notes:
+        back = f" to {render.name_of(note.new_name)}" if note.new_name else ""
+        lines.append(f"- {render.name_of(note.name)}: {note.becomes}{back}")
+    lines += [f"- {render.name_of(each.name)}: left as it is, {render.line(each.why, 600)}" for each in done.left]
+    more = len(lines) - _MOST
+    return lines if more <= 0 else [*lines[:_MOST], f"(and {more} more)"]
+
+
+def _back(version: str) -> str:
+    return f'undo_change(version="{version}") does it again.'
+
+
+def _last_of(store: EnhancedStore, name: str) -> str:
+    """The version of the last change of a memory: a memory may be called 2026, and that is no version."""
+    for entry in store.history(name, limit=_MOST):
+        if entry.op != "recovered":  # a text that was found, not a change
+            return entry.version
+    raise NotFound(f"Nothing is known of earlier changes of {name}.", hint="memory_history lists all changes.")
+
+
+TOOLS = (
+    search.search_memories,
+    read.read_memory,
+    create_memory,
+    update_memory,
+    change_tag,
+    read.list_memories,
+    search.get_backlinks,
+    search.build_context,
+    move_memory,
+    delete_memory,
+    read.memory_history,
+    undo_change,
 )

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import Field
 
 from simplemem.errors import NotFound
 from simplemem.faces import pages, render
-from simplemem.faces.arguments import Arguments, Name, OtherName, Sort, at_most
-from simplemem.faces.meant import resolved
-from simplemem.faces.narrowing import Narrowing
-from simplemem.faces.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, TEXTS, record, several
-from simplemem.faces.tool import Call, Reply, Tool
+from simplemem.faces.arguments import BareName, Narrowing, Sort, about, also, at_most, name_in
+from simplemem.faces.face import Answer, Reply, tool
+from simplemem.faces.reference import resolved
+from simplemem.memory import IndexState, LinkOut, Listed
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
-    from simplemem.memory import HistoryEntry, Listed, Memory, Page
+    from simplemem.memory import HistoryEntry, Memory
+    from simplemem.store import EnhancedStore
 
 _MOST_LINKS = 100
 _LISTED_TOKENS = 8000
@@ -31,66 +32,90 @@ _TO_A_SECTION = re.compile(r"\s*\[\[([^\[\]|#]{1,500})#([^\[\]|]{1,500})(?:\|[^\
 # --- read_memory
 
 
-class ReadArguments(Arguments):
-    name: Name = Field(description="name, title or alias")
-    section: str | None = Field(default=None, description='a heading; "[2]" is page 2 of a long memory')
-    version: str | None = Field(default=None, description="of memory_history, or a date: as it was then")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _section_in_a_link(cls, given: Any) -> Any:
-        """A wikilink to a heading, `[[Apollo#Budget]]`, asks for that section."""
-        name = given.get("name") if isinstance(given, dict) and not given.get("section") else None
-        link = _TO_A_SECTION.fullmatch(name) if isinstance(name, str) else None
-        return given if link is None else given | {"name": link[1], "section": link[2]}
+@dataclass(frozen=True, slots=True)
+class RelatedName(Answer):
+    name: str
+    title: str
+    score: float
 
 
-def read_memory(call: Call, asked: ReadArguments) -> Reply:
-    memory, page = _read_page(call, asked)
-    related = () if asked.version else call.store.related(memory.name, limit=3)
+@dataclass(frozen=True, slots=True)
+class MemoryPage(Answer):
+    """A memory, its text a page at a time."""
+
+    name: str
+    path: str
+    title: str
+    description: str
+    type: str
+    tags: Sequence[str]
+    tag_map: Mapping[str, Any]
+    aliases: Sequence[str]
+    created: str | None
+    modified: str | None
+    frontmatter: Mapping[str, Any]
+    content: str
+    sha256: str
+    links: Sequence[LinkOut]
+    backlinks: Sequence[str]
+    related: Sequence[RelatedName]
+    tokens: int
+    next_section: str | None
+    warnings: Sequence[str]
+
+
+@tool("Read a memory")
+def read_memory(
+    store: EnhancedStore,
+    name: Annotated[str, also("name", "path", "id", "memory_id"), about("name, title or alias")],
+    section: Annotated[str | None, about('a heading; "[2]" is page 2 of a long memory')] = None,
+    version: Annotated[str | None, about("of memory_history, or a date: as it was then")] = None,
+) -> Reply[MemoryPage]:
+    """Read one memory: text, properties, tags, links, what links to it and what is about the same. Keep its sha256 for a
+    change."""
+    if not section and (link := _TO_A_SECTION.fullmatch(name)):  # `[[Apollo#Budget]]` asks for that section
+        name, section = link[1], link[2]
+    memory, page = _read_page(store, name_in(name), section, version)
+    related = () if version else store.related(memory.name, limit=3)
     first_line = memory.content_line + memory.content.count("\n", 0, page.start)
     warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text, first_line)
     if above := render.flags_of(_above(memory)):
         warnings.append(f"Its properties hold {' and '.join(above)}.")
-    index = call.store.state()
+    index = store.state()
     if index.state == "indexing":
         warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
     data = memory.as_dict()
-    shown = {key: data[key] for key in _SHOWN} | {
-        "content": page.text,
-        "links": data["links"][:_MOST_LINKS],
-        "backlinks": data["backlinks"][:_MOST_LINKS],
-        "related": [{"name": each.name, "title": each.title, "score": each.score} for each in related],
-        "next_section": page.following,
-        "warnings": warnings,
-    }
-    return Reply(_read_text(memory, page, asked.version, [each.name for each in related], warnings), shown)
+    own = {field: data[field] for field in MemoryPage.__slots__ if field in data}
+    own |= {"links": data["links"][:_MOST_LINKS], "backlinks": data["backlinks"][:_MOST_LINKS], "content": page.text}
+    shown = MemoryPage(
+        **own,
+        related=[RelatedName(each.name, each.title, each.score) for each in related],
+        next_section=page.following,
+        warnings=warnings,
+    )
+    return Reply(_read_text(memory, page, version, [each.name for each in related], warnings), shown)
 
 
-_SHOWN = (
-    "name", "path", "title", "description", "type", "tags", "tag_map", "aliases", "created", "modified",
-    "frontmatter", "sha256", "tokens",
-)  # fmt: skip
-
-
-def _read_page(call: Call, asked: ReadArguments) -> tuple[Memory, pages.Page]:
-    section, number = pages.asked_page(asked.section)
-    name = asked.name if asked.version else resolved(call, asked.name)
+def _read_page(
+    store: EnhancedStore, name: str, asked: str | None, version: str | None
+) -> tuple[Memory, pages.LongPage]:
+    section, number = pages.asked_page(asked)
+    name = name if version else resolved(store, name)
     try:
-        memory = _read(call, name, section, asked.version)
+        memory = _read(store, name, section, version)
     except NotFound as error:
         # A heading may itself end in a number in brackets.
-        if section == asked.section:
+        if section == asked:
             raise _with_a_way_out(error) from None
-        memory = _read(call, name, asked.section, asked.version)
-        section, number = asked.section, 1
+        memory = _read(store, name, asked, version)
+        section, number = asked, 1
     return memory, pages.page_of(memory.content, section, number, pages.page_size(memory.content, memory.tokens))
 
 
-def _read(call: Call, name: str, section: str | None, version: str | None) -> Memory:
+def _read(store: EnhancedStore, name: str, section: str | None, version: str | None) -> Memory:
     if version and not _AN_ID.fullmatch(version.strip()):
-        return call.store.read(name, section=section, at=version)
-    return call.store.read(name, section=section, version=version)
+        return store.read(name, section=section, at=version)
+    return store.read(name, section=section, version=version)
 
 
 def _with_a_way_out(error: NotFound) -> NotFound:
@@ -99,7 +124,9 @@ def _with_a_way_out(error: NotFound) -> NotFound:
     return NotFound(error.message, hint="It has no headings. Read it without a section.", **error.details)
 
 
-def _read_text(memory: Memory, page: pages.Page, version: str | None, related: list[str], warnings: list[str]) -> str:
+def _read_text(
+    memory: Memory, page: pages.LongPage, version: str | None, related: list[str], warnings: list[str]
+) -> str:
     head = [f"# {render.name_of(memory.name)}", f"sha256 {memory.sha256}"]
     if version:
         head.append(f"This is the earlier version {render.line(version)}, not what the note says now.")
@@ -122,7 +149,7 @@ def _above(memory: Memory) -> str:
     return "\n".join(body + render.properties_of(memory.frontmatter, ("title", "description", "tags")))
 
 
-def _onward(page: pages.Page) -> str:
+def _onward(page: pages.LongPage) -> str:
     """How to read the rest of a long memory."""
     if page.count == 1:
         return ""
@@ -130,93 +157,70 @@ def _onward(page: pages.Page) -> str:
     return f"Page {page.number} of {page.count}. {following}".strip()
 
 
-def _sections(memory: Memory, page: pages.Page) -> list[str]:
+def _sections(memory: Memory, page: pages.LongPage) -> list[str]:
     """The headings of a long memory: its own words, so they stand with them."""
     headings = render.listed((render.brief(text, 60) for _, text, _ in memory.headings), 30)
     return [f"sections: {headings}"] if headings and page.count > 1 else []
 
 
-READ = Tool(
-    "read_memory",
-    "Read a memory",
-    "Read one memory: text, properties, tags, links, what links to it and what is about the same. "
-    "Keep its sha256 for a change.",
-    ReadArguments,
-    read_memory,
-    record(
-        name=TEXT,
-        path=TEXT,
-        title=TEXT,
-        description=TEXT,
-        type=TEXT,
-        tags=TEXTS,
-        tag_map=MAP,
-        aliases=TEXTS,
-        created=MAYBE_TEXT,
-        modified=MAYBE_TEXT,
-        frontmatter=MAP,
-        content=TEXT,
-        sha256=TEXT,
-        links=several(MAP),
-        backlinks=TEXTS,
-        related=several(record(name=TEXT, title=TEXT, score=NUMBER)),
-        tokens=COUNT,
-        next_section=MAYBE_TEXT,
-        warnings=TEXTS,
-    ),
-)
-
-
 # --- list_memories
 
 
-class ListArguments(Narrowing):
-    sort: Sort = "modified"
-    limit: Annotated[int, at_most(200)] = Field(default=50, ge=1)
-    cursor: str | None = Field(default=None, description="next_cursor of the page before")
+@dataclass(frozen=True, slots=True)
+class ListedShort(Answer, Listed):
+    """A memory in a list that a model can take; `flags` say what of it is not seen."""
+
+    flags: Sequence[str] = ()
 
 
-def list_memories(call: Call, asked: ListArguments) -> Reply:
-    page, items = _page_that_fits(call, asked)
+@dataclass(frozen=True, slots=True)
+class MemoryList(Answer):
+    items: Sequence[ListedShort]
+    next_cursor: str | None
+    total: int
+    index: IndexState
+
+
+@tool("List memories")
+def list_memories(
+    store: EnhancedStore,
+    where: Narrowing,
+    sort: Sort = "modified",
+    limit: Annotated[int, at_most(200), Field(ge=1)] = 50,
+    cursor: Annotated[str | None, about("next_cursor of the page before")] = None,
+) -> Reply[MemoryList]:
+    """List memories by folder, type, tags or date, newest first. To find something by what it says, search."""
+    page = _list_that_fits(store, where, sort, limit, cursor)
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
     if len(page.items) < page.total:
         head += f", {len(page.items)} of them here"
     onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
     lines = "\n".join(_listed_line(item) for item in page.items)
-    data = {"items": items, "next_cursor": page.next_cursor, "total": page.total, "index": page.index.as_dict()}
-    return Reply(render.answer(head, lines, onward, render.index_line(page.index)), data)
+    return Reply(render.answer(head, lines, onward, render.index_line(page.index)), page)
 
 
-def _page_that_fits(call: Call, asked: ListArguments) -> tuple[Page, list[dict[str, Any]]]:
+def _list_that_fits(store: EnhancedStore, where: Narrowing, sort: str, limit: int, cursor: str | None) -> MemoryList:
     """A page of at most `limit` memories that a model can take; its cursor goes on from there."""
-    limit = asked.limit
     while True:
-        page = call.store.list(filter=asked.filter(), sort=asked.sort, limit=limit, cursor=asked.cursor)
-        page = replace(page, items=tuple(_briefly(item) for item in page.items))
-        items = [_with_flags(item) for item in page.items]
-        tokens = count_tokens(json.dumps(items, ensure_ascii=False))
+        page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
+        items = [_short(item) for item in page.items]
+        tokens = count_tokens(json.dumps([item.as_dict() for item in items], ensure_ascii=False))
         if tokens <= _LISTED_TOKENS or len(items) <= 1:
-            return page, items
+            return MemoryList(items, page.next_cursor, page.total, page.index)
         limit = max(1, min(limit, len(items)) * _LISTED_TOKENS // (tokens + 1))
 
 
-def _with_flags(item: Listed) -> dict[str, Any]:
-    flags = render.flags_of(item.name, item.title, item.description, *item.tags)
-    return item.as_dict() | ({"flags": flags} if flags else {})
-
-
-def _briefly(item: Listed) -> Listed:
-    return replace(
-        item,
-        title=render.brief(item.title, 20),
-        description=render.brief(item.description, 36),
-        type=render.brief(item.type, 10),
-        tags=render.first_tags(item.tags, 30),
-    )
+def _short(item: Listed) -> ListedShort:
+    title, description = render.brief(item.title, 20), render.brief(item.description, 36)
+    tags = render.first_tags(item.tags, 30)
+    flags = tuple(render.flags_of(item.name, title, description, *tags))
+    kept = {name: getattr(item, name) for name in Listed.__slots__}
+    kept |= {"title": title, "description": description, "type": render.brief(item.type, 10), "tags": tags}
+    return ListedShort(**kept, flags=flags)
 
 
 def _listed_line(item: Listed) -> str:
-    about = render.facts(
+    facts = render.facts(
         ("", item.title if item.title != item.name.rsplit("/", 1)[-1] else ""),
         ("", item.description),
         ("", item.type if item.type != "memory" else ""),
@@ -224,84 +228,69 @@ def _listed_line(item: Listed) -> str:
         ("", render.day(item.modified)),
         ("", "its header cannot be read" if item.problem else ""),
     )
-    return f"- **{render.name_of(item.name)}** {about}"
-
-
-LIST = Tool(
-    "list_memories",
-    "List memories",
-    "List memories by folder, type, tags or date, newest first. To find something by what it says, search.",
-    ListArguments,
-    list_memories,
-    record(
-        items=several(
-            record(
-                ("flags",),
-                flags=TEXTS,
-                name=TEXT,
-                path=TEXT,
-                title=TEXT,
-                description=TEXT,
-                type=TEXT,
-                tags=TEXTS,
-                created=MAYBE_TEXT,
-                modified=MAYBE_TEXT,
-                size=COUNT,
-                sha256=TEXT,
-                problem=MAYBE_TEXT,
-            )
-        ),
-        next_cursor=MAYBE_TEXT,
-        total=COUNT,
-        index=INDEX,
-    ),
-)
+    return f"- **{render.name_of(item.name)}** {facts}"
 
 
 # --- memory_history
 
 
-class HistoryArguments(Arguments):
-    name: OtherName = Field(
-        default=None,
-        description="without it, the changes of all memories",
-        validation_alias=AliasChoices("name", "path", "id", "memory_id"),
-    )
-    limit: Annotated[int, at_most(200)] = Field(default=20, ge=1)
-    diff: bool = Field(default=False, description="show what each changed")
+@dataclass(frozen=True, slots=True)
+class VersionLine(Answer):
+    version: str
+    name: str
+    when: str
+    who: str
+    what: str
+    tool: str
+    reason: str
+    previous_sha256: str | None
+    sha256: str | None
+    flags: Sequence[str] = ()
+    diff: str | None = None
 
 
-def memory_history(call: Call, asked: HistoryArguments) -> Reply:
-    entries = call.store.history(asked.name, limit=asked.limit, diff=asked.diff)
-    of = f" of {render.name_of(asked.name)}" if asked.name else ""
+@dataclass(frozen=True, slots=True)
+class Versions(Answer):
+    versions: Sequence[VersionLine]
+
+
+@tool("History of memories")
+def memory_history(
+    store: EnhancedStore,
+    name: Annotated[
+        BareName | None, also("name", "path", "id", "memory_id"), about("without it, the changes of all memories")
+    ] = None,
+    limit: Annotated[int, at_most(200), Field(ge=1)] = 20,
+    diff: Annotated[bool, about("show what each changed")] = False,
+) -> Reply[Versions]:
+    """Earlier versions of a memory, or the latest changes of all: when, who, what."""
+    entries = store.history(name, limit=limit, diff=diff)
+    of = f" of {render.name_of(name)}" if name else ""
     if not entries:
-        return Reply(f"There is no history{of} yet.", {"versions": []})
+        return Reply(f"There is no history{of} yet.", Versions([]))
     room = max(200, _HISTORY_TOKENS // len(entries))
     entries = tuple(replace(entry, diff=render.brief_lines(entry.diff or "", room)) for entry in entries)
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
     text = "\n".join(_entry_text(entry) for entry in entries)
-    versions = [_version(entry, with_diff=asked.diff) for entry in entries]
-    return Reply(
-        render.answer(head, text, "undo_change takes one back; read_memory shows one."),
-        {"versions": versions},
+    versions = [_version(entry, with_diff=diff) for entry in entries]
+    return Reply(render.answer(head, text, "undo_change takes one back; read_memory shows one."), Versions(versions))
+
+
+def _version(entry: HistoryEntry, *, with_diff: bool) -> VersionLine:
+    what = _what(entry)
+    return VersionLine(
+        version=entry.version,
+        name=entry.new_name or entry.name,
+        when=entry.when,
+        who=entry.who,
+        what=what,
+        tool=entry.tool,
+        reason=entry.reason,
+        previous_sha256=entry.before,
+        sha256=entry.sha256,
+        flags=tuple(render.flags_of(what, entry.diff or "")),
+        diff=entry.diff or "" if with_diff else None,
     )
-
-
-def _version(entry: HistoryEntry, *, with_diff: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "version": entry.version,
-        "name": entry.new_name or entry.name,
-        "when": entry.when,
-        "who": entry.who,
-        "what": _what(entry),
-        "tool": entry.tool,
-        "reason": entry.reason,
-        "previous_sha256": entry.before,
-        "sha256": entry.sha256,
-    }
-    if flags := render.flags_of(_what(entry), entry.diff or ""):
-        shown["flags"] = flags
-    return shown | {"diff": entry.diff or ""} if with_diff else shown
 
 
 def _entry_text(entry: HistoryEntry) -> str:
@@ -315,30 +304,3 @@ def _what(entry: HistoryEntry) -> str:
     """`update projects/apollo (change_tag)`: what was done, in a few words."""
     what = f"{entry.op} {entry.name}" + (f" to {entry.new_name}" if entry.new_name else "")
     return what + (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
-
-
-HISTORY = Tool(
-    "memory_history",
-    "History of memories",
-    "Earlier versions of a memory, or the latest changes of all: when, who, what.",
-    HistoryArguments,
-    memory_history,
-    record(
-        versions=several(
-            record(
-                ("diff", "flags"),
-                flags=TEXTS,
-                version=TEXT,
-                name=TEXT,
-                when=TEXT,
-                who=TEXT,
-                what=TEXT,
-                tool=TEXT,
-                reason=TEXT,
-                previous_sha256=MAYBE_TEXT,
-                sha256=MAYBE_TEXT,
-                diff=TEXT,
-            )
-        )
-    ),
-)

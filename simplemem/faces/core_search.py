@@ -3,117 +3,121 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AliasChoices, Field
+from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Invalid
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, Mode, Name, Words, at_most
-from simplemem.faces.narrowing import LinkNarrowing
-from simplemem.faces.schema import COUNT, INDEX, MAP, MAYBE_TEXT, NUMBER, TEXT, TEXTS, record, several
-from simplemem.faces.tool import Call, Reply, Tool
+from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Words, about, also, at_most
+from simplemem.faces.face import Answer, Reply, tool
+from simplemem.memory import Backlink, Hit, IndexState
 
 if TYPE_CHECKING:
-    from simplemem.memory import Backlink, Found, Hit, IndexState
+    from simplemem.memory import Found
+    from simplemem.store import EnhancedStore
 
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
+_LIMIT = {"type": "integer", "minimum": 1, "default": 5}  # the setting's own default
 _PARTS = ("words", "phrases", "meaning", "covered", "dated")
-_WORDS_TOLD = 12  # of a question, when it is explained
+_MOST_WORDS = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.
-_SAID_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
+_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
 
 
 # --- search_memories
 
 
-class SearchArguments(LinkNarrowing):
-    query: str = Field(default="", description="a question or words; author:human|agent|any; empty: the newest")
-    limit: Annotated[int, at_most(50)] = Field(default=5, ge=1)
-    mode: Mode = "hybrid"
-    explain: bool = Field(default=False, description="the numbers behind each rank")
+@dataclass(frozen=True, slots=True)
+class ShortHit(Answer, Hit):
+    """A hit of a size of which a model can read several; read_memory has the whole. `more_tags` are not shown, `flags`
+    say what of it is not seen."""
+
+    more_tags: int = 0
+    flags: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, hit: Hit, snippet_tokens: int) -> ShortHit:
+        tags = render.first_tags(hit.tags, _TAGS)
+        kept = {name: getattr(hit, name) for name in Hit.__slots__}
+        kept |= {
+            "title": render.brief(hit.title, _TITLE),
+            "description": render.brief(hit.description, _DESCRIPTION),
+            "type": render.brief(hit.type, 10),
+            "authors": tuple(render.brief(name, 20) for name in hit.authors),
+            "snippet": render.brief(hit.snippet, snippet_tokens),
+            "heading": render.brief(hit.heading, _HEADING),
+            "tags": tags,
+        }
+        seen = (kept["name"], kept["title"], kept["description"], kept["snippet"], kept["heading"], *tags)
+        return cls(**kept, more_tags=len(hit.tags) - len(tags), flags=tuple(render.flags_of(*seen)))
 
 
-def search_memories(call: Call, asked: SearchArguments) -> Reply:
-    found = call.store.search(
-        asked.query,
-        filter=asked.filter(),
-        limit=asked.limit if "limit" in asked.model_fields_set else None,
-        mode=asked.mode,
-        explain=asked.explain,
+@dataclass(frozen=True, slots=True)
+class SearchAnswer(Answer):
+    query: str
+    mode: str
+    hits: Sequence[ShortHit]
+    index: IndexState
+    explain: Mapping[str, Any] | None = None
+    degraded: str = ""
+
+
+@tool("Search memories")
+def search_memories(
+    store: EnhancedStore,
+    where: LinkNarrowing,
+    query: Annotated[str, about("a question or words; author:human|agent|any; empty: the newest")] = "",
+    limit: Annotated[
+        int | None, at_most(50), WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}), Field(ge=1)
+    ] = None,
+    mode: Mode = "hybrid",
+    explain: Annotated[bool, about("the numbers behind each rank")] = False,
+) -> Reply[SearchAnswer]:
+    """Search the memories by words and by meaning. Do this before answering from memory and before writing a new
+    memory. Hits carry what is needed to answer and to cite; read_memory has the rest."""
+    found = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
+    snippet_tokens = store.settings.search.snippet_characters // 4 + 10
+    answer = SearchAnswer(
+        query=render.line(found.query, 1000),
+        mode=found.mode,
+        hits=[ShortHit.of(hit, snippet_tokens) for hit in found.hits],
+        index=found.index,
+        explain=_explanation(found) or None,
+        degraded=found.degraded,
     )
-    snippet_tokens = call.store.settings.search.snippet_characters // 4 + 10
-    hits = [_briefly(hit, snippet_tokens) for hit in found.hits]
-    data: dict[str, Any] = {
-        "query": render.line(found.query, 1000),
-        "mode": found.mode,
-        "hits": [_shown(*hit) for hit in hits],
-        "index": found.index.as_dict(),
-    }
-    if found.degraded:
-        data["degraded"] = found.degraded
-    if found.explain is not None:
-        data["explain"] = {key: value for key, value in found.explain.items() if value and key not in _SAID_ELSEWHERE}
-    return Reply(_found_text(found, hits), data)
+    return Reply(_search_text(found, answer.hits), answer)
 
 
-def _briefly(hit: Hit, snippet_tokens: int) -> tuple[Hit, int]:
-    """A hit of a size of which a model can read several, and how many tags it has beside those shown;
-    read_memory has the whole."""
-    tags = render.first_tags(hit.tags, _TAGS)
-    short = replace(
-        hit,
-        title=render.brief(hit.title, _TITLE),
-        description=render.brief(hit.description, _DESCRIPTION),
-        type=render.brief(hit.type, 10),
-        authors=tuple(render.brief(name, 20) for name in hit.authors),
-        snippet=render.brief(hit.snippet, snippet_tokens),
-        heading=render.brief(hit.heading, _HEADING),
-        tags=tags,
-    )
-    return short, len(hit.tags) - len(tags)
+def _explanation(found: Found) -> dict[str, Any]:
+    return {key: value for key, value in (found.explain or {}).items() if value and key not in _ELSEWHERE}
 
 
-def _shown(hit: Hit, more_tags: int) -> dict[str, Any]:
-    shown = {key: value for key, value in hit.as_dict().items() if key != "why" or value is not None}
-    if flags := _flags(hit):
-        shown["flags"] = flags
-    return shown | {"more_tags": more_tags} if more_tags else shown
-
-
-def _flags(hit: Hit) -> list[str]:
-    """What of a hit is not seen as it is shown."""
-    return render.flags_of(hit.name, hit.title, hit.description, hit.snippet, hit.heading, *hit.tags)
-
-
-def _found_text(found: Found, shown: Sequence[tuple[Hit, int]]) -> str:
+def _search_text(found: Found, hits: Sequence[ShortHit]) -> str:
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
-    said = render.index_line(found.index, found.degraded)
-    if not shown:
+    state = render.index_line(found.index, found.degraded)
+    if not hits:
         nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
-        return f"{nothing} {said}".strip()
-    hits = "\n\n".join(_hit_text(number, *hit) for number, hit in enumerate(shown, 1))
-    head = f"# {render.counted(len(shown), 'memory', 'memories')}{asked}"
-    explained = _explained(found.explain) if found.explain else ""
-    return render.answer(head, hits, explained, said, flagged=True)
+        return f"{nothing} {state}".strip()
+    lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
+    head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
+    return render.answer(head, lines, _explained(found.explain) if found.explain else "", state, flagged=True)
 
 
-def _explained(told: Mapping[str, Any]) -> str:
+def _explained(numbers: Mapping[str, Any]) -> str:
     """How the search was carried out, in a line or two; the numbers of every leg are in the data."""
-    weights = " + ".join(f"{weight:g} × {part}" for part, weight in told["weights"].items() if weight)
-    counts = [f"{word} in {count}" for word, count in list(told["notes_with"].items())[:_WORDS_TOLD]]
-    removed = (f"{each['filter']} {each['value']} removed {each['removed']}" for each in told["filters"])
+    weights = " + ".join(f"{weight:g} × {part}" for part, weight in numbers["weights"].items() if weight)
+    counts = [f"{word} in {count}" for word, count in list(numbers["notes_with"].items())[:_MOST_WORDS]]
+    removed = (f"{each['filter']} {each['value']} removed {each['removed']}" for each in numbers["filters"])
+    hidden = numbers["not_searched"].get("hidden", {})
     facts = render.facts(
         ("score =", weights),
         ("memories with", ", ".join(counts)),
         ("filters:", "; ".join(removed)),
-        ("", f"{told['notes_after_filter']} of {told['notes']} memories searched"),
-        (
-            "left out:",
-            "; ".join(f"{count} {reason}" for reason, count in told["not_searched"].get("hidden", {}).items()),
-        ),
+        ("", f"{numbers['notes_after_filter']} of {numbers['notes']} memories searched"),
+        ("left out:", "; ".join(f"{count} {reason}" for reason, count in hidden.items())),
     )
     return f"Explained: {facts}"
 
@@ -121,22 +125,21 @@ def _explained(told: Mapping[str, Any]) -> str:
 def _why_line(why: Mapping[str, Any]) -> str:
     legs = ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why["legs"].items())
     parts = ", ".join(f"{part} {why[part]:.2f}" for part in _PARTS if why.get(part))
-    lacking = ", ".join(why["missing"][:_WORDS_TOLD])
-    return render.facts(("why:", parts), ("", legs), ("lacks", lacking))
+    return render.facts(("why:", parts), ("", legs), ("lacks", ", ".join(why["missing"][:_MOST_WORDS])))
 
 
-def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
+def _hit_text(number: int, hit: ShortHit) -> str:
     title = f" {hit.title}" if hit.title and hit.title != hit.name else ""
     facts = render.facts(
         ("", f"{hit.heading}, line {hit.line}" if hit.heading else f"line {hit.line}"),
         ("type", hit.type if hit.type != "memory" else ""),
-        ("", render.tags_line(hit.tags, more_tags)),
+        ("", render.tags_line(hit.tags, hit.more_tags)),
         ("created", render.day(hit.created)),
         ("modified", render.day(hit.modified)),
         ("by", " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), render.day(hit.written))))),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
-        ("holds", ", ".join(_flags(hit))),
+        ("holds", ", ".join(hit.flags)),
     )
     rows = [
         f"{number}. **{render.name_of(hit.name)}**{title}",
@@ -148,86 +151,46 @@ def _hit_text(number: int, hit: Hit, more_tags: int) -> str:
     return "\n   ".join(row for row in rows if row)
 
 
-SEARCH = Tool(
-    "search_memories",
-    "Search memories",
-    "Search the memories by words and by meaning. Do this before answering from memory and before writing "
-    "a new memory. Hits carry what is needed to answer and to cite; read_memory has the rest.",
-    SearchArguments,
-    search_memories,
-    record(
-        ("explain", "degraded"),
-        query=TEXT,
-        mode=TEXT,
-        hits=several(
-            record(
-                ("why", "more_tags", "authors", "written", "flags"),
-                flags=TEXTS,
-                name=TEXT,
-                title=TEXT,
-                description=TEXT,
-                type=TEXT,
-                score=NUMBER,
-                snippet=TEXT,
-                heading=TEXT,
-                line=COUNT,
-                tags=TEXTS,
-                more_tags=COUNT,
-                created=MAYBE_TEXT,
-                modified=MAYBE_TEXT,
-                sha256=TEXT,
-                why=MAP,
-                authors=TEXTS,
-                written=TEXT,
-            )
-        ),
-        index=INDEX,
-        explain=MAP,
-        degraded=TEXT,
-    ),
-)
-
-
 # --- get_backlinks
 
 
-class BacklinkArguments(Arguments):
-    name: Name
-    query: str | None = Field(default=None, description="rank by nearness to this")
-    limit: Annotated[int, at_most(50)] = Field(default=5, ge=1)
-    kinds: Words = Field(
-        default=["link", "semantic"], description='"link": it links here; "semantic": it is about the same'
-    )
-
-    shown_types: ClassVar[dict[str, str]] = {"kinds": "array"}
+@dataclass(frozen=True, slots=True)
+class ShortBacklink(Answer, Backlink):
+    flags: Sequence[str] = ()
 
 
-def get_backlinks(call: Call, asked: BacklinkArguments) -> Reply:
-    kinds = [kind.lower() for kind in asked.kinds]
+@dataclass(frozen=True, slots=True)
+class Backlinks(Answer):
+    items: Sequence[ShortBacklink]
+    index: IndexState
+
+
+@tool("Backlinks of a memory")
+def get_backlinks(
+    store: EnhancedStore,
+    name: Name,
+    query: Annotated[str | None, about("rank by nearness to this")] = None,
+    limit: Annotated[int, at_most(50), Field(ge=1)] = 5,
+    kinds: Annotated[Words, about('"link": it links here; "semantic": it is about the same')] = ["link", "semantic"],  # noqa: B006
+) -> Reply[Backlinks]:
+    """What leads to a memory: memories that link to it, and memories about the same thing."""
+    kinds = [kind.lower() for kind in kinds]
     if strange := [kind for kind in kinds if kind not in ("link", "semantic")]:
         raise Invalid(
-            f"There is no kind of backlink called {strange[0][:40]!r}.",
-            hint='There are "link" and "semantic".',
+            f"There is no kind of backlink called {strange[0][:40]!r}.", hint='There are "link" and "semantic".'
         )
-    items = call.store.backlinks(asked.name, query=asked.query, limit=asked.limit, kinds=kinds)
-    items = tuple(
-        replace(item, title=render.brief(item.title, _TITLE), snippet=render.brief(item.snippet, 75)) for item in items
-    )
-    index = call.store.state()
-    data = {"items": [_backlink(item) for item in items], "index": index.as_dict()}
-    return Reply(_backlinks_text(asked.name, items, index), data)
-
-
-def _backlink(item: Backlink) -> dict[str, Any]:
-    flags = render.flags_of(item.name, item.title, item.snippet)
-    return item.as_dict() | ({"flags": flags} if flags else {})
-
-
-def _backlinks_text(name: str, items: Sequence[Backlink], index: IndexState) -> str:
+    items = [_short(item) for item in store.backlinks(name, query=query, limit=limit, kinds=kinds)]
+    index = store.state()
     to = render.name_of(name)
     head = f"# {render.counted(len({item.name for item in items}), 'memory leads', 'memories lead')} to {to}"
     lines = "\n".join(_backlink_line(item) for item in items)
-    return render.answer(head, lines, render.index_line(index))
+    return Reply(render.answer(head, lines, render.index_line(index)), Backlinks(items, index))
+
+
+def _short(item: Backlink) -> ShortBacklink:
+    item = replace(item, title=render.brief(item.title, _TITLE), snippet=render.brief(item.snippet, 75))
+    kept = {name: getattr(item, name) for name in Backlink.__slots__}
+    return ShortBacklink(**kept, flags=tuple(render.flags_of(item.name, item.title, item.snippet)))
 
 
 def _backlink_line(item: Backlink) -> str:
@@ -237,79 +200,43 @@ def _backlink_line(item: Backlink) -> str:
     return f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}"
 
 
-BACKLINKS = Tool(
-    "get_backlinks",
-    "Backlinks of a memory",
-    "What leads to a memory: memories that link to it, and memories about the same thing.",
-    BacklinkArguments,
-    get_backlinks,
-    record(
-        items=several(
-            record(
-                ("flags",),
-                flags=TEXTS,
-                name=TEXT,
-                title=TEXT,
-                kind=TEXT,
-                form=TEXT,
-                snippet=TEXT,
-                line=COUNT,
-                score=NUMBER,
-            )
-        ),
-        index=INDEX,
-    ),
-)
-
-
 # --- build_context
 
 
-class ContextArguments(LinkNarrowing):
+@dataclass(frozen=True, slots=True)
+class ContextPack(Answer):
     query: str
-    budget_tokens: Annotated[int, at_most(20_000)] = Field(
-        default=1500, ge=50, validation_alias=AliasChoices("budget_tokens", "budget")
-    )
+    text: str
+    tokens: int
+    tokenizer: str
+    items: Sequence[Mapping[str, Any]]
+    left_out: int
+    duplicates: int
+    index: IndexState
+    degraded: str | None = None
+    flags: Sequence[str] = ()
 
 
-def build_context(call: Call, asked: ContextArguments) -> Reply:
-    pack = call.store.context(asked.query, budget_tokens=asked.budget_tokens, filter=asked.filter())
-    said = render.index_line(pack.index, pack.degraded)
-    subject = render.line(asked.query, 80)
+@tool("Build a context pack")
+def build_context(
+    store: EnhancedStore,
+    where: LinkNarrowing,
+    query: str,
+    budget_tokens: Annotated[int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")] = 1500,
+) -> Reply[ContextPack]:
+    """The best passages about a question, with their sources, packed into a budget of tokens: one call in place of a
+    search and many reads."""
+    pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
+    subject = render.line(query, 80)
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
     if pack.left_out and not pack.text:
-        head = f"Nothing about {subject} fits into {asked.budget_tokens} tokens."
-    counted = (
-        f"{pack.tokens} tokens by {pack.tokenizer}" if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"
-    )
-    left = (
-        f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out for room" if pack.left_out else ""
-    )
+        head = f"Nothing about {subject} fits into {budget_tokens} tokens."
+    size = f"{pack.tokens} tokens by {pack.tokenizer}"
+    size = f"About {pack.tokens} tokens" if pack.tokenizer == "estimate" else size
+    more = render.counted(pack.left_out, "more passage", "more passages")
+    left = f", {more} left out for room" if pack.left_out else ""
     same = f", {pack.duplicates} for saying the same" if pack.duplicates else ""
-    data = {key: value for key, value in pack.as_dict().items() if key != "omitted"}
-    if flags := render.flags_of(pack.text):
-        data["flags"] = flags
-    return Reply(render.answer(head, pack.text, f"{counted}{left}{same}.", said), data)
-
-
-CONTEXT = Tool(
-    "build_context",
-    "Build a context pack",
-    "The best passages about a question, with their sources, packed into a budget of tokens: one call in "
-    "place of a search and many reads.",
-    ContextArguments,
-    build_context,
-    record(
-        ("degraded", "flags"),
-        flags=TEXTS,
-        query=TEXT,
-        text=TEXT,
-        tokens=COUNT,
-        tokenizer=TEXT,
-        items=several(MAP),
-        left_out=COUNT,
-        duplicates=COUNT,
-        index=INDEX,
-        degraded=TEXT,
-    ),
-)
+    kept = {name: getattr(pack, name) for name in ContextPack.__slots__ if name != "flags"}
+    answer = ContextPack(**kept, flags=tuple(render.flags_of(pack.text)))
+    state = render.index_line(pack.index, pack.degraded)
+    return Reply(render.answer(head, pack.text, f"{size}{left}{same}.", state), answer)

@@ -1,166 +1,210 @@
-"""The toolset `insight`: what all entries show together. Names and defaults are those of self-improving-memory
-(capabilities.md SI-12 to SI-22). No model is asked: everything is counted or compared, and each answer says by what.
+"""The analyses of self-improving-memory (capabilities.md SI-12 to SI-22): what all entries show together. No model is
+asked: everything is counted or compared, and each answer says by what.
 
 Where the entries are few, or a person's own notes are meant, `notes` looks at ordinary notes in the same way.
 """
 
-# ruff: noqa: N815  (the names of arguments are the contract's)
+# ruff: noqa: N803  (the names of arguments are the contract's)
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from pydantic import Field
 
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, at_most
-from simplemem.faces.insight_answers import (
-    MOST_SHOWN,
-    cluster,
-    contradiction,
-    contradiction_lines,
-    finding,
-    finding_lines,
-    more,
-    pair,
-    suggestion,
-    verdict_lines,
-)
-from simplemem.faces.knowing import BRIEF, FAILURE, answer, brief, knowledge_in, named, pretty, timed
-from simplemem.faces.schema import COUNT, FLAG, MAP, NUMBER, TEXT, TEXTS, Schema, record, several
-from simplemem.faces.tool import Call, Reply, Tool
+from simplemem.faces.arguments import Share, about, also, at_most
+from simplemem.faces.face import Caller, Reply, Tool, tool
+from simplemem.faces.self_improving import MANNER, as_json
 
 if TYPE_CHECKING:
+    from simplemem.kinds.graph.graph import KnowledgeGraph
+    from simplemem.kinds.learned.clusters import Cluster, Suggestion
+    from simplemem.kinds.learned.contradictions import Contradiction, Verdict
+    from simplemem.kinds.learned.entries import Entry
+    from simplemem.kinds.learned.insights import Finding
+    from simplemem.kinds.learned.keeping import Knowledge
     from simplemem.kinds.learned.looking import Look
+    from simplemem.store import EnhancedStore
 
-_MOST_SHOWN_OF_A_FILE = 20_000  # characters
+_MOST = 30
+_MOST_ENTRIES = 8
+_MOST_OF_A_FILE = 20_000  # characters
 _RULES = "rules (slot, polarity, near duplicates)"
 _NO_MODEL = "no language model was asked"
 
-
-class NoArguments(Arguments):
-    pass
-
-
-class OfNotes(Arguments):
-    notes: str = Field(default="", description='ordinary notes instead of the entries: a folder, "type:NAME" or "*"')
+Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
+Form = Literal["html", "json", "dot", "d3", "cytoscape"]
+Least = Annotated[int, Field(ge=2)]
 
 
-def looked_at(call: Call, notes: str) -> Look:
+class Brief(TypedDict):
+    id: str
+    name: str
+    type: str
+    says: str
+
+
+class Pair(TypedDict):
+    rule: str
+    one: dict[str, Any]
+    other: dict[str, Any]
+    about: str
+    similarity: float
+    winner: NotRequired[str]
+    why: NotRequired[str]
+    loser: NotRequired[str]
+
+
+class FindingOut(TypedDict):
+    kind: str
+    priority: str
+    says: str
+    entries: list[Brief]
+    words: list[str]
+    numbers: dict[str, float]
+
+
+def _look(store: EnhancedStore, notes: str) -> Look:
     from simplemem.kinds.learned.looking import look
 
-    return look(call.store, notes)
+    return look(store, notes)
 
 
-# -- numbers
+# --- numbers
 
 
-def get_stats(call: Call, _asked: NoArguments) -> Reply:
-    from simplemem.kinds.graph.graph import graph_of
+class Stats(TypedDict):
+    total: int
+    by_type: dict[str, int]
+    by_confidence: dict[str, int]
+    verified: int
+    superseded: int
+    never_read: int
+    most_accessed: list[dict[str, Any]]
+    entities: int
+    relations: int
+    notes: int
+    latency: dict[str, Any]
+    method: str
+
+
+@tool("Statistics", manner=MANNER)
+def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph) -> Reply[Stats]:
+    """Totals by type and confidence, what is verified, what is read most, and how long answers took."""
     from simplemem.kinds.learned.statistics import stats
 
-    knowledge = knowledge_in(call)
-    graph = graph_of(call.store).read()
-    data = stats(knowledge.entries(), knowledge.access.all())
-    data |= {
-        "entities": sum(not entity.is_note for entity in graph.entities),
-        "relations": len(graph.relations),
-        "notes": call.store.state().notes,
-        "latency": knowledge.latencies.shown(),
-        "method": "counted; latency is of this server since it started",
-    }
-    return Reply(pretty(data), data)
+    whole = graph.read()
+    return as_json(
+        stats(knowledge.entries(), knowledge.access.all())
+        | {
+            "entities": sum(not entity.is_note for entity in whole.entities),
+            "relations": len(whole.relations),
+            "notes": store.state().notes,
+            "latency": knowledge.latencies.shown(),
+            "method": "counted; latency is of this server since it started",
+        }
+    )
 
 
-# -- contradictions
+# --- contradictions
 
 
-class ContradictionArguments(OfNotes):
-    similarityThreshold: Annotated[float, Field(ge=0, le=1)] = 0.85
-    minConfidenceDelta: Annotated[float, Field(ge=0, le=1)] = 0.1
-    sameTypeOnly: bool = False
+class Contradictions(TypedDict):
+    contradictions: list[Pair]
+    method: str
 
 
-def detect_contradictions(call: Call, asked: ContradictionArguments) -> Reply:
-    look = looked_at(call, asked.notes)
-    found = look.contradictions(asked.similarityThreshold, asked.minConfidenceDelta, same_type_only=asked.sameTypeOnly)
-    winners = {pair(verdict.contradiction): verdict for verdict in look.verdicts(found[:MOST_SHOWN])}
-    lines = [line for each in found[:MOST_SHOWN] for line in contradiction_lines(each, winners.get(pair(each)))]
+@tool("Detect contradictions", manner=MANNER)
+def detect_contradictions(
+    store: EnhancedStore,
+    similarityThreshold: Share = 0.85,
+    minConfidenceDelta: Share = 0.1,
+    sameTypeOnly: bool = False,
+    notes: Notes = "",
+) -> Reply[Contradictions]:
+    """Entries that cannot all be right: two values for one thing, a claim and its denial, unlike duplicates."""
+    look = _look(store, notes)
+    found = look.contradictions(similarityThreshold, minConfidenceDelta, same_type_only=sameTypeOnly)
+    winners = {_ends(verdict.contradiction): verdict for verdict in look.verdicts(found[:_MOST])}
+    pairs = [contradiction(each, winners.get(_ends(each))) for each in found]
     head = f"{render.counted(len(found), 'contradiction', 'contradictions')} among {len(look.entries)} {look.what}."
-    head += more(len(found))
-    data = [contradiction(each, winners.get(pair(each))) for each in found]
-    return answer(head, lines, f"{_RULES}; similarity by {look.method}; {_NO_MODEL}", {"contradictions": data})
+    return _answer(head, "contradictions", pairs, f"{_RULES}; similarity by {look.method}; {_NO_MODEL}")
 
 
-class ResolveArguments(Arguments):
-    similarityThreshold: Annotated[float, Field(ge=0, le=1)] = 0.85
-    apply: bool = Field(default=False, description="false only shows what would be done")
+class Resolution(TypedDict):
+    applied: bool
+    version: str
+    resolved: list[Pair]
+    method: str
 
 
-def auto_resolve_contradictions(call: Call, asked: ResolveArguments) -> Reply:
-    look = looked_at(call, "")
-    verdicts = look.verdicts(look.contradictions(asked.similarityThreshold))
-    version = ""
-    if verdicts and asked.apply:
-        version = knowledge_in(call).supersede(verdicts, who=call.who, tool=call.tool)
+@tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
+def auto_resolve_contradictions(
+    store: EnhancedStore,
+    knowledge: Knowledge,
+    caller: Caller,
+    similarityThreshold: Share = 0.85,
+    apply: Annotated[bool, about("false only shows what would be done")] = False,
+) -> Reply[Resolution]:
+    """Show which entry of each contradiction would supersede the other; apply=true writes it as one step."""
+    look = _look(store, "")
+    verdicts = look.verdicts(look.contradictions(similarityThreshold))
+    version = knowledge.supersede(verdicts, **caller) if verdicts and apply else ""
     count = render.counted(len(verdicts), "contradiction", "contradictions")
-    if asked.apply:
+    head = f"{count} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
+    if apply:
         head = f"Resolved {count}." + (f" One step: undo {version} takes all of it back." if version else "")
-    else:
-        head = f"{count} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
-    lines = [line for verdict in verdicts[:MOST_SHOWN] for line in verdict_lines(verdict)]
-    data = {
-        "applied": asked.apply and bool(verdicts),
-        "version": version,
-        "resolved": [contradiction(each.contradiction, each) | {"loser": each.loser.id} for each in verdicts],
-    }
+    pairs = [contradiction(each.contradiction, each) | {"loser": each.loser.id} for each in verdicts]
     order = "the winner is edited by a person, else verified, else newer, else surer"
-    return answer(head + more(len(verdicts)), lines, f"{_RULES}; {order}; {_NO_MODEL}", data)
+    more = {"applied": apply and bool(verdicts), "version": version}
+    return _answer(head, "resolved", pairs, f"{_RULES}; {order}; {_NO_MODEL}", more)
 
 
-def get_superseded_history(call: Call, asked: OfNotes) -> Reply:
-    look = looked_at(call, asked.notes)
+class SupersededEntries(TypedDict):
+    superseded: list[dict[str, Any]]
+    method: str
+
+
+@tool("What was superseded", manner=MANNER)
+def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededEntries]:
+    """Entries that no longer hold, with what took their place, when and why."""
+    look = _look(store, notes)
     gone = sorted((e for e in look.entries if e.is_superseded), key=lambda e: (e.superseded_at, e.name), reverse=True)
     by_name = {key: entry for entry in look.entries for key in (entry.name.rsplit("/", 1)[-1], entry.name)}
-    data, lines = [], []
+    shown = []
     for entry in gone:
         winner = by_name.get(entry.superseded_by)
-        data.append(
-            brief(entry)
-            | {"confidence": entry.confidence, "at": entry.superseded_at, "reason": entry.superseded_reason}
-            | {"winner": brief(winner) if winner is not None else None, "by": entry.superseded_by}
-        )
-        when = f" on {render.day(entry.superseded_at)}" if entry.superseded_at else ""
-        why = f" ({render.line(entry.superseded_reason, 120)})" if entry.superseded_reason else ""
-        by = named(winner) if winner is not None else render.line(entry.superseded_by, 120)
-        lines += [f"- {named(entry)}", f"  - superseded{when} by {by}{why}"]
-    head = f"{len(gone)} of {len(look.entries)} {look.what} are superseded.{more(len(gone))}"
-    return answer(head, lines[: 2 * MOST_SHOWN], "read from the notes' headers", {"superseded": data})
+        facts = {"confidence": entry.confidence, "at": entry.superseded_at, "reason": entry.superseded_reason}
+        shown.append(brief(entry) | facts | {"winner": brief(winner) if winner else None, "by": entry.superseded_by})
+    head = f"{len(gone)} of {len(look.entries)} {look.what} are superseded."
+    return _answer(head, "superseded", shown, "read from the notes' headers")
 
 
-# -- what they show together
+# --- what they show together
 
 
-def analyze_patterns(call: Call, asked: OfNotes) -> Reply:
-    look = looked_at(call, asked.notes)
+class PatternsOut(TypedDict):
+    recurring: list[dict[str, Any]]
+    types: dict[str, int]
+    tags: dict[str, int]
+    lately: dict[str, int]
+    before: int
+    trend: str
+    confidence: dict[str, float]
+    method: str
+
+
+@tool("Analyze patterns", manner=MANNER)
+def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[PatternsOut]:
+    """What recurs, counts by type and tag, the last 7, 30 and 90 days, and confidence by type."""
+    look = _look(store, notes)
     found = look.patterns()
-    lines = [f"- {len(each.entries)} x {each.type}: {render.line(each.says, 140)}" for each in found.recurring]
-    for title, counts in (("Types", found.types), ("Tags", found.tags)):
-        shown = ", ".join(f"{render.line(name, 60)} {count}" for name, count in list(counts.items())[:15])
-        lines += [f"- {title}: {shown}"] if shown else []
-    if found.confidence:
-        lines.append("- Average confidence: " + ", ".join(f"{k} {v:.2f}" for k, v in found.confidence.items()))
-    made = ", ".join(f"{count} in {days} days" for days, count in found.lately.items())
-    head = f"{len(look.entries)} {look.what}: made {made}; {found.before} in the 30 days before the last 30: {found.trend}."
-    data = {
-        "recurring": [
-            {
-                "type": each.type,
-                "says": each.says,
-                "count": len(each.entries),
-                "entries": [brief(e) for e in each.entries],
-            }
-            for each in found.recurring
-        ],
+    recurring = [
+        {"type": each.type, "says": each.says, "count": len(each.entries), "entries": list(map(brief, each.entries))}
+        for each in found.recurring
+    ]
+    counts = {
         "types": dict(found.types),
         "tags": dict(found.tags),
         "lately": {str(days): count for days, count in found.lately.items()},
@@ -168,228 +212,211 @@ def analyze_patterns(call: Call, asked: OfNotes) -> Reply:
         "trend": found.trend,
         "confidence": dict(found.confidence),
     }
-    return answer(
-        head,
-        lines[:MOST_SHOWN],
-        f"counted; recurring are those whose first 50 characters are the same; {_NO_MODEL}",
-        data,
-    )
+    made = ", ".join(f"{count} in {days} days" for days, count in found.lately.items())
+    head = f"{len(look.entries)} {look.what}: made {made}; {found.before} in the 30 days before the last 30: {found.trend}."
+    how = f"counted; recurring are those whose first 50 characters are the same; {_NO_MODEL}"
+    return _answer(head, "recurring", recurring, how, counts)
 
 
-class InsightArguments(OfNotes):
-    similarityThreshold: Annotated[float, Field(ge=0, le=1)] = 0.75
-    minClusterSize: Annotated[int, Field(ge=2)] = 2
+class InsightsOut(TypedDict):
+    insights: list[FindingOut]
+    method: str
 
 
-def generate_insights(call: Call, asked: InsightArguments) -> Reply:
-    look = looked_at(call, asked.notes)
-    found = look.insights(asked.similarityThreshold, asked.minClusterSize)
-    head = (
-        f"{render.counted(len(found), 'finding', 'findings')} about {len(look.entries)} {look.what}.{more(len(found))}"
-    )
+@tool("Generate insights", manner=MANNER)
+def generate_insights(
+    store: EnhancedStore, similarityThreshold: Share = 0.75, minClusterSize: Least = 2, notes: Notes = ""
+) -> Reply[InsightsOut]:
+    """Themes, errors that come again, weak spots: counted, with the entries behind each."""
+    look = _look(store, notes)
+    found = look.insights(similarityThreshold, minClusterSize)
+    head = f"{render.counted(len(found), 'finding', 'findings')} about {len(look.entries)} {look.what}."
     how = f"counts, and clusters by {look.method}; {_NO_MODEL}, and no conclusion is drawn beyond the counts"
-    return answer(head, finding_lines(found), how, {"insights": list(map(finding, found))})
+    return _answer(head, "insights", list(map(finding, found)), how)
 
 
-def detect_antipatterns(call: Call, asked: OfNotes) -> Reply:
-    look = looked_at(call, asked.notes)
+class Antipatterns(TypedDict):
+    antipatterns: list[FindingOut]
+    method: str
+
+
+@tool("Detect antipatterns", manner=MANNER)
+def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipatterns]:
+    """Duplicates, low confidence, missing tags, errors without a solution."""
+    look = _look(store, notes)
     found = look.antipatterns()
     head = f"{render.counted(len(found), 'habit', 'habits')} to look at among {len(look.entries)} {look.what}."
-    return answer(head, finding_lines(found), f"counted; {_NO_MODEL}", {"antipatterns": list(map(finding, found))})
+    return _answer(head, "antipatterns", list(map(finding, found)), f"counted; {_NO_MODEL}")
 
 
-class TagArguments(OfNotes):
-    similarityThreshold: Annotated[float, Field(ge=0, le=1)] = 0.75
+class Suggestions(TypedDict):
+    suggestions: list[dict[str, Any]]
+    method: str
 
 
-def suggest_tags(call: Call, asked: TagArguments) -> Reply:
-    look = looked_at(call, asked.notes)
-    found = look.suggestions(asked.similarityThreshold)
-    lines = []
-    for each in found[:MOST_SHOWN]:
-        known = "a tag already" if each.is_known else "a new tag"
-        lines.append(f"- #{render.line(each.tag, 60)} ({known}; {each.having} of {each.of} alike have it)")
-        lines += [f"  - {named(entry)}" for entry in each.entries[:5]]
-    head = (
-        f"{render.counted(len(found), 'tag', 'tags')} suggested for {look.what}.{more(len(found))} Nothing was written."
-    )
-    data = list(map(suggestion, found))
+@tool("Suggest tags", manner=MANNER)
+def suggest_tags(store: EnhancedStore, similarityThreshold: Share = 0.75, notes: Notes = "") -> Reply[Suggestions]:
+    """Tags for what belongs together. Writes nothing."""
+    look = _look(store, notes)
+    found = look.suggestions(similarityThreshold)
+    head = f"{render.counted(len(found), 'tag', 'tags')} suggested for {look.what}. Nothing was written."
     how = f"words and tags of clusters of three and more, by {look.method}; {_NO_MODEL}"
-    return answer(head, lines, how, {"suggestions": data})
+    return _answer(head, "suggestions", list(map(suggestion, found)), how)
 
 
-class ClusterArguments(OfNotes):
-    similarityThreshold: Annotated[float, Field(ge=0, le=1)] = 0.75
-    minClusterSize: Annotated[int, Field(ge=2)] = 2
-    maxClusters: Annotated[int, Field(ge=1), at_most(100)] = 10
+class ClusterOut(TypedDict):
+    words: list[str]
+    size: int
+    entries: list[Brief]
 
 
-def cluster_knowledge(call: Call, asked: ClusterArguments) -> Reply:
-    look = looked_at(call, asked.notes)
-    found = look.clusters(asked.similarityThreshold, asked.minClusterSize, asked.maxClusters)
-    lines = []
-    for each in found:
-        lines.append(f"- {len(each.members)}: {render.line(', '.join(each.words), 100) or 'no common words'}")
-        lines += [f"  - {named(entry)}" for entry in each.members[:8]]
-        lines += [f"  - and {len(each.members) - 8} more"] if len(each.members) > 8 else []
+class Clusters(TypedDict):
+    clusters: list[ClusterOut]
+    method: str
+
+
+@tool("Cluster knowledge", manner=MANNER)
+def cluster_knowledge(
+    store: EnhancedStore,
+    similarityThreshold: Share = 0.75,
+    minClusterSize: Least = 2,
+    maxClusters: Annotated[int, at_most(100), Field(ge=1)] = 10,
+    notes: Notes = "",
+) -> Reply[Clusters]:
+    """Groups of entries about one thing, around the most read ones."""
+    look = _look(store, notes)
+    found = look.clusters(similarityThreshold, minClusterSize, maxClusters)
     head = f"{render.counted(len(found), 'cluster', 'clusters')} among {len(look.entries)} {look.what}."
     how = f"grown around the most read entries, by {look.method}; {_NO_MODEL}"
-    return answer(head, lines, how, {"clusters": list(map(cluster, found))})
+    return _answer(head, "clusters", list(map(cluster, found)), how)
 
 
-_CONTRADICTION: Schema = record(
-    ("winner", "why", "loser"),
-    rule=TEXT,
-    one=MAP,
-    other=MAP,
-    about=TEXT,
-    similarity=NUMBER,
-    winner=TEXT,
-    why=TEXT,
-    loser=TEXT,
-)
-_FINDING: Schema = record((), kind=TEXT, priority=TEXT, says=TEXT, entries=several(BRIEF), words=TEXTS, numbers=MAP)
+# --- exports
 
 
-def _reading(
-    name: str, title: str, description: str, arguments: type[Arguments], run: Any, **properties: Schema
-) -> Tool[Any]:
-    return Tool(name, title, description, arguments, timed(run), record((), **properties, method=TEXT), failure=FAILURE)
+class Export(TypedDict):
+    path: str
+    format: str
+    entries: int
+    bytes: int
 
 
-class ExportArguments(Arguments):
-    format: Literal["html", "json", "dot", "d3", "cytoscape"] = "html"
+@tool("Export as Markdown", manner=MANNER)
+def export_markdown(store: EnhancedStore, knowledge: Knowledge) -> Reply[Export]:
+    """Write all entries to one Markdown file, grouped by type."""
+    return _exported(store, knowledge, "md")
 
 
-def export_markdown(call: Call, _asked: NoArguments) -> Reply:
-    return _exported(call, "md")
+@tool("Export the graph", manner=MANNER)
+def export_graph(
+    store: EnhancedStore, knowledge: Knowledge, form: Annotated[Form, also("format")] = "html"
+) -> Reply[Export]:
+    """Write entries and entities with their relations to a file: a page to look at, or data."""
+    return _exported(store, knowledge, form)
 
 
-def export_graph(call: Call, asked: ExportArguments) -> Reply:
-    return _exported(call, asked.format)
-
-
-def _exported(call: Call, form: str) -> Reply:
+def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Export]:
     """An export as a file, and where it is data of a size a model can take, in the answer too."""
     from simplemem.kinds.learned.exporting import export_text, file_name, write_export
 
-    text = export_text(call.store, form)
-    path = write_export(call.store, file_name(form), text)
-    count = len(knowledge_in(call).entries())
-    head = f"Exported {count} entries to {path}"
-    shown = text if form != "html" and len(text) <= _MOST_SHOWN_OF_A_FILE else ""
-    data = {"path": str(path), "format": form, "entries": count, "bytes": len(text.encode("utf-8", "replace"))}
-    return Reply(render.answer(head, shown), data)
+    text = export_text(store, form)
+    path = write_export(store, file_name(form), text)
+    count = len(knowledge.entries())
+    shown = text if form != "html" and len(text) <= _MOST_OF_A_FILE else ""
+    data: Any = {"path": str(path), "format": form, "entries": count, "bytes": len(text.encode("utf-8", "replace"))}
+    return Reply(render.answer(f"Exported {count} entries to {path}", shown), data)
 
 
-TOOLS: tuple[Tool[Any], ...] = (
-    _reading(
-        "get_stats",
-        "Statistics",
-        "Totals by type and confidence, what is verified, what is read most, and how long answers took.",
-        NoArguments,
-        get_stats,
-        total=COUNT,
-        by_type=MAP,
-        by_confidence=MAP,
-        verified=COUNT,
-        superseded=COUNT,
-        never_read=COUNT,
-        most_accessed=several(MAP),
-        entities=COUNT,
-        relations=COUNT,
-        notes=COUNT,
-        latency=MAP,
-    ),
-    Tool(
-        "export_markdown",
-        "Export as Markdown",
-        "Write all entries to one Markdown file, grouped by type.",
-        NoArguments,
-        timed(export_markdown),
-        record((), path=TEXT, format=TEXT, entries=COUNT, bytes=COUNT),
-        failure=FAILURE,
-    ),
-    Tool(
-        "export_graph",
-        "Export the graph",
-        "Write entries and entities with their relations to a file: a page to look at, or data.",
-        ExportArguments,
-        timed(export_graph),
-        record((), path=TEXT, format=TEXT, entries=COUNT, bytes=COUNT),
-        failure=FAILURE,
-    ),
-    _reading(
-        "detect_contradictions",
-        "Detect contradictions",
-        "Entries that cannot all be right: two values for one thing, a claim and its denial, unlike duplicates.",
-        ContradictionArguments,
-        detect_contradictions,
-        contradictions=several(_CONTRADICTION),
-    ),
-    Tool(
-        "auto_resolve_contradictions",
-        "Resolve contradictions",
-        "Show which entry of each contradiction would supersede the other; apply=true writes it as one step.",
-        ResolveArguments,
-        timed(auto_resolve_contradictions),
-        record((), applied=FLAG, version=TEXT, resolved=several(_CONTRADICTION), method=TEXT),
-        writes=True,
-        destructive=True,
-        failure=FAILURE,
-    ),
-    _reading(
-        "get_superseded_history",
-        "What was superseded",
-        "Entries that no longer hold, with what took their place, when and why.",
-        OfNotes,
-        get_superseded_history,
-        superseded=several(MAP),
-    ),
-    _reading(
-        "analyze_patterns",
-        "Analyze patterns",
-        "What recurs, counts by type and tag, the last 7, 30 and 90 days, and confidence by type.",
-        OfNotes,
-        analyze_patterns,
-        recurring=several(MAP),
-        types=MAP,
-        tags=MAP,
-        lately=MAP,
-        before=COUNT,
-        trend=TEXT,
-        confidence=MAP,
-    ),
-    _reading(
-        "generate_insights",
-        "Generate insights",
-        "Themes, errors that come again, weak spots: counted, with the entries behind each.",
-        InsightArguments,
-        generate_insights,
-        insights=several(_FINDING),
-    ),
-    _reading(
-        "detect_antipatterns",
-        "Detect antipatterns",
-        "Duplicates, low confidence, missing tags, errors without a solution.",
-        OfNotes,
-        detect_antipatterns,
-        antipatterns=several(_FINDING),
-    ),
-    _reading(
-        "suggest_tags",
-        "Suggest tags",
-        "Tags for what belongs together. Writes nothing.",
-        TagArguments,
-        suggest_tags,
-        suggestions=several(MAP),
-    ),
-    _reading(
-        "cluster_knowledge",
-        "Cluster knowledge",
-        "Groups of entries about one thing, around the most read ones.",
-        ClusterArguments,
-        cluster_knowledge,
-        clusters=several(record((), words=TEXTS, size=COUNT, entries=several(BRIEF))),
-    ),
+# --- findings as values, and as lines
+
+
+def brief(entry: Entry) -> dict[str, Any]:
+    """An entry as it is named in a finding."""
+    return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
+
+
+def contradiction(found: Contradiction, verdict: Verdict | None) -> dict[str, Any]:
+    data = {
+        "rule": found.rule,
+        "one": brief(found.one) | {"said": found.said, "confidence": found.one.confidence},
+        "other": brief(found.other) | {"said": found.instead, "confidence": found.other.confidence},
+        "about": found.about,
+        "similarity": found.similarity,
+    }
+    return data | ({"winner": verdict.winner.id, "why": verdict.why} if verdict is not None else {})
+
+
+def finding(found: Finding) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "priority": found.priority,
+        "says": found.says,
+        "entries": [brief(entry) for entry in found.entries],
+        "words": list(found.words),
+        "numbers": dict(found.numbers),
+    }
+
+
+def cluster(found: Cluster) -> dict[str, Any]:
+    members = [brief(entry) for entry in found.members]
+    return {"words": list(found.words), "size": len(members), "entries": members}
+
+
+def suggestion(found: Suggestion) -> dict[str, Any]:
+    entries = [brief(entry) for entry in found.entries]
+    return {"tag": found.tag, "known": found.is_known, "having": found.having, "of": found.of, "entries": entries}
+
+
+def _ends(found: Contradiction) -> tuple[str, str]:
+    return found.one.path, found.other.path
+
+
+def _answer(
+    head: str, key: str, found: Sequence[Mapping[str, Any]], how: str, more: Mapping[str, Any] | None = None
+) -> Reply[Any]:
+    """An answer in Markdown that quotes notes between marks, and says how it was found."""
+    if len(found) > _MOST:
+        head += f" The first {_MOST} are shown; the structured content has all."
+    counts = {name: value for name, value in (more or {}).items() if isinstance(value, dict) and value}
+    lines = [line for each in [*found[:_MOST], *([counts] if counts else [])] for line in _lines(each)]
+    return Reply(render.answer(head, "\n".join(lines), f"Method: {how}."), {key: found, **(more or {}), "method": how})
+
+
+def _lines(found: Mapping[str, Any]) -> list[str]:
+    """A finding as a bullet with its facts, and a bullet below it for each entry it is about."""
+    facts, below = [], []
+    for name, value in found.items():
+        if isinstance(value, Mapping) and "id" in value:
+            below.append(f"  - {name}: {_named(value)}")
+        elif isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
+            below += [f"  - {_named(each)}" for each in value[:_MOST_ENTRIES]]
+            below += [f"  - and {len(value) - _MOST_ENTRIES} more"] if len(value) > _MOST_ENTRIES else []
+        elif isinstance(value, Mapping):
+            counts = ", ".join(f"{each} {count}" for each, count in list(value.items())[:15])
+            below += [f"  - {name}: {render.line(counts, 600)}"] if counts else []
+        elif value not in (None, "", [], False) and name not in ("id", "type"):
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            facts.append(f"{name} {render.line(shown, 240)}")
+    if "id" in found:
+        facts.insert(0, _named(found))
+    return ([f"- {'; '.join(facts)}"] if facts else []) + below
+
+
+def _named(entry: Mapping[str, Any]) -> str:
+    said = entry.get("said") or entry.get("says", "")
+    return f"[[{render.name_of(entry['name'])}]]: {render.line(said, 200)}"
+
+
+TOOLS: tuple[Tool, ...] = (
+    get_stats,
+    export_markdown,
+    export_graph,
+    detect_contradictions,
+    auto_resolve_contradictions,
+    get_superseded_history,
+    analyze_patterns,
+    generate_insights,
+    detect_antipatterns,
+    suggest_tags,
+    cluster_knowledge,
 )

@@ -1,158 +1,216 @@
-"""Memento's seventeen tools (memento.md §4). The nine that it shares with the reference mean what they mean there; what
-Memento adds to them is taken and kept. Its other eight do what its documentation says: scores are real, entity types
-count, confidence fades, and the past is the notes' own, deleted ones as well.
+"""The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own.
+
+The nine mean what they mean there; the strength, confidence and metadata that Memento adds to them are taken and kept.
+In a note they stand behind the bullet they are about, where Obsidian does not show them. Its other eight do what its
+documentation says: scores are real, entity types count, confidence fades, and the past is the notes' own, deleted ones
+as well. Times are milliseconds since 1970.
 """
 
 from __future__ import annotations
 
+import re
+import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from simplemem.errors import NotFound
-from simplemem.faces import memento_shown as told
+from pydantic import Field, WithJsonSchema
+
+from simplemem.errors import Invalid, NotFound
+from simplemem.faces import graph_tools as verbs
 from simplemem.faces import server_memory as nine
-from simplemem.faces.contract import ContractTool, Given, Refused, Schema, flag, number, several, text, thing
-from simplemem.faces.memento_search import semantic_search
-from simplemem.faces.pretty import pretty
-from simplemem.faces.server_memory import by, graph_in, relation_in
-from simplemem.faces.tool import Call, Reply
-from simplemem.kinds.graph.values import Graph, Observation, Relation
+from simplemem.faces.arguments import Share, about, also
+from simplemem.faces.face import Caller, Reply, tool
+from simplemem.faces.graph_tools import Rules
+from simplemem.faces.render import pretty
+from simplemem.faces.server_memory import HINTS, RULES, List
+from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
+from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.note.names import name_of
+
+if TYPE_CHECKING:
+    from simplemem.kinds.graph.graph import KnowledgeGraph
+    from simplemem.kinds.graph.past import Version
+    from simplemem.store import EnhancedStore
+
+Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
+Moment = Annotated[float, about("Milliseconds since 1970")]
+_AT: Final = "at"
+"""When a relation or an observation was last said to be so."""
+_SINCE: Final = "created"
+_REST: Final = "metadata"  # what no attribute can be called
+_OWN: Final = frozenset({"strength", "confidence", _AT, _SINCE, _REST})
+_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
+
 
 # --- the nine, with what Memento adds to them
 
-_MOMENTS = ("createdAt", "updatedAt", "validFrom", "validTo")
-_KEPT: dict[str, Schema] = {
-    "id": text(),
-    "version": number(),
-    **{name: number("Milliseconds since 1970") for name in _MOMENTS},
-    "changedBy": text(),
-}
-_WEIGHED: dict[str, Schema] = {
-    "strength": number("How strong, from 0 to 1"),
-    "confidence": number("How sure, from 0 to 1; get_decayed_graph lets it fade"),
-    "metadata": {"type": "object", "description": "Anything else to keep with it"},
-}
-_ENTITY = thing({**nine.ENTITY, **_KEPT}, tuple(nine.ENTITY))
-_RELATION = thing({**nine.RELATION, **_WEIGHED, **_KEPT}, tuple(nine.RELATION))
-_ADDITION = thing(
-    {"entityName": text("The entity they are about"), "contents": several(text(), "What to add"), **_WEIGHED},
-    ("entityName", "contents"),
+
+class _Weighed(nine.Exact):
+    """What may stand beside a relation or an observation."""
+
+    strength: Annotated[Number | None, about("How strong, from 0 to 1")] = None
+    confidence: Annotated[Number | None, about("How sure, from 0 to 1; get_decayed_graph lets it fade")] = None
+    metadata: Annotated[dict[str, Any] | None, about("Anything else to keep with it")] = None
+
+    def given(self) -> dict[str, Any]:
+        return {key: value for key, value in self if value is not None}
+
+
+class WeighedRelation(_Weighed, nine.RelationIn):
+    createdAt: Moment | None = None  # noqa: N815
+    updatedAt: Moment | None = None  # noqa: N815
+    validFrom: Moment | None = None  # noqa: N815
+
+    def relation(self) -> Relation:
+        return replace(super().relation(), attributes=_attributes(self.given()))
+
+
+class WeighedAddition(_Weighed, nine.Addition):
+    pass
+
+
+def add_observations(
+    graph: KnowledgeGraph,
+    caller: Caller,
+    rules: Rules,
+    observations: List[WeighedAddition],
+    strength: Annotated[Number | None, about("How strong, from 0 to 1")] = None,
+    confidence: Annotated[Number | None, about("How sure, from 0 to 1")] = None,
+    metadata: Annotated[dict[str, Any] | None, about("Anything else to keep with them")] = None,
+) -> Reply[nine.Results]:
+    """Add what is known of entities, one fact a sentence. What is known already is not added again."""
+    of_all = _Weighed(strength=strength, confidence=confidence, metadata=metadata).given()
+    additions = []
+    for each in observations:
+        attributes = _attributes(of_all | each.given())
+        additions.append((each.entityName, [Observation(text, attributes) for text in each.contents]))
+    return verbs.observe(graph, caller, rules, additions)
+
+
+_RULES: Final = replace(
+    RULES,
+    hints=HINTS
+    | {"create_relations": HINTS["create_relations"] | {"relations": List[WeighedRelation]}, "add_observations": {}},
 )
 
 
-def create_relations(call: Call, asked: Given) -> Reply:
-    return nine.relate(call, [_relation(each) for each in asked.given["relations"]])
+def _attributes(said: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The attributes of a relation or an observation out of what a call says. `before` has those that are there: a
+    strength and a confidence that are not given again are kept, metadata is replaced."""
+    kept = before or {}
+    found = {key: value for key in ("strength", "confidence") if (value := said.get(key, kept.get(key))) is not None}
+    metadata = said.get("metadata")
+    metadata = _metadata(kept) if metadata is None else metadata
+    plain = {key: value for key, value in metadata.items() if _KEY.fullmatch(key) and key not in _OWN}
+    found |= plain
+    if rest := {key: value for key, value in metadata.items() if key not in plain}:
+        found[_REST] = rest
+    if not found:
+        return {}
+    given = next((said[key] for key in ("updatedAt", "validFrom", "createdAt") if said.get(key) is not None), None)
+    moment = _moment(given) if given is not None else None
+    found[_AT] = (moment or datetime.now(UTC)).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    if (first := kept.get(_SINCE, kept.get(_AT))) is not None:
+        found[_SINCE] = first
+    return found
 
 
-def _relation(said: dict[str, Any]) -> Relation:
-    return replace(relation_in(said), attributes=told.attributes_in(said))
-
-
-def add_observations(call: Call, asked: Given) -> Reply:
-    every = {key: asked.given[key] for key in _WEIGHED if key in asked.given}
-    additions = []
-    for each in asked.given["observations"]:
-        attributes = told.attributes_in({**every, **each})
-        additions.append((each["entityName"], tuple(Observation(said, attributes) for said in each["contents"])))
-    return nine.observe(call, additions)
-
-
-_WIDER: dict[str, tuple[Any, Schema]] = {
-    "create_entities": (nine.create_entities, thing({"entities": several(_ENTITY)})),
-    "create_relations": (create_relations, thing({"relations": several(_RELATION)})),
-    "add_observations": (
-        add_observations,
-        thing({"observations": several(_ADDITION), **_WEIGHED}, ("observations",)),
-    ),
-    "read_graph": (nine.read_graph, thing({"random_string": text("Of no meaning")}, ())),
-}
-
-
-def _shared(tool: ContractTool) -> ContractTool:
-    if tool.name not in _WIDER:
-        return tool
-    run, schema = _WIDER[tool.name]
-    return replace(tool, run=run, schema=schema)
+def _metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata among attributes."""
+    rest = attributes.get(_REST)
+    plain = {key: value for key, value in attributes.items() if key not in _OWN}
+    return plain | (dict(rest) if isinstance(rest, Mapping) else {})
 
 
 # --- one relation
 
+Source = Annotated[str, also("from"), about("The entity it begins at")]
+Target = Annotated[str, also("to"), about("The entity it leads to")]
+RelationType = Annotated[str, about("What the one is or does to the other")]
 
-def get_relation(call: Call, asked: Given) -> Reply:
-    wanted = relation_in(asked.given)
-    found = graph_in(call).relation(*wanted.key)
+
+@tool("Get Relation", manner=nine.RULES.manner)
+def get_relation(graph: KnowledgeGraph, source: Source, target: Target, relationType: RelationType) -> Reply[None]:  # noqa: N803
+    """One relation with what is kept of it"""
+    found = graph.relation(source, relationType, target)
     if found is None:
-        return Reply(f"Relation not found: {wanted.source} -> {wanted.type} -> {wanted.target}")
-    return Reply(pretty(told.relation_told(found, _changed(call, wanted.source))))
+        return Reply(f"Relation not found: {source} -> {relationType} -> {target}")
+    page = graph.entity(source)
+    return Reply(pretty(_relation(found, _time(page.modified) if page is not None else None)))
 
 
-def _changed(call: Call, name: str) -> datetime | None:
-    page = graph_in(call).entity(name)
-    return told.said_at(page.modified) if page is not None else None
-
-
-def update_relation(call: Call, asked: Given) -> Reply:
-    said = asked.given["relation"]
-    wanted = relation_in(said)
-    there = graph_in(call).relation(*wanted.key)
-    attributes = told.attributes_in(said, there.attributes if there is not None else None)
+@tool("Update Relation", writes=True, destructive=True, manner=nine.RULES.manner)
+def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation) -> Reply[None]:
+    """Change the strength, the confidence or the metadata of a relation"""
+    wanted = relation.relation()
+    there = graph.relation(*wanted.key)
+    attributes = _attributes(relation.given(), there.attributes if there is not None else None)
     try:
-        graph_in(call).update_relation(replace(wanted, attributes=attributes), **by(call))
+        graph.update_relation(replace(wanted, attributes=attributes), **caller)
     except NotFound as error:
-        raise Refused(error.message) from None
+        raise Invalid(error.message) from None
     return Reply("Relation updated successfully")
 
 
 # --- the past
 
 
-def get_entity_history(call: Call, asked: Given) -> Reply:
+@tool("Get Entity History", manner=nine.RULES.manner)
+def get_entity_history(store: EnhancedStore, entityName: Annotated[str, about("The entity's name")]) -> Reply[None]:  # noqa: N803
+    """All that an entity was, oldest first"""
     from simplemem.kinds.graph.past import entity_history
 
-    versions = entity_history(call.store, asked.given["entityName"])
-    return Reply(pretty([told.version_told(k, versions[0], each) for k, each in enumerate(versions, 1)]))
+    versions = entity_history(store, entityName)
+    return Reply(pretty([_entity_version(k, versions[0], each) for k, each in enumerate(versions, 1)]))
 
 
-def get_relation_history(call: Call, asked: Given) -> Reply:
+@tool("Get Relation History", manner=nine.RULES.manner)
+def get_relation_history(
+    store: EnhancedStore,
+    source: Source,
+    target: Target,
+    relationType: RelationType,  # noqa: N803
+) -> Reply[None]:
+    """All that a relation was, oldest first"""
     from simplemem.kinds.graph.past import relation_history
 
-    versions = relation_history(call.store, relation_in(asked.given))
-    return Reply(pretty([told.relation_version_told(k, versions[0], each) for k, each in enumerate(versions, 1)]))
+    versions = relation_history(store, Relation(source, relationType, target))
+    return Reply(pretty([_relation_version(k, versions[0], each) for k, each in enumerate(versions, 1)]))
 
 
-def get_graph_at_time(call: Call, asked: Given) -> Reply:
+@tool("Get Graph At Time", manner=nine.RULES.manner)
+def get_graph_at_time(store: EnhancedStore, timestamp: Moment) -> Reply[None]:
+    """The knowledge graph as it was at a moment, with what was deleted since"""
     from simplemem.kinds.graph.past import graph_at
 
-    began, when = datetime.now(UTC), _moment(asked.given["timestamp"])
-    return Reply(pretty(told.graph_told(graph_at(call.store, when), {}, began)))
+    began, when = datetime.now(UTC), _needed_moment(timestamp)
+    return Reply(pretty(_graph(graph_at(store, when), {}, began)))
 
 
-def _moment(milliseconds: Any) -> datetime:
-    moment = told.moment_of(milliseconds)
-    if moment is None:
-        raise Refused(f"{milliseconds} is no time in milliseconds since 1970")
-    return moment
-
-
-# --- what fades
-
-
-def get_decayed_graph(call: Call, asked: Given) -> Reply:
+@tool("Get Decayed Graph", manner=nine.RULES.manner)
+def get_decayed_graph(
+    store: EnhancedStore,
+    graph: KnowledgeGraph,
+    reference_time: Annotated[float | None, about("Milliseconds since 1970; now unless said")] = None,
+    decay_factor: Annotated[float | None, about("What is left of a confidence after 30 days, 0.5 unless said")] = None,
+) -> Reply[None]:
+    """The knowledge graph with each confidence as it has faded since it was said"""
     from simplemem.kinds.graph.past import FACTOR, FLOOR, HALF_LIFE, decayed
 
     began = datetime.now(UTC)
-    now = _moment(asked.given["reference_time"]) if "reference_time" in asked.given else began
-    factor = float(asked.given.get("decay_factor", FACTOR))
+    now = began if reference_time is None else _needed_moment(reference_time)
+    factor = FACTOR if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
-        raise Refused(f"decay_factor is over 0 and at most 1: what is left of a confidence after {HALF_LIFE.days} days")
-    graph = graph_in(call).read()
-    changed = {entity.name: told.said_at(entity.modified) for entity in graph.entities}
+        raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {HALF_LIFE.days} days")
+    found = graph.read()
+    changed = {entity.name: _time(entity.modified) for entity in found.entities}
     relations = tuple(
-        decayed(each, told.last_said(each) or changed.get(each.source) or now, now, factor) for each in graph.relations
+        decayed(each, _last_said(each) or changed.get(each.source) or now, now, factor) for each in found.relations
     )
-    shown = told.graph_told(Graph(graph.entities, relations), told.kept_of(call.store), began)
+    shown = _graph(Graph(found.entities, relations), _changes(store), began)
     decay = {"enabled": True, "halfLifeDays": HALF_LIFE.days, "minConfidence": FLOOR, "decayFactor": factor}
     return Reply(pretty({**shown, "diagnostics": {"decay_info": decay}}))
 
@@ -160,109 +218,187 @@ def get_decayed_graph(call: Call, asked: Given) -> Reply:
 # --- meaning
 
 
-def get_entity_embedding(call: Call, asked: Given) -> Reply:
-    from simplemem.store.likeness import vector_of
+@tool("Semantic Search", manner=nine.RULES.manner)
+def semantic_search(
+    store: EnhancedStore,
+    graph: KnowledgeGraph,
+    query: Annotated[str, about("What to look for, in words or as a question")],
+    limit: Annotated[float, Field(ge=1, le=1000), about("The most entities to answer with, 10 unless said")] = 10,
+    min_similarity: Annotated[Share, about("How like the question an entity must be, 0.6 unless said")] = 0.6,
+    entity_types: Annotated[List[str] | None, about("Only entities of these types")] = None,
+    hybrid_search: Annotated[bool, about("Whether words count beside meaning, true unless said")] = True,
+    semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
+) -> Reply[None]:
+    """Find entities by meaning, or by meaning and words together, best first with their scores"""
+    # A similarity is that of its database, (1 + cosine) / 2, so that a threshold means what it meant there. An entity is
+    # found when its similarity or its score reaches it, since it may hold the very words and yet be far in meaning.
+    # Where there are no vectors words are searched alone, and the answer says so.
+    from simplemem.store.likeness import likeness
 
-    name = asked.given["entity_name"]
-    entity = graph_in(call).entity(name)
-    if entity is None:
-        return Reply(f"Entity not found: {name}")
-    found = vector_of(call.store.core, entity.path)
-    if found is None:
-        return Reply(f"No embedding found for entity: {name}")
-    vector, model = found
-    changed = told.said_at(call.store.read(name_of(entity.path)).modified)
+    began, whole = datetime.now(UTC), graph.read()
+    types = {each.casefold() for each in entity_types or ()}
+    wanted = {each.path: each for each in whole.entities if not types or each.type.casefold() in types}
+    alike = likeness(store.core, query, wanted.keys())
+    weight = semantic_weight if hybrid_search else 1.0
+    found: list[tuple[float, Entity, dict[str, float]]] = []
+    for path, entity in wanted.items():
+        words = alike.words.get(path, 0.0)
+        if alike.missing:
+            if words:
+                found.append((words, entity, {"score": words, "keyword": words}))
+        elif path in alike.meaning:
+            similarity = (1 + alike.meaning[path]) / 2
+            score = weight * similarity + (1 - weight) * words
+            if max(similarity, score) >= min_similarity:
+                parts = {"score": score, "similarity": similarity} | ({"keyword": words} if hybrid_search else {})
+                found.append((score, entity, parts))
+    best = sorted(found, key=lambda each: -each[0])[: int(limit)]
+    names = {entity.name for _, entity, _ in best}
+    relations = tuple(each for each in whole.relations if each.source in names or each.target in names)
+    changes = _changes(store) if best else {}
+    shown = _graph(Graph(tuple(entity for _, entity, _ in best), relations), changes, began)
+    shown["scores"] = [
+        {"name": entity.name, **{key: round(value, 4) for key, value in parts.items()}} for _, entity, parts in best
+    ]
     return Reply(
-        pretty(
-            {
-                "entityName": name,
-                "embedding": vector,
-                "model": model,
-                "dimensions": len(vector),
-                "lastUpdated": told.milliseconds(changed) if changed is not None else None,
-            }
-        )
+        pretty(shown | ({"diagnostics": {"searched": "words", "why": alike.missing}} if alike.missing else {}))
     )
 
 
-# --- the tools
+@tool("Get Entity Embedding", manner=nine.RULES.manner)
+def get_entity_embedding(
+    store: EnhancedStore, graph: KnowledgeGraph, entity_name: Annotated[str, about("The entity's name")]
+) -> Reply[None]:
+    """The vector of an entity, as searches by meaning compare it"""
+    from simplemem.store.likeness import vector_of
+
+    entity = graph.entity(entity_name)
+    if entity is None:
+        return Reply(f"Entity not found: {entity_name}")
+    found = vector_of(store.core, entity.path)
+    if found is None:
+        return Reply(f"No embedding found for entity: {entity_name}")
+    vector, model = found
+    shown = {"entityName": entity_name, "embedding": vector, "model": model, "dimensions": len(vector)}
+    return Reply(pretty(shown | {"lastUpdated": _milliseconds(_time(store.read(name_of(entity.path)).modified))}))
 
 
-def _tool(name: str, title: str, description: str, run: Any, schema: Schema, *, writes: bool = False) -> ContractTool:
-    return ContractTool(name, title, description, Given, run, writes=writes, destructive=writes, schema=schema)
+# --- how it shows entities, relations and times
 
 
-_ENDS = thing(nine.RELATION)
+def _graph(graph: Graph, changes: Mapping[str, tuple[int, str]], began: datetime) -> dict[str, Any]:
+    """A graph with how many entities there are and how long it took; `changes` are those of each note, and who made the
+    last."""
+    changed = {entity.name: _time(entity.modified) for entity in graph.entities}
+    return {
+        "entities": [_entity(each, *changes.get(each.path, (1, ""))) for each in graph.entities],
+        "relations": [_relation(each, changed.get(each.source)) for each in graph.relations],
+        "total": len(graph.entities),
+        "timeTaken": max(0, int((datetime.now(UTC) - began).total_seconds() * 1000)),
+    }
 
-TOOLS: tuple[ContractTool, ...] = (
-    *map(_shared, nine.TOOLS),
-    _tool(
-        "semantic_search",
-        "Semantic Search",
-        "Find entities by meaning, or by meaning and words together, best first with their scores",
-        semantic_search,
-        thing(
-            {
-                "query": text("What to look for, in words or as a question"),
-                "limit": number("The most entities to answer with, 10 unless said", minimum=1, maximum=1000),
-                "min_similarity": number(
-                    "How like the question an entity must be, from 0 to 1, 0.6 unless said", minimum=0, maximum=1
-                ),
-                "entity_types": several(text(), "Only entities of these types"),
-                "hybrid_search": flag("Whether words count beside meaning, true unless said"),
-                "semantic_weight": number("What meaning counts beside words, 0.6 unless said", minimum=0, maximum=1),
-            },
-            ("query",),
-        ),
+
+def _changes(store: EnhancedStore) -> dict[str, tuple[int, str]]:
+    """How often each note was changed by us, and by whom the last time."""
+    changes: dict[str, tuple[int, str]] = {}
+    for version in reversed(store.bench.changes_since(0)):
+        for path, _, after in version.effects:
+            if after is not None:
+                changes[path] = (changes.get(path, (0, ""))[0] + 1, version.who)
+    return changes
+
+
+def _entity(entity: Entity, count: int, who: str) -> dict[str, Any]:
+    changed = _time(entity.modified) or _time(entity.created)
+    made = _time(entity.created) or changed
+    return entity_shown(entity) | _times(entity.name, count, made, changed, None, who)
+
+
+def _entity_version(number: int, first: Version[Entity], version: Version[Entity]) -> dict[str, Any]:
+    times = _times(version.value.name, number, first.since, version.since, version.until, version.by)
+    return entity_shown(version.value) | times
+
+
+def _times(
+    name: str, version: int, made: datetime | None, changed: datetime | None, until: datetime | None, who: str
+) -> dict[str, Any]:
+    return {
+        "id": str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").hex())),
+        "version": version,
+        "createdAt": _milliseconds(made),
+        "updatedAt": _milliseconds(changed),
+        "validFrom": _milliseconds(changed),
+        "validTo": _milliseconds(until),
+        "changedBy": who or None,
+    }
+
+
+def _relation(relation: Relation, page: datetime | None) -> dict[str, Any]:
+    """A relation. `page` is when its note was changed, for one that tells no time."""
+    kept = {key: relation.attributes[key] for key in ("strength", "confidence") if key in relation.attributes}
+    last = _last_said(relation) or page
+    times = {"createdAt": _time(relation.attributes.get(_SINCE)) or last, "updatedAt": last}
+    metadata = {key: _milliseconds(at) for key, at in times.items() if at is not None}
+    return relation_shown(relation) | kept | {"metadata": metadata | _metadata(relation.attributes)}
+
+
+def _relation_version(number: int, first: Version[Relation], version: Version[Relation]) -> dict[str, Any]:
+    return _relation(version.value, version.since) | {
+        "version": number,
+        "createdAt": _milliseconds(first.since),
+        "validFrom": _milliseconds(version.since),
+        "validTo": _milliseconds(version.until),
+        "changedBy": version.by or None,
+    }
+
+
+def _last_said(relation: Relation) -> datetime | None:
+    return _time(relation.attributes[_AT]) if _AT in relation.attributes else None
+
+
+def _time(value: Any) -> datetime | None:
+    """A time that stands in a note: local where it tells no offset."""
+    try:
+        return datetime.fromisoformat(str(value)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return int(moment.timestamp() * 1000) if moment is not None else None
+
+
+def _moment(milliseconds: Any) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(float(milliseconds) / 1000, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def _needed_moment(milliseconds: float) -> datetime:
+    moment = _moment(milliseconds)
+    if moment is None:
+        raise Invalid(f"{milliseconds} is no time in milliseconds since 1970")
+    return moment
+
+
+TOOLS = (
+    *verbs.graph_tools(
+        _RULES,
+        verbs.create_entities,
+        verbs.create_relations,
+        add_observations,
+        verbs.delete_entities,
+        verbs.delete_observations,
+        verbs.delete_relations,
+        *verbs.READING,
     ),
-    _tool("get_relation", "Get Relation", "One relation with what is kept of it", get_relation, _ENDS),
-    _tool(
-        "update_relation",
-        "Update Relation",
-        "Change the strength, the confidence or the metadata of a relation",
-        update_relation,
-        thing({"relation": _RELATION}),
-        writes=True,
-    ),
-    _tool(
-        "get_entity_embedding",
-        "Get Entity Embedding",
-        "The vector of an entity, as searches by meaning compare it",
-        get_entity_embedding,
-        thing({"entity_name": text("The entity's name")}),
-    ),
-    _tool(
-        "get_entity_history",
-        "Get Entity History",
-        "All that an entity was, oldest first",
-        get_entity_history,
-        thing({"entityName": text("The entity's name")}),
-    ),
-    _tool(
-        "get_relation_history",
-        "Get Relation History",
-        "All that a relation was, oldest first",
-        get_relation_history,
-        _ENDS,
-    ),
-    _tool(
-        "get_graph_at_time",
-        "Get Graph At Time",
-        "The knowledge graph as it was at a moment, with what was deleted since",
-        get_graph_at_time,
-        thing({"timestamp": number("Milliseconds since 1970")}),
-    ),
-    _tool(
-        "get_decayed_graph",
-        "Get Decayed Graph",
-        "The knowledge graph with each confidence as it has faded since it was said",
-        get_decayed_graph,
-        thing(
-            {
-                "reference_time": number("Milliseconds since 1970; now unless said"),
-                "decay_factor": number("What is left of a confidence after 30 days, 0.5 unless said"),
-            },
-            (),
-        ),
-    ),
+    semantic_search,
+    get_relation,
+    update_relation,
+    get_entity_embedding,
+    get_entity_history,
+    get_relation_history,
+    get_graph_at_time,
+    get_decayed_graph,
 )

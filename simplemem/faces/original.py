@@ -1,115 +1,107 @@
-"""The eight tools of the original simplemem: its parameters, its replacing updates, its Markdown answers,
-five hits.
+"""The face of the original simplemem: its eight tools, its replacing updates, its Markdown answers, five hits, its
+settings file.
 
-An agent that was set up for the original finds what it knows; the vault below is the same, with everything
-it promises. What the original got wrong is not copied: a name stays inside the vault, one long memory
-gives one hit, a failure is an answer.
+An agent that was set up for the original finds what it knows; the vault below is the same, with everything it promises.
+What the original got wrong is not copied: a name stays inside the vault, one long memory gives one hit, a failure is an
+answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, TooLong, Unreadable
-from simplemem.faces import render
-from simplemem.faces import render_original as shown
-from simplemem.faces.arguments import Arguments, Name, Object, Tags, at_most
-from simplemem.faces.meant import meant, resolved
-from simplemem.faces.narrowing import Narrowing
-from simplemem.faces.plain_text import plain_length
-from simplemem.faces.tool import Call, Reply, Tool
+from simplemem.errors import AlreadyExists, Conflict, Invalid, TooLong, Unavailable, Unreadable
+from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most
+from simplemem.faces.face import Caller, Reply, tool
+from simplemem.faces.reference import resolved, to_change
+from simplemem.faces.render import brief, index_line, line, name_of
 from simplemem.note.tags import parse_tag_request
 
 if TYPE_CHECKING:
-    from simplemem.memory import Memory, Saved
+    from markdown_it import MarkdownIt
 
-HITS = 5
-DEFAULT_LENGTH = 2500
+    from simplemem.memory import Hit, Memory, Saved
+    from simplemem.store import EnhancedStore
+
+_HITS = 5
+_DEFAULT_LENGTH = 2500
 _TRIES = 20
 _SET_BY_US = frozenset({"created", "modified"})
+_LISTED = 32_000
+"""Characters of a list: about eight thousand tokens."""
+_KNOWN = frozenset({"title", "description", "tags", "created", "modified", "links"})
+
+NewName = Annotated[Name, about("unique, e.g. meeting-notes")]
+Metadata = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]
+Content = Annotated[str, about("Markdown, without frontmatter; link with [[name]]")]
 
 
-class NoteArguments(Arguments):
-    """A whole memory, as create and update take it."""
-
-    name: Name = Field(description="unique, e.g. meeting-notes")
-    metadata: Object = Field(description="title, description, tags {key: value or true}; any further keys")
-    content: str = Field(description="Markdown, without frontmatter; link with [[name]]")
+# --- writing
 
 
-def _metadata(given: dict[str, Any]) -> dict[str, Any]:
+@tool("Create a memory", writes=True, idempotent=False)
+def create_memory(
+    store: EnhancedStore, caller: Caller, name: NewName, metadata: Metadata, content: Content
+) -> Reply[None]:
+    """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
+    kept = _checked(metadata)
+    _refuse_long(store, content)
+    try:
+        saved = store.create(name, content, kept, tags_as_map=True, **caller)
+    except AlreadyExists as error:
+        raise AlreadyExists(error.message, hint="update_memory replaces it.", **error.details) from None
+    return _written(saved, "created")
+
+
+@tool("Update a memory", writes=True, destructive=True)
+def update_memory(
+    store: EnhancedStore, caller: Caller, name: NewName, metadata: Metadata, content: Content
+) -> Reply[None]:
+    """Replace a memory: its content and all of its metadata. Read it first."""
+    kept = _checked(metadata)
+    _refuse_long(store, content)
+    found = to_change(store, name)
+    for tries_left in range(_TRIES, -1, -1):
+        memory = store.read(found)
+        if memory.problem:
+            raise Unreadable(
+                f"The header of {memory.name} cannot be read: {memory.problem}.", hint="Mend it in an editor."
+            )
+        change = _replacing(memory, kept)
+        try:
+            saved = store.update(memory.name, content=content, metadata=change, if_sha256=memory.sha256, **caller)
+        except Conflict:
+            # The caller named no hash: what somebody else wrote meanwhile is replaced too, and kept in the history.
+            if not tries_left:
+                raise
+            continue
+        return _written(saved, "updated")
+    raise AssertionError("unreachable")
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
     """The metadata with what the original demands of it; its dates are ours to set."""
-    said = {str(key).lower(): key for key in given}
-    missing = [key for key in ("title", "description", "tags") if key not in said or given[said[key]] is None]
+    keys = {str(key).lower(): key for key in given}
+    missing = [key for key in ("title", "description", "tags") if key not in keys or given[keys[key]] is None]
     if missing:
         raise Invalid(
             f"metadata lacks {', '.join(missing)}.",
             hint='E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.',
         )
     for key in ("title", "description"):
-        if not isinstance(given[said[key]], str):
+        if not isinstance(given[keys[key]], str):
             raise Invalid(f"metadata.{key} is text.")
     kept = {key: value for key, value in given.items() if str(key).lower() not in _SET_BY_US}
-    tags = given[said["tags"]]
-    kept[said["tags"]] = {} if tags in ("", [], {}) else parse_tag_request(tags)
+    tags = given[keys["tags"]]
+    kept[keys["tags"]] = {} if tags in ("", [], {}) else parse_tag_request(tags)
     return kept
-
-
-def _refuse_long(call: Call, content: str) -> None:
-    """SM-16: what counts is what a reader reads, without marks, code and HTML."""
-    most = call.store.settings.max_memory_length
-    most = DEFAULT_LENGTH if most is None else most
-    if most > 0 and len(content) > most and (length := plain_length(content)) > most:
-        raise TooLong(
-            f"The memory has {length} characters of plain text; {most} are allowed.",
-            hint="Split it into several memories that link to each other.",
-        )
-
-
-def create_memory(call: Call, asked: NoteArguments) -> Reply:
-    metadata = _metadata(asked.metadata)
-    _refuse_long(call, asked.content)
-    try:
-        saved = call.store.create(asked.name, asked.content, metadata, tags_as_map=True, who=call.who, tool=call.tool)
-    except AlreadyExists as error:
-        raise AlreadyExists(error.message, hint="update_memory replaces it.", **error.details) from None
-    return _written(saved, "created")
-
-
-def _written(saved: Saved, what: str) -> Reply:
-    return Reply("\n".join([f"Memory '{render.name_of(saved.name)}' was {what}.", *map(render.line, saved.warnings)]))
-
-
-def update_memory(call: Call, asked: NoteArguments) -> Reply:
-    """Replaces the text and all metadata; only `created` stays. A note keeps its own notation of tags."""
-    metadata = _metadata(asked.metadata)
-    _refuse_long(call, asked.content)
-    name = meant(call, asked.name)
-    for tries_left in range(_TRIES, -1, -1):
-        memory = call.store.read(name)
-        if memory.problem:
-            raise Unreadable(
-                f"The header of {memory.name} cannot be read: {memory.problem}.", hint="Mend it in an editor."
-            )
-        try:
-            saved = call.store.update(
-                memory.name,
-                content=asked.content,
-                metadata=_replacing(memory, metadata),
-                if_sha256=memory.sha256,
-                who=call.who,
-                tool=call.tool,
-            )
-        except Conflict:
-            # The caller named no hash: what somebody else wrote meanwhile is replaced too, and kept in the
-            # history.
-            if not tries_left:
-                raise
-            continue
-        return _written(saved, "updated")
-    raise AssertionError("unreachable")
 
 
 def _replacing(memory: Memory, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -122,141 +114,268 @@ def _replacing(memory: Memory, metadata: dict[str, Any]) -> dict[str, Any]:
     return gone | metadata | {key: old | metadata[key]}
 
 
-class NameArguments(Arguments):
-    name: Name
+def _refuse_long(store: EnhancedStore, content: str) -> None:
+    """SM-16: what counts is what a reader reads, without marks, code and HTML."""
+    most = _longest(store)
+    if most > 0 and len(content) > most and (length := plain_length(content)) > most:
+        raise TooLong(
+            f"The memory has {length} characters of plain text; {most} are allowed.",
+            hint="Split it into several memories that link to each other.",
+        )
 
 
-def read_memory(call: Call, asked: NameArguments) -> Reply:
-    return Reply(shown.memory(call.store.read(resolved(call, asked.name))))
+def _longest(store: EnhancedStore) -> int:
+    most = store.settings.max_memory_length
+    return _DEFAULT_LENGTH if most is None else most
 
 
-def delete_memory(call: Call, asked: NameArguments) -> Reply:
-    gone = call.store.delete(meant(call, asked.name), who=call.who, tool=call.tool)
-    return Reply(f"Memory '{render.name_of(gone.name)}' was deleted.")
+def _written(saved: Saved, what: str) -> Reply[None]:
+    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was {what}.", *map(line, saved.warnings)]))
 
 
-class ListArguments(Arguments):
-    cursor: str | None = None
-    limit: Annotated[int, at_most(100)] = Field(default=50, ge=1)
+@tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
+def delete_memory(store: EnhancedStore, caller: Caller, name: Name) -> Reply[None]:
+    """Delete a memory."""
+    gone = store.delete(to_change(store, name), **caller)
+    return Reply(f"Memory '{name_of(gone.name)}' was deleted.")
 
 
-def list_memories(call: Call, asked: ListArguments) -> Reply:
-    page = call.store.list(sort="name", limit=asked.limit, cursor=asked.cursor)
-    most = call.store.settings.max_memory_length
-    memories = [call.store.read(item.name) for item in page.items]
-    text = shown.memories(memories, page.total, DEFAULT_LENGTH if most is None else most)
-    return Reply(text + (f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""))
-
-
-class SearchArguments(Arguments):
-    query: str = Field(default="", description="what to look for; may be empty when tags are given")
-    tags: Tags = Field(default=None, description='{"todo": "", "status": "done"}; "" asks only that the tag is there')
-    require_all: bool = Field(default=False, description="all tags, not any")
-
-    shown_types: ClassVar[dict[str, str]] = {"tags": "object"}
-
-
-def search_memories(call: Call, asked: SearchArguments) -> Reply:
-    if not asked.query.strip() and not asked.tags:
-        raise Invalid("Give a query, or tags, or both.")
-    narrowing = Narrowing(tags=asked.tags, require_all=asked.require_all)
-    chosen = narrowing.filter()
-    found = call.store.search(asked.query, filter=chosen, limit=HITS)
-    return Reply(shown.found(found, dict(chosen.tags), asked.require_all))
-
-
-class BacklinkArguments(Arguments):
-    name: Name
-    query: str | None = Field(default=None, description="rank by nearness to this")
-
-
-def get_backlinks(call: Call, asked: BacklinkArguments) -> Reply:
-    name = resolved(call, asked.name)
-    items = call.store.backlinks(name, query=asked.query, limit=HITS)
-    about = {item.name: call.store.read(item.name).description for item in items}
-    return Reply(shown.backlinks(name, asked.query, items, about) + render.index_line(call.store.state()))
-
-
-class TagArguments(Arguments):
-    name: Name
-    tags: Tags = Field(description='{"status": "done", "old": null}; null removes')
-
-    shown_types: ClassVar[dict[str, str]] = {"tags": "object"}
-
-
-def change_tag(call: Call, asked: TagArguments) -> Reply:
-    if not asked.tags:
+@tool("Change tags", writes=True, destructive=True)
+def change_tag(
+    store: EnhancedStore,
+    caller: Caller,
+    name: Name,
+    tags: Annotated[Tags, about('{"status": "done", "old": null}; null removes')],
+) -> Reply[None]:
+    """Set or remove tags of a memory and leave all else as it is."""
+    if not tags:
         raise Invalid("No tags were given.", hint='E.g. {"status": "done", "todo": null}.')
-    before = call.store.read(meant(call, asked.name))
-    saved = call.store.change_tags(before.name, asked.tags, who=call.who, tool=call.tool)
-    return Reply(shown.tag_changes(saved.name, parse_tag_request(asked.tags), before.tag_map, saved.tag_map))
+    before = store.read(to_change(store, name))
+    saved = store.change_tags(before.name, tags, **caller)
+    had = {key.casefold(): value for key, value in before.tag_map.items()}
+    has = {key.casefold(): value for key, value in saved.tag_map.items()}
+    lines = [f"Tags of memory '{line(saved.name)}':"]
+    for key, value in parse_tag_request(tags).items():
+        old, new = had.get(key.casefold()), has.get(key.casefold())
+        if value is None:
+            became = f"removed (was {_value(old)})" if old is not None else "already absent"
+        else:
+            became = f"set to {_value(new)}" if old in (None, new) else f"changed from {_value(old)} to {_value(new)}"
+        lines.append(f"- {line(key)}: {became}")
+    return Reply("\n".join(lines) + "\n")
 
 
-TOOLS: tuple[Tool[Any], ...] = (
-    Tool(
-        "create_memory",
-        "Create a memory",
-        "Create a memory: a small Markdown note about one thing, with metadata and [[links]].",
-        NoteArguments,
-        create_memory,
-        writes=True,
-        idempotent=False,
-    ),
-    Tool(
-        "read_memory",
-        "Read a memory",
-        "Read a memory with its metadata and links.",
-        NameArguments,
-        read_memory,
-    ),
-    Tool(
-        "update_memory",
-        "Update a memory",
-        "Replace a memory: its content and all of its metadata. Read it first.",
-        NoteArguments,
-        update_memory,
-        writes=True,
-        destructive=True,
-    ),
-    Tool(
-        "delete_memory",
-        "Delete a memory",
-        "Delete a memory.",
-        NameArguments,
-        delete_memory,
-        deletes=True,
-        writes=True,
-        destructive=True,
-        idempotent=False,
-    ),
-    Tool(
-        "list_memories",
-        "List memories",
-        "List the memories with their metadata. Long: search_memories is the better way to find one.",
-        ListArguments,
-        list_memories,
-    ),
-    Tool(
-        "search_memories",
-        "Search memories",
-        "Search the memories by meaning and words, by tags, or both. Answers with the five best.",
-        SearchArguments,
-        search_memories,
-    ),
-    Tool(
-        "get_backlinks",
-        "Related memories",
-        "The memories that link to one, and those about the same thing.",
-        BacklinkArguments,
-        get_backlinks,
-    ),
-    Tool(
-        "change_tag",
-        "Change tags",
-        "Set or remove tags of a memory and leave all else as it is.",
-        TagArguments,
-        change_tag,
-        writes=True,
-        destructive=True,
-    ),
+# --- reading
+
+
+@tool("Read a memory")
+def read_memory(store: EnhancedStore, name: Name) -> Reply[None]:
+    """Read a memory with its metadata and links."""
+    memory = store.read(resolved(store, name))
+    lines = [memory.text if memory.text.endswith("\n") else memory.text + "\n", "---", "", *_metadata_lines(memory)]
+    if memory.links:
+        lines += ["", "**Links:**"]
+        for link in memory.links[:200]:
+            kind = "markdown" if link.kind == "markdown" else "wiki"
+            text = f"{line(link.display)}: " if link.display else ""
+            lines.append(f"- {text}{line(link.target)} ({kind})" + ("" if link.resolved else ", not there yet"))
+    return Reply("\n".join(lines) + "\n")
+
+
+def _metadata_lines(memory: Memory, *, length: str = "", most: int = 1000) -> list[str]:
+    return [
+        f"**Title:** {line(memory.title)}",
+        *([length] if length else []),
+        f"**Description:** {line(memory.description, most)}",
+        f"**Tags:** {_tags(memory.tag_map)}",
+        f"**Created:** {_when(memory.created)}",
+        f"**Modified:** {_when(memory.modified)}",
+    ]
+
+
+@tool("List memories")
+def list_memories(
+    store: EnhancedStore, cursor: str | None = None, limit: Annotated[int, at_most(100), Field(ge=1)] = 50
+) -> Reply[None]:
+    """List the memories with their metadata. Long: search_memories is the better way to find one."""
+    page = store.list(sort="name", limit=limit, cursor=cursor)
+    if not page.items:
+        return Reply("There are no memories.\n")
+    most, size = _longest(store), 0
+    said = [f"# Memories ({page.total})\n"]
+    for number, item in enumerate(page.items):
+        memory = store.read(item.name)
+        length = plain_length(memory.content)
+        over = f" (over the limit of {most})" if 0 < most < length else ""
+        lines = [f"## {name_of(memory.name)}", *_metadata_lines(memory, length=f"**Length:** {length}{over}", most=400)]
+        others = ((key, value) for key, value in memory.frontmatter.items() if key.casefold() not in _KNOWN)
+        text = "\n".join([*lines, *(f"{line(key)}: {_value(value)}" for key, value in others)]) + "\n"
+        size += len(text)
+        if size > _LISTED and number:
+            said.append(f"({len(page.items) - number} more of this page; ask for fewer at a time.)\n")
+            break
+        said.append(text)
+    more = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
+    return Reply("\n".join(said) + more)
+
+
+@tool("Search memories")
+def search_memories(
+    store: EnhancedStore,
+    query: Annotated[str, about("what to look for; may be empty when tags are given")] = "",
+    tags: Annotated[Tags, about('{"todo": "", "status": "done"}; "" asks only that the tag is there')] = None,
+    require_all: Annotated[bool, about("all tags, not any")] = False,
+) -> Reply[None]:
+    """Search the memories by meaning and words, by tags, or both. Answers with the five best."""
+    if not query.strip() and not tags:
+        raise Invalid("Give a query, or tags, or both.")
+    chosen = Narrowing(tags=tags, require_all=require_all).filter()
+    found = store.search(query, filter=chosen, limit=_HITS)
+    asked = f'for "{line(found.query, 200)}"' if found.query.strip() else ""
+    if chosen.tags:
+        tagged = ", ".join(f"{line(key)}: {line(value)}" if value else line(key) for key, value in chosen.tags.items())
+        asked += f"{' ' if asked else ''}with {'all of' if require_all else 'any of'} the tags {tagged}"
+    state = index_line(found.index, found.degraded)
+    if not found.hits:
+        return Reply(f"No memories were found {asked}. {state}".strip() + "\n")
+    lines = [f"# Memories found {asked}", ""]
+    for number, hit in enumerate(found.hits, 1):
+        lines += [*_hit_lines(number, hit), "---", ""]
+    return Reply("\n".join(lines + ([state, ""] if state else [])))
+
+
+def _hit_lines(number: int, hit: Hit) -> list[str]:
+    where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
+    pairs = {tag.split("/", 1)[0]: tag.split("/", 1)[1] if "/" in tag else True for tag in hit.tags}
+    rows = [
+        f"## {number}. {name_of(hit.name)}",
+        f"**Title:** {brief(hit.title, 30)}" if hit.title and hit.title != hit.name else "",
+        f"**Snippet:** {line(hit.snippet, 300)}" if hit.snippet else "",
+        f"**Where:** {where}",
+        f"**Similarity:** {hit.score:.3f}",
+        f"**Description:** {brief(hit.description, 60)}" if hit.description else "",
+        f"**Tags:** {_tags(pairs)}" if pairs else "",
+    ]
+    return [row for row in rows if row]
+
+
+@tool("Related memories")
+def get_backlinks(
+    store: EnhancedStore, name: Name, query: Annotated[str | None, about("rank by nearness to this")] = None
+) -> Reply[None]:
+    """The memories that link to one, and those about the same thing."""
+    name = resolved(store, name)
+    items = store.backlinks(name, query=query, limit=_HITS)
+    state = index_line(store.state())
+    asked = f'"{line(name)}"' + (f' and "{line(query, 200)}"' if query else "")
+    if not items:
+        return Reply(f"No memories are related to {asked}.\n{state}")
+    lines = [f"# Related memories for {asked}", ""]
+    for number, item in enumerate(items, 1):
+        kind = "explicit" if item.kind == "link" else "semantic"
+        about_it = store.read(item.name).description
+        rows = [
+            f"## {number}. {name_of(item.name)}",
+            f"**Title:** {brief(item.title, 30)}" if item.title and item.title != item.name else "",
+            f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "",
+            f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}",
+            f"**Description:** {brief(about_it, 60)}" if about_it else "",
+        ]
+        lines += [*(row for row in rows if row), "---", ""]
+    return Reply("\n".join(lines) + state)
+
+
+# --- words
+
+
+def _value(value: Any) -> str:
+    """A value as YAML writes it on a line, which is as JSON does."""
+    return line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), 400)
+
+
+def _tags(tags: Mapping[str, Any]) -> str:
+    """`todo, status: done`: a tag that is only there stands alone."""
+    return ", ".join(line(key) if value is True else f"{line(key)}: {_value(value)}" for key, value in tags.items())
+
+
+def _when(moment: str | None) -> str:
+    return (moment or "")[:19].replace("T", " ")
+
+
+_PARSED = 100_000
+"""Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
+_BREAKS = frozenset({"softbreak", "hardbreak"})
+_READ = _BREAKS | {"text", "code_inline"}
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"maxNesting": 40})
+
+
+def plain_length(text: str) -> int:
+    """How long a text is to its reader. SM-16: text nodes only, the end of a block counts as a space, code blocks and
+    raw HTML count nothing."""
+    if len(text) > _PARSED:
+        return len(text)
+    inlines = [token.children or [] for token in _parser().parse(text) if token.type == "inline"]
+    letters = sum(
+        1 if child.type in _BREAKS else len(child.content) for row in inlines for child in row if child.type in _READ
+    )
+    return letters + max(0, len(inlines) - 1)
+
+
+TOOLS = (
+    create_memory,
+    read_memory,
+    update_memory,
+    delete_memory,
+    list_memories,
+    search_memories,
+    get_backlinks,
+    change_tag,
 )
+
+
+# --- its settings
+
+_TAKEN = ("max_memory_length", "voyage_ai.api_key", "voyage_ai.model", "voyage_ai.rerank_model")
+
+
+def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
+    """What the original's `config.toml` says, as dotted names; what the environment sets as well is left to that.
+
+    SM-17: the first that is found of ./, ./.config/simplemem/, the user's and the system's configuration folders, or the
+    one that is named. Of a file that may have come with a folder only what is listed above is taken, and none of it runs
+    or opens anything."""
+    for path in [folder / named] if named else _places(folder, env):
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except OSError as error:
+            if named:
+                raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
+            continue
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise Invalid(f"{path} is not valid TOML: {error}") from error
+        return {key: value for key, value in _found(table) if not env.get("SIMPLEMEM_" + key.replace(".", "_").upper())}
+    return {}
+
+
+def _places(folder: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    yield folder / "config.toml"
+    yield folder / ".config" / "simplemem" / "config.toml"
+    own = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    for base in (own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")):
+        if base:
+            yield Path(base) / "simplemem" / "config.toml"
+
+
+def _found(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key in _TAKEN:
+        value: Any = table
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is not None:
+            yield key, value

@@ -21,7 +21,7 @@ _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LongPage:
     """One page of a text, which begins at `start`. `following` is the `section` to ask for next, None on the last."""
 
     text: str
@@ -43,13 +43,13 @@ def page_size(text: str, tokens: int) -> int:
     return max(_LEAST, min(PAGE, len(text) * PAGE // (4 * tokens))) if tokens else PAGE
 
 
-def page_of(text: str, section: str | None, number: int, size: int = PAGE) -> Page:
+def page_of(text: str, section: str | None, number: int, size: int = PAGE) -> LongPage:
     """Page `number` of a text; NotFound when there are not so many."""
     pages = cut(text, size)
     if not 1 <= number <= len(pages):
         raise NotFound(f"There is no page {number} here: there are {len(pages)}.", hint='Ask for section="[1]".')
     following = f"{section or ''} [{number + 1}]".strip() if number < len(pages) else None
-    return Page(pages[number - 1], number, len(pages), following, sum(map(len, pages[: number - 1])))
+    return LongPage(pages[number - 1], number, len(pages), following, sum(map(len, pages[: number - 1])))
 
 
 def cut(text: str, size: int = PAGE) -> list[str]:

@@ -8,10 +8,13 @@ stand outside the marks.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
 
 from simplemem.note.words import count_tokens
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from simplemem.note.unseen import Unseen
 
 _UNSEEN_ON_A_LINE = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_HALF = re.compile("[\ud800-\udfff]")
 _MANY = 12
 _MOST_CANDIDATES = 50
 _DIFF_TOKENS = 1500
@@ -207,3 +211,12 @@ def error_text(shown: Mapping[str, Any]) -> str:
     diffs = [shown.get("diff"), merged.get("diff") if isinstance(merged, dict) else None]
     diff = "\n".join(each for each in diffs if isinstance(each, str) and each)
     return answer("\n".join(said), "\n\n".join(part for part in (there, diff) if part))
+
+
+def pretty(value: Any) -> str:
+    """A value as `JSON.stringify(value, null, 2)` writes it, and quickly: a graph may have many thousand lines. Half a
+    surrogate pair, which UTF-8 cannot say, is escaped."""
+    try:
+        return to_json(value, indent=2).decode()
+    except ValueError:
+        return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,41 +1,148 @@
-"""JSON Schemas of answers, said briefly: what stands in them is a contract with programs, and every byte
-is paid for by each client."""
+"""JSON Schemas made of type hints: of a tool's arguments and of its answer, as short as they can be said.
+
+Every byte of a list of tools is paid for by each client, and the list is made while it waits: this reads the hints
+themselves, without building the validators of pydantic that a call needs. Arguments show the plainest of the forms
+they are read in, and defaults; answers are whole. Pure.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+import functools
+import operator
+import types
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
+
+from pydantic import AliasChoices, BaseModel, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 Schema = dict[str, Any]
 
-TEXT: Schema = {"type": "string"}
-MAYBE_TEXT: Schema = {"anyOf": [{"type": "string"}, {"type": "null"}]}
-NUMBER: Schema = {"type": "number"}
-COUNT: Schema = {"type": "integer"}
-FLAG: Schema = {"type": "boolean"}
-MAP: Schema = {"type": "object"}
+_PLAIN: dict[Any, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    Any: {},
+}
+_BOUNDS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
+ERROR: Schema = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}},
+    "required": ["code", "message"],
+}
 
 
-def record(optional: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
-    """An object with these properties; all are required but the `optional` ones."""
-    needed = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": needed}
+def schema_of(hint: Any, *, answer: bool) -> Schema:
+    """The schema of a type. In an argument `X | None` is X, since null is the same as absent."""
+    if get_origin(hint) is Annotated:
+        return _annotated(hint, answer)
+    if hint in _PLAIN:
+        return dict(_PLAIN[hint])
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        forms = [schema_of(each, answer=answer) for each in inside if each is not type(None)]
+        forms += [{"type": "null"}] if answer and type(None) in inside else []
+        return forms[0] if len(forms) == 1 else {"anyOf": forms}
+    if origin is Literal:
+        return {"enum": list(inside), "type": "string"}
+    if origin in (list, tuple, Sequence):
+        return {"type": "array", "items": schema_of(inside[0], answer=answer)}
+    if origin in (dict, Mapping) or hint in (dict, Mapping):
+        return {"type": "object"}
+    return record_of(hint, answer=answer)
 
 
-def several(item: Schema) -> Schema:
-    """A list of such items."""
-    return {"type": "array", "items": item}
+def record_of(kind: type, *, answer: bool) -> Schema:
+    """The schema of a dataclass, a model or a typed dictionary: what has no default is always there."""
+    hints = get_type_hints(kind, include_extras=True)
+    if dataclasses.is_dataclass(kind):
+        needed = {each.name for each in dataclasses.fields(kind) if not _has_default(each)}
+        order = [each.name for each in dataclasses.fields(kind)]
+    elif issubclass(kind, BaseModel):
+        needed = {name for name, field in kind.model_fields.items() if field.is_required()}
+        order = list(kind.model_fields)
+    else:
+        needed, order = {name for name, hint in hints.items() if get_origin(hint) is not NotRequired}, list(hints)
+    if issubclass(kind, BaseModel):
+        hints = {name: Annotated[hints[name], field] for name, field in kind.model_fields.items()}
+    return record({name: hints[name] for name in order}, needed, answer=answer)
+
+
+def record(hints: Mapping[str, Any], needed: set[str], *, answer: bool) -> Schema:
+    """The schema of an object with these properties, each under the first name it goes by."""
+    names = {name: shown_name(name, hint) for name, hint in hints.items()}
+    properties = {
+        names[name]: schema_of(hint if name in needed else _without_null(hint), answer=answer)
+        for name, hint in hints.items()
+    }
+    required = [names[name] for name in hints if name in needed]
+    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
 def or_an_error(answer: Schema) -> Schema:
-    """The schema of an answer that may be a failure instead. Most clients check what a tool says against
-    its schema even when that is a failure, and keep one that does not fit from the model."""
+    """The schema of an answer that may be a failure instead. Most clients check what a tool says against its schema
+    even when that is a failure, and keep one that does not fit from the model."""
+    properties = {**answer["properties"], "error": ERROR}
     return {
         "type": "object",
-        "properties": {**answer["properties"], "error": ERROR},
-        "anyOf": [{"required": answer["required"]}, {"required": ["error"]}],
+        "properties": properties,
+        "anyOf": [{"required": answer.get("required", [])}, {"required": ["error"]}],
     }
 
 
-TEXTS = several(TEXT)
-INDEX = record(("reason",), state=TEXT, notes=COUNT, pending=COUNT, reason=TEXT)
-ERROR = record(("hint",), code=TEXT, message=TEXT, hint=TEXT)
+def closed(schema: Schema) -> Schema:
+    """The schema of an answer that has what it lists and nothing else, at any depth."""
+    if schema.get("type") == "array":
+        return {**schema, "items": closed(schema["items"])}
+    if "properties" not in schema:
+        return schema
+    inside = {name: closed(each) for name, each in schema["properties"].items()}
+    return {**schema, "properties": inside, "additionalProperties": False}
+
+
+def fields_in(hint: Any) -> list[FieldInfo]:
+    """What pydantic is told of a field by its hint."""
+    return [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, FieldInfo)]
+
+
+def names_of(name: str, hint: Any) -> list[str]:
+    """Every name that an argument goes by, the one that is shown first."""
+    for field in reversed(fields_in(hint)):
+        if isinstance(field.validation_alias, AliasChoices):
+            return [str(each) for each in field.validation_alias.choices]
+        if field.validation_alias is not None:
+            return [str(field.validation_alias)]
+    return [name]
+
+
+def shown_name(name: str, hint: Any) -> str:
+    return names_of(name, hint)[0]
+
+
+def _annotated(hint: Any, answer: bool) -> Schema:
+    shown = schema_of(hint.__origin__, answer=answer)
+    for each in hint.__metadata__:
+        if isinstance(each, WithJsonSchema):
+            shown = dict(each.json_schema or {})
+        elif isinstance(each, FieldInfo):
+            shown |= {"description": each.description} if each.description else {}
+            for bound in each.metadata:
+                for name, said in _BOUNDS.items():
+                    if (value := getattr(bound, name, None)) is not None:
+                        shown[said.replace("Length", "Items") if shown.get("type") == "array" else said] = value
+    return shown
+
+
+def _without_null(hint: Any) -> Any:
+    """What is left out instead of being null has no null in its schema."""
+    if get_origin(hint) is NotRequired:
+        return get_args(hint)[0]
+    if get_origin(hint) in (Union, types.UnionType):
+        return functools.reduce(operator.or_, (each for each in get_args(hint) if each is not type(None)))
+    return hint
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING

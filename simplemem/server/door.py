@@ -50,7 +50,7 @@ class Door:
         with self._opening_now:
             if self._store is None:
                 store = self._opening()
-                store.core.long_lived = True
+                store.bench.expect_more()
                 with self._guard:
                     self._store = store
                     listener = self._listener
@@ -132,7 +132,7 @@ class Door:
         try:
             store = self.store()
             if not store.read_only:
-                store.vault.recover()
+                store.bench.recover()
                 self._presence.clear(left)
         except (SimplememError, OSError) as error:
             log.warning("what a server left that died could not be cleared yet: %s", type(error).__name__)

@@ -1,7 +1,7 @@
 """What the server says about itself: lines on stderr, without a word of any note and without secrets.
 
-A failure is told by its kind and the places in the code it passed, never by its message, which may quote a
-note. A client that does not read our stderr costs lines of the log, never an answer.
+A failure is told by its kind and the places in the code it passed, never by its message, which may quote a note. A client
+that does not read our stderr costs lines of the log, never an answer.
 """
 
 from __future__ import annotations
@@ -21,24 +21,6 @@ _WAITING = 1000
 """Lines kept for a reader that is slow. More are dropped."""
 
 
-class _Plain(logging.Formatter):
-    """One record, one line; control characters are shown, not obeyed."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
-        line = f"{when} {record.levelname.lower()} {record.name}: {record.getMessage()}"
-        if record.exc_info and record.exc_info[1] is not None:
-            line += f" [{failure(record.exc_info[1])}]"
-        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-
-
-def failure(error: BaseException) -> str:
-    """An exception without its message: its kind, and where in the code it came from, nearest last."""
-    places = traceback.extract_tb(error.__traceback__)[-8:]
-    path = " < ".join(f"{os.path.basename(place.filename)}:{place.lineno} {place.name}" for place in reversed(places))
-    return f"{type(error).__name__} at {path}" if path else type(error).__name__
-
-
 class _ToStderr(logging.Handler):
     """Hands lines to a thread that writes them, and drops them when it cannot keep up."""
 
@@ -46,6 +28,14 @@ class _ToStderr(logging.Handler):
         super().__init__()
         self._lines: queue.Queue[str] = queue.Queue(_WAITING)
         threading.Thread(target=self._write, name="log", daemon=True).start()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record, one line; control characters are shown, not obeyed."""
+        when = logging.Formatter().formatTime(record, "%Y-%m-%dT%H:%M:%S")
+        line = f"{when} {record.levelname.lower()} {record.name}: {record.getMessage()}"
+        if record.exc_info and record.exc_info[1] is not None:
+            line += f" [{_failure(record.exc_info[1])}]"
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(queue.Full):
@@ -58,48 +48,40 @@ class _ToStderr(logging.Handler):
                 os.write(2, line.encode("utf-8", "backslashreplace") + b"\n")
             self._lines.task_done()
 
-    def drain(self) -> None:
-        """Wait until the lines are out."""
-        self._lines.join()
+    def last_words(self, seconds: float = 0.2) -> None:
+        """Give the log a moment to be read before the process ends."""
+        waiting = threading.Thread(target=self._lines.join, daemon=True)
+        waiting.start()
+        waiting.join(seconds)
 
 
 def log_to_stderr(level: str) -> _ToStderr:
-    """Send every log of this process to stderr. The SDK speaks only of warnings: below that it quotes
-    messages."""
+    """Send every log of this process to stderr, and what nobody catches, which Python would print with its message. The
+    SDK speaks only of warnings: below that it quotes messages."""
     handler = _ToStderr()
-    handler.setFormatter(_Plain())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     for noisy in ("mcp", "asyncio", "watchfiles"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     logging.captureWarnings(True)
-    _hear_of_failures()
+    threading.excepthook = lambda args: _failed(f"the thread {args.thread.name if args.thread else ''}", args.exc_value)
+    sys.unraisablehook = lambda args: _failed("clearing up", args.exc_value)
+    sys.excepthook = lambda _kind, error, _trace: _failed("the server", error)
     return handler
 
 
-def _hear_of_failures() -> None:
-    """What nobody catches would be printed by Python with its message: it goes the same way as the rest."""
-
-    def in_a_thread(args: threading.ExceptHookArgs) -> None:
-        _failed(f"the thread {args.thread.name}" if args.thread else "a thread", args.exc_value)
-
-    threading.excepthook = in_a_thread
-    sys.unraisablehook = lambda args: _failed("clearing up", args.exc_value)
-    sys.excepthook = lambda _kind, error, _trace: _failed("the server", error)
-
-
-def hear_of_lost_tasks(_loop: Any, context: dict[str, Any]) -> None:
+def log_lost_task(_loop: Any, context: dict[str, Any]) -> None:
     """Have the event loop log a task that failed unheard; by itself it would print the task with its exception."""
     _failed("a task of the event loop", context.get("exception"))
 
 
 def _failed(where: str, error: BaseException | None) -> None:
-    log.error("%s failed%s", where, f" [{failure(error)}]" if error is not None else "")
+    log.error("%s failed%s", where, f" [{_failure(error)}]" if error is not None else "")
 
 
-def last_words(handler: Any, seconds: float = 0.2) -> None:
-    """Give the log a moment to be read before the process ends."""
-    waiting = threading.Thread(target=handler.drain, daemon=True)
-    waiting.start()
-    waiting.join(seconds)
+def _failure(error: BaseException) -> str:
+    """An exception without its message: its kind, and where in the code it came from, nearest last."""
+    places = traceback.extract_tb(error.__traceback__)[-8:]
+    path = " < ".join(f"{os.path.basename(place.filename)}:{place.lineno} {place.name}" for place in reversed(places))
+    return f"{type(error).__name__} at {path}" if path else type(error).__name__

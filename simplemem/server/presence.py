@@ -1,45 +1,42 @@
 """Whether a server before us died at its work, so that what it left is cleared before anybody looks.
 
-Each server that writes has a file of its own, locked by the kernel for as long as it lives. One that
-nobody holds was left by a death. Looking costs a directory listing; a start after a clean end does no more
-than that. No link is followed on the way: what lies elsewhere is nobody's to clear (durability.md F36).
+Each server that writes has a file of its own, locked for as long as it lives. One that nobody holds was left by a death.
+Looking costs a directory listing and loads no store; a start after a clean end does no more than that. No link is followed
+on the way: what lies elsewhere is nobody's to clear (durability.md F36).
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from simplemem.errors import SimplememError
-from simplemem.vault import kernel
-from simplemem.vault.paths import SIDECAR, Beneath, Folder
-
-_SERVERS = (SIDECAR, "servers")
 _A_SERVER = re.compile(r"\d{1,10}-[0-9a-f]{8}")
 """Number of the process, and chance. Nothing else in the folder is looked at."""
+_FLAGS = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class Presence:
     """The files of the servers at one vault, and our own among them."""
 
     def __init__(self, root: Path) -> None:
-        self._root = str(root)
+        self._own = root / ".simplemem"
+        self._folder = self._own / "servers"
         self._ours: tuple[str, int] | None = None
 
     def announce(self) -> None:
         """Say that we write. A disk that refuses this will refuse the write as well, and say why."""
-        if self._ours is not None:
-            return
-        name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        with suppress(OSError, SimplememError), Beneath(self._root) as here:
-            here.folder((SIDECAR,))  # without it there is nothing to announce yet
-            here.make(_SERVERS)
-            fd = here.folder(_SERVERS).open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            kernel.try_lock(fd)
-            self._ours = (name, fd)
+        if self._ours is None and _is_folder(self._own):  # without it there is nothing to announce yet
+            name = f"{os.getpid()}-{os.urandom(4).hex()}"
+            with suppress(OSError):
+                self._folder.mkdir(exist_ok=True)
+                if _is_folder(self._folder):
+                    fd = os.open(self._folder / name, _FLAGS | os.O_CREAT | os.O_EXCL)
+                    _lock(fd)
+                    self._ours = (name, fd)
 
     def withdraw(self) -> None:
         """Say that we ended as one should."""
@@ -52,28 +49,45 @@ class Presence:
 
     def left_by_the_dead(self) -> list[str]:
         """The files of servers that are no more."""
-        try:
-            with Beneath(self._root) as here:
-                folder = here.folder(_SERVERS)
-                return [name for name in folder.names() if _A_SERVER.fullmatch(name) and _is_free(folder, name)]
-        except (OSError, SimplememError):
-            return []
+        with suppress(OSError):
+            if _is_folder(self._own) and _is_folder(self._folder):
+                return [name for name in os.listdir(self._folder) if _A_SERVER.fullmatch(name) and self._is_free(name)]
+        return []
 
     def clear(self, names: Iterable[str]) -> None:
         """Remove such files."""
-        with suppress(OSError, SimplememError), Beneath(self._root) as here:
-            folder = here.folder(_SERVERS)
+        if _is_folder(self._own) and _is_folder(self._folder):
             for name in names:
-                with suppress(FileNotFoundError):
-                    os.unlink(folder.name(name), dir_fd=folder.fd)
+                with suppress(OSError):
+                    os.unlink(self._folder / name)
+
+    def _is_free(self, name: str) -> bool:
+        try:
+            fd = os.open(self._folder / name, _FLAGS)
+        except OSError:
+            return False
+        try:
+            return _lock(fd)
+        finally:
+            os.close(fd)
 
 
-def _is_free(folder: Folder, name: str) -> bool:
+def _is_folder(path: Path) -> bool:
+    """Whether a folder lies there itself, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _lock(fd: int) -> bool:
+    """Lock a file for as long as it is open; False when somebody else has."""
     try:
-        fd = folder.open(name, os.O_RDWR | getattr(os, "O_NONBLOCK", 0))
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
-    try:
-        return kernel.try_lock(fd)
-    finally:
-        os.close(fd)
+    return True

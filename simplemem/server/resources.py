@@ -1,16 +1,18 @@
-"""Memories as resources: `memory://{+name}`, the feed `memory://changes`, and word of changes to whoever
-subscribed.
+"""What is read and subscribed to: memories as resources `memory://{+name}` with the feed `memory://changes`, or for the
+faces of graph servers the graph as one resource; and word of changes to whoever subscribed.
 
-Both generations of subscription are served: `resources/subscribe` of 2025 and `subscriptions/listen` of
-2026. A client is told under the very URI it asked for, however it spelt the name.
+Both generations of subscription are served: `resources/subscribe` of 2025 and `subscriptions/listen` of 2026. A client is
+told under the very URI it asked for, however it spelt the name.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from mcp.server.context import ServerRequestContext
@@ -34,19 +36,22 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from simplemem.errors import SimplememError
 from simplemem.faces.render import index_line, line
 from simplemem.note.names import compare_key
 from simplemem.server.door import Door
-from simplemem.server.hearing import Hearing
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
+
+log = logging.getLogger("simplemem.server")
 
 Context = ServerRequestContext[Any, Any]
 
 SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
 TEMPLATE = SCHEME + "{+name}"
+GRAPH: Final = SCHEME + "knowledge-graph"
 _MARKDOWN = "text/markdown"
 _PAGE = 100
 _FEED = 50
@@ -57,8 +62,8 @@ _THE_LIST = ""
 
 
 def uri_of(name: str) -> str:
-    """The URI of a memory: `memory://people/Ada%20Lovelace`. It ends in `.md` only where it would mean
-    something else without: a memory called `changes`, or one whose name ends so."""
+    """The URI of a memory: `memory://people/Ada%20Lovelace`. It ends in `.md` only where it would mean something else
+    without: a memory called `changes`, or one whose name ends so."""
     ending = ".md" if SCHEME + name == CHANGES or name.lower().endswith(".md") else ""
     return SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape") + ending
 
@@ -71,20 +76,85 @@ def name_in(uri: str) -> str:
     return name[:-3] if name.lower().endswith(".md") else name
 
 
-class Resources:
-    """Answers `resources/*` and tells subscribers what changed."""
+class _Subscriptions:
+    """Who is to be told of which URI, and telling them. Word of changed memories comes from the store's threads and is
+    brought to the event loop; who has no subscriber pays nothing for it."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
-        self._hearing = Hearing(door, self._note)
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._listened: Counter[str] = Counter()
         self._subscribed: dict[str, ServerSession] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
+        """2025: word comes on the connection until it is unsubscribed."""
+        if self.check([params.uri]):
+            self._subscribed[params.uri] = ctx.session
+            self._begin()
+        return EmptyResult()
+
+    async def unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        self._subscribed.pop(params.uri, None)
+        return EmptyResult()
+
+    async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """2026: word comes as long as this request lasts."""
+        asked = self.check(params.notifications.resource_subscriptions or [])
+        if params.notifications.resources_list_changed:
+            asked.append(_THE_LIST)
+        self._listened.update(asked)
+        self._begin()
+        try:
+            return await self._listen(ctx, params)
+        finally:
+            self._listened.subtract(asked)
+            self._listened += Counter()
+
+    def check(self, uris: Sequence[str]) -> list[str]:
+        """Those that can be subscribed to; what cannot is refused."""
+        raise NotImplementedError
+
+    def note(self, names: frozenset[str]) -> None:
+        """These memories changed. In the event loop."""
+        raise NotImplementedError
+
+    def wanted(self) -> set[str]:
+        return self._listened.keys() | self._subscribed.keys()
+
+    async def publish(self, uri: str) -> None:
+        """Tell whoever subscribed to it that something has changed."""
+        if uri in self._listened:
+            await self._bus.publish(ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged())
+        if (session := self._subscribed.get(uri)) is not None:
+            await session.send_resource_updated(uri)
+
+    def _begin(self) -> None:
+        """Hear of changes from now on. A second time it does nothing."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._door.on_change(self._hear)
+            self._door.tend()
+
+    def _hear(self, names: frozenset[str]) -> None:
+        """In a thread of the store's."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended: there is nobody left to tell
+                self._loop.call_soon_threadsafe(self.note, names)
+
+
+def _contents(uri: str, kind: str, text: str) -> ReadResourceResult:
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
+
+class NoteResources(_Subscriptions):
+    """Answers `resources/*` for memories."""
+
+    def __init__(self, door: Door) -> None:
+        super().__init__(door)
         self._untold: set[str] = set()
         self._telling: asyncio.Task[None] | None = None
-
-    # --- listing and reading
 
     async def templates(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         template = ResourceTemplate(
@@ -110,60 +180,31 @@ class Resources:
             )
             for item in page.items
         ]
-        return ListResourcesResult(
-            resources=found if cursor else [_FEED_RESOURCE, *found], next_cursor=page.next_cursor
-        )
+        feed = [] if cursor else [_FEED_RESOURCE]
+        return ListResourcesResult(resources=[*feed, *found], next_cursor=page.next_cursor)
 
     async def read(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        uri = params.uri
-        name = None if uri == CHANGES else name_in(uri)
+        name = None if params.uri == CHANGES else name_in(params.uri)
 
         def text() -> str:
             store = self._door.store()
             return latest_changes(store) if name is None else store.read(name).text
 
-        contents = TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=await self._door.read(text))
-        return ReadResourceResult(contents=[contents])
+        return _contents(params.uri, _MARKDOWN, await self._door.read(text))
 
-    # --- subscriptions
-
-    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
-        """2025: word comes on the connection, which is one a process here, until it is unsubscribed."""
-        self._refuse_too_many([params.uri])
-        self._subscribed[params.uri] = ctx.session
-        self._hearing.begin()
-        return EmptyResult()
-
-    async def unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
-        self._subscribed.pop(params.uri, None)
-        return EmptyResult()
-
-    async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        """2026: word comes as long as this request lasts."""
-        asked = list(params.notifications.resource_subscriptions or [])
-        self._refuse_too_many(asked)
-        if params.notifications.resources_list_changed:
-            asked.append(_THE_LIST)
-        self._listened.update(asked)
-        self._hearing.begin()
-        try:
-            return await self._listen(ctx, params)
-        finally:
-            self._listened.subtract(asked)
-            self._listened += Counter()
-
-    def _refuse_too_many(self, asked: Sequence[str]) -> None:
-        for uri in asked:
+    def check(self, uris: Sequence[str]) -> list[str]:
+        for uri in uris:
             name_in(uri)  # raises when it can be no memory's
-        if len(self._subscribed.keys() | self._listened.keys() | set(asked)) > _MOST_SUBSCRIBED:
+        if len(self.wanted() | set(uris)) > _MOST_SUBSCRIBED:
             raise MCPError(
                 INVALID_PARAMS, f"At most {_MOST_SUBSCRIBED} resources can be subscribed to; {CHANGES} tells of all."
             )
+        return list(uris)
 
-    def _note(self, names: frozenset[str]) -> None:
+    def note(self, names: frozenset[str]) -> None:
         """Keep what is to be told, each URI once however often it changes before the client has read."""
         changed = {compare_key(name) for name in names}
-        for uri in self._listened.keys() | self._subscribed.keys():
+        for uri in self.wanted():
             if uri in (CHANGES, _THE_LIST) or compare_key(name_in(uri)) in changed:
                 self._untold.add(uri)
         if self._untold and (self._telling is None or self._telling.done()):
@@ -171,11 +212,7 @@ class Resources:
 
     async def _tell(self) -> None:
         while self._untold:
-            uri = self._untold.pop()
-            if uri in self._listened:
-                await self._bus.publish(ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged())
-            if (session := self._subscribed.get(uri)) is not None:
-                await session.send_resource_updated(uri)
+            await self.publish(self._untold.pop())
 
 
 def latest_changes(store: EnhancedStore) -> str:
@@ -196,3 +233,69 @@ _FEED_RESOURCE = Resource(
     description="The memories that changed last. Subscribe to hear of every change.",
     mime_type=_MARKDOWN,
 )
+_GRAPH_RESOURCE = Resource(
+    uri=GRAPH,
+    name="knowledge-graph",
+    title="Knowledge Graph",
+    description="All entities and relations of the knowledge graph",
+    mime_type="application/json",
+)
+
+
+class GraphResource(_Subscriptions):
+    """Answers `resources/*` for the graph. Subscribers are told after each change made here (memento.md §2), and when a
+    person or another process changed it."""
+
+    def __init__(self, door: Door) -> None:
+        super().__init__(door)
+        self._told = 0  # what `changed_by_others` was when they were told last
+        self._heard = False
+        self._looking: asyncio.Task[None] | None = None
+
+    async def shown(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+        return ListResourcesResult(resources=[_GRAPH_RESOURCE])
+
+    async def templates(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=[])
+
+    async def read(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        if params.uri != GRAPH:
+            raise MCPError(INVALID_PARAMS, f"MCP error -32602: Resource {params.uri} not found")
+
+        def text() -> str:
+            from simplemem.faces.server_memory import graph_text
+            from simplemem.kinds.graph.graph import graph_of
+
+            return graph_text(graph_of(self._door.store()))
+
+        return _contents(GRAPH, "application/json", await self._door.read(text))
+
+    def check(self, uris: Sequence[str]) -> list[str]:
+        return [uri for uri in uris if uri == GRAPH]
+
+    async def tell(self) -> None:
+        """The graph has changed."""
+        await self.publish(GRAPH)
+
+    def note(self, _names: frozenset[str]) -> None:
+        self._heard = GRAPH in self.wanted()
+        if self._heard and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.ensure_future(self._look())
+
+    async def _look(self) -> None:
+        """Tell of the graph's changes among those of all notes; of those made here a call has told already."""
+        while self._heard:
+            self._heard = False
+            try:
+                changed = await self._door.read(self._changed_by_others)
+            except SimplememError as error:
+                log.error("what changed in the graph cannot be said: %s", error.code)
+                return
+            if changed != self._told:
+                self._told = changed
+                await self.tell()
+
+    def _changed_by_others(self) -> int:
+        from simplemem.kinds.graph.graph import graph_of
+
+        return graph_of(self._door.store()).changed_by_others()

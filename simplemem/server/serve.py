@@ -1,8 +1,8 @@
-"""One server process, from its first message to its end. The end is prompt: two seconds when idle, five
-when a note is being written.
+"""One server process: a face put together for the SDK, served over standard input and output from its first message to
+its end. The end is prompt: two seconds when idle, five when a note is being written.
 
-The garbage collector rests while the SDK is imported (a twentieth of the start), and what it would find is
-put aside for good.
+The garbage collector rests while the SDK is imported (a twentieth of the start), and what it would find is put aside for
+good.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simplemem.faces.tool import Tool
+    from mcp.server.lowlevel import Server
+
+    from simplemem.faces.face import Face, Tool
     from simplemem.server.door import Door
     from simplemem.store import EnhancedStore
 
@@ -32,57 +35,131 @@ _CLEARING = 1.0
 """Seconds that a client waits at most for what a dead server left to be cleared."""
 _UNASKED = 2.0
 """Seconds after which a client that never asks for the tools has a memory all the same."""
+_AFTER_THE_LIST = 0.05
+"""Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
+
+
+def take_standard_streams() -> tuple[int, int]:
+    """Standard input and output as descriptors of our own, taken before anything is imported that might print. Whatever
+    prints from now on, prints to stderr; whatever reads, reads nothing."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        for stream in (0, 1):
+            msvcrt.setmode(stream, os.O_BINARY)
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    return wire_in, wire_out
 
 
 def serve_stdio(
-    tools: tuple[Tool[Any], ...],
-    instructions: str,
+    face: Face,
+    tools: tuple[Tool, ...],
     root: Path,
     opening: Callable[[], EnhancedStore],
     wire: tuple[int, int],
     *,
-    log_level: str,
-    known_as: tuple[str, str] | None = None,
+    log_level: str = "warning",
 ) -> int:
-    """Serve until the input ends or a signal says so. Does not return: the process ends here, with the
-    exit code 0. `known_as` is the name and version of a graph memory server in whose place this one stands."""
+    """Serve until the input ends or a signal says so. Does not return: the process ends here, with the exit code 0."""
     import anyio
 
-    from simplemem.server.assemble import assemble
     from simplemem.server.door import Door
-    from simplemem.server.logs import last_words, log_to_stderr
+    from simplemem.server.logs import log_to_stderr
 
     handler = log_to_stderr(log_level)
     door = Door(root, opening)
     door.clear_up(_CLEARING)
-    if known_as is not None:
-        from simplemem.server.graph_server import assemble_graph_server
-
-        server = assemble_graph_server(tools, door, known_as)
-    else:
-        server = assemble(tools, door, instructions)
+    server = assemble(face, tools, door)
     gc.collect(0)
     gc.freeze()
     gc.enable()
     code = 0
     try:
-        anyio.run(_converse, server, door, wire, known_as is not None)
+        anyio.run(_converse, server, face, door, wire)
     except BaseException:
         log.exception("the server ended")
         code = 1
     door.close(writing=_WRITING_END, closing=_CLOSING)
-    last_words(handler)
+    handler.last_words()
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
 
-async def _converse(server: Any, door: Door, wire: tuple[int, int], for_graphs: bool) -> None:
-    from simplemem.server.logs import hear_of_lost_tasks
-    from simplemem.server.stdio import stdio_wire
+def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
+    """A server of the SDK for a face on a store: identity, instructions, tools, resources, prompts. Over which transport
+    it speaks is somebody else's."""
+    from mcp.server.caching import CacheHint
+    from mcp.server.lowlevel import Server
+    from mcp_types import ListToolsResult
+    from mcp_types import Tool as ShownTool
+
+    from simplemem.faces.face import OURS
+    from simplemem.server.calls import ToolCalls, read_string_arguments, tell_failures_plainly
+    from simplemem.version import __version__
+
+    async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
+        asyncio.get_running_loop().call_later(_AFTER_THE_LIST, door.tend)
+        return ListToolsResult(tools=[ShownTool.model_validate(tool.listing()) for tool in tools])
+
+    if face.known_as is not None:
+        from simplemem.server.resources import GraphResource
+
+        graph = GraphResource(door)
+        calls = ToolCalls(tools, door, tools[0].manner, graph.tell)
+        name, version = face.known_as
+        more: dict[str, Any] = {}
+        resources: Any = graph
+    else:
+        from simplemem.server.prompts import Prompts
+        from simplemem.server.resources import NoteResources
+
+        prompts, resources = Prompts(door), NoteResources(door)
+        calls = ToolCalls(tools, door, OURS)
+        name, version = "simplemem", __version__
+        for_a_while = CacheHint(ttl_ms=300_000, scope="private")
+        more = {
+            "title": "simplemem",
+            "description": "Memories as Markdown notes, searched by words, meaning and links.",
+            "instructions": face.instructions,
+            "cache_hints": dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), for_a_while),
+            "on_list_prompts": prompts.shown,
+            "on_get_prompt": prompts.get,
+            "on_completion": prompts.complete,
+        }
+    server: Server[Any] = Server(
+        name,
+        version=version,
+        on_list_tools=list_tools,
+        on_call_tool=calls,
+        on_list_resources=resources.shown,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
+        on_subscribe_resource=resources.subscribe,
+        on_unsubscribe_resource=resources.unsubscribe,
+        on_subscriptions_listen=resources.listen,
+        **more,
+    )
+    server.middleware += [tell_failures_plainly, read_string_arguments, calls.past_the_sdk]
+    return server
+
+
+async def _converse(server: Server[Any], face: Face, door: Door, wire: tuple[int, int]) -> None:
+    from mcp.server.lowlevel.server import NotificationOptions
+
+    from simplemem.server.logs import log_lost_task
+    from simplemem.server.wire import stdio_wire
 
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(hear_of_lost_tasks)
+    loop.set_exception_handler(log_lost_task)
     ending = _ending(door)
-    async with stdio_wire(*wire, ending, halves=for_graphs) as line:
+    is_graph = face.known_as is not None  # those servers promise word of changed lists
+    async with stdio_wire(*wire, ending, half_pairs=is_graph) as line:
 
         def hang_up() -> None:
             ending(_SIGNAL_END)
@@ -92,17 +169,9 @@ async def _converse(server: Any, door: Door, wire: tuple[int, int], for_graphs: 
             if hasattr(signal, name):
                 _on_signal(loop, getattr(signal, name), hang_up)
         loop.call_later(_UNASKED, door.tend)
-        await server.run(line.messages, line.answers, _introduced(server, for_graphs))
+        changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
+        await server.run(line.messages, line.answers, server.create_initialization_options(changes))
         ending(_SIGNAL_END)
-
-
-def _introduced(server: Any, for_graphs: bool) -> Any:
-    """What the handshake says of the server. The graph memory servers promise word of changed lists."""
-    if not for_graphs:
-        return server.create_initialization_options()
-    from mcp.server.lowlevel.server import NotificationOptions
-
-    return server.create_initialization_options(NotificationOptions(tools_changed=True, resources_changed=True))
 
 
 def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[], None]) -> None:
@@ -113,8 +182,8 @@ def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[
 
 
 def _ending(door: Door) -> Callable[[float], None]:
-    """Sees to it that the process ends so many seconds after it was first said to, whatever still waits for
-    something; a write that has begun has longer. May be called from any thread."""
+    """Sees to it that the process ends so many seconds after it was first said to, whatever still waits for something; a
+    write that has begun has longer. May be called from any thread."""
     begun = threading.Lock()
 
     def end_anyway(seconds: float) -> None:

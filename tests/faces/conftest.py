@@ -12,12 +12,9 @@ import jsonschema
 import pytest
 
 from simplemem.config import Settings
-from simplemem.faces.contract import ContractTool
-from simplemem.faces.server_memory import in_dialect
-from simplemem.faces.toolsets import PROFILES, choose
+from simplemem.faces.profiles import PROFILES, choose
 from simplemem.server.calls import perform
 from simplemem.server.door import Door
-from simplemem.server.graph_calls import perform_contract
 from simplemem.store import EnhancedStore
 
 
@@ -41,44 +38,38 @@ class Asking:
         self._tools = {tool.name: tool for tool in choose(PROFILES[profile], toolsets)}
         self._door = Door(vault, lambda: EnhancedStore(vault, Settings.model_validate(settings)))
 
+    @property
+    def store(self) -> EnhancedStore:
+        return self._door.store()
+
     def __call__(self, tool: str, /, **arguments: Any) -> Answer:
         asked = self._tools[tool]
         result = perform(asked, self._door, arguments, "test 1")
-        if asked.output:
+        if asked.output and result.structured_content is not None:
             jsonschema.validate(result.structured_content, asked.listing()["outputSchema"])
-        text = "\n".join(part.text for part in result.content)
-        return Answer(text, result.structured_content, bool(result.is_error))
+        [part] = result.content
+        return Answer(part.text, result.structured_content, bool(result.is_error))
+
+    def json(self, tool: str, /, **arguments: Any) -> Any:
+        """The text of an answer, which is JSON, as what it says."""
+        answer = self(tool, **arguments)
+        assert not answer.failed, answer.text
+        return json.loads(answer.text)
 
     def tools(self) -> list[str]:
         return list(self._tools)
 
     def in_step(self) -> None:
         """What was changed by hand is known, words and vectors."""
-        self._door.store().sync()
+        self.store.sync()
 
     def close(self) -> None:
         self._door.close(writing=1, closing=5)
 
 
 @pytest.fixture
-def ask(vault: Path) -> Iterator[Asking]:
-    """The twelve tools."""
-    asking = Asking(vault)
-    yield asking
-    asking.close()
-
-
-@pytest.fixture
-def ask_original(vault: Path) -> Iterator[Asking]:
-    """The eight tools of the original."""
-    asking = Asking(vault, "simplemem")
-    yield asking
-    asking.close()
-
-
-@pytest.fixture
 def asking_with(vault: Path) -> Iterator[Callable[..., Asking]]:
-    """Tools under settings of their own."""
+    """Tools of any profile, under settings of their own."""
     begun: list[Asking] = []
 
     def begin(profile: str = "default", *toolsets: str, **settings: Any) -> Asking:
@@ -90,44 +81,19 @@ def asking_with(vault: Path) -> Iterator[Callable[..., Asking]]:
         asking.close()
 
 
-class AskingContract:
-    """Calls the tools of a graph profile on one vault, as the server that it stands for is called."""
-
-    def __init__(self, vault: Path, profile: str, dialect: str = "published", **settings: Any) -> None:
-        tools = in_dialect(choose(PROFILES[profile]), dialect)
-        self._tools = {tool.name: tool for tool in tools if isinstance(tool, ContractTool)}
-        asked = {"graph": {"dialect": dialect}, "embed": {"provider": "none"}, **settings}
-        self.store = EnhancedStore(vault, Settings.model_validate(asked))
-        self._door = Door(vault, lambda: self.store)
-
-    def __call__(self, tool: str, /, **arguments: Any) -> Answer:
-        asked = self._tools[tool]
-        result = perform_contract(asked, self._door, arguments, "test 1")
-        if asked.output and not result.is_error:
-            jsonschema.validate(result.structured_content, asked.listing()["outputSchema"])
-        [part] = result.content
-        return Answer(part.text, result.structured_content, bool(result.is_error))
-
-    def json(self, tool: str, /, **arguments: Any) -> Any:
-        """The text of an answer, which is JSON, as what it says."""
-        answer = self(tool, **arguments)
-        assert not answer.failed, answer.text
-        return json.loads(answer.text)
-
-    def close(self) -> None:
-        self._door.close(writing=1, closing=5)
-        self.store.close()
+@pytest.fixture
+def ask(asking_with: Callable[..., Asking]) -> Asking:
+    """The twelve tools."""
+    return asking_with()
 
 
 @pytest.fixture
-def contract(vault: Path) -> Iterator[Callable[..., AskingContract]]:
+def ask_original(asking_with: Callable[..., Asking]) -> Asking:
+    """The eight tools of the original."""
+    return asking_with("simplemem")
+
+
+@pytest.fixture
+def contract(asking_with: Callable[..., Asking]) -> Callable[..., Asking]:
     """The tools of a graph profile."""
-    begun: list[AskingContract] = []
-
-    def begin(profile: str = "server-memory", dialect: str = "published", **settings: Any) -> AskingContract:
-        begun.append(AskingContract(vault, profile, dialect, **settings))
-        return begun[-1]
-
-    yield begin
-    for asking in begun:
-        asking.close()
+    return lambda profile="server-memory", **more: asking_with(profile, **{"embed": {"provider": "none"}, **more})

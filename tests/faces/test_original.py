@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.faces.original_settings import original_settings
-from simplemem.faces.plain_text import plain_length
+from simplemem.faces.original import original_settings, plain_length
 
 META = {"title": "Plan", "description": "The plan", "tags": {"todo": True, "prio": 1}, "extra": "kept"}
 

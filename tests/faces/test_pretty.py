@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.faces.pretty import pretty
+from simplemem.faces.render import pretty
 
 
 def of(leaves: st.SearchStrategy[object]) -> st.SearchStrategy[object]:

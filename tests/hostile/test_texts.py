@@ -15,8 +15,8 @@ from linear import HOSTILE, grows_too_fast
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.faces.arguments import read_arguments
 from simplemem.faces.core import TOOLS
+from simplemem.faces.face import OURS
 from simplemem.faces.render import line, warnings_of
 from simplemem.index.facts import facts_of
 from simplemem.note.header import read_header
@@ -57,8 +57,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "a sentence": sentences,
     "a line of an answer": line,
     "a warning": warnings_of,
-    "the query of a call": lambda text: read_arguments(SEARCH.arguments, {"query": text, "tags": text}, strict=False),
-    "the name of a call": lambda text: read_arguments(READ.arguments, {"name": text, "section": text}, strict=False),
+    "the query of a call": lambda text: OURS.read(SEARCH, {"query": text, "tags": text}),
+    "the name of a call": lambda text: OURS.read(READ, {"name": text, "section": text}),
 }
 
 

@@ -94,17 +94,16 @@ def test_it_ends_in_the_middle_of_a_long_tool(tmp_path: Path) -> None:
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from simplemem.server.serve import serve_stdio\n"
-        "from simplemem.server.standard_streams import take_standard_streams\n"
+        "from simplemem.server.serve import serve_stdio, take_standard_streams\n"
         "from simplemem.store import open_store\n"
-        "from simplemem.faces.arguments import Arguments\n"
-        "from simplemem.faces.tool import Reply, Tool\n"
-        "def long(call, asked):\n"
+        "from simplemem.faces.face import Reply, tool\n"
+        "from simplemem.faces.profiles import PROFILES\n"
+        "def long() -> Reply[None]:\n"
         "    time.sleep(20)\n"
         "    return Reply('done')\n"
         "root = Path(sys.argv[1])\n"
-        "tools = (Tool('long', 'Long', 'Takes long.', Arguments, long),)\n"
-        "serve_stdio(tools, '', root, lambda: open_store(root), take_standard_streams(), log_level='warning')\n"
+        "tools = (tool('Long')(long),)\n"
+        "serve_stdio(PROFILES['default'], tools, root, lambda: open_store(root), take_standard_streams())\n"
     )
     with Bare(tmp_path, command=[sys.executable, "-c", script, str(tmp_path)]) as bare:
         bare.initialize()

@@ -121,21 +121,20 @@ def test_a_failure_inside_is_told_in_the_log_without_its_message(vault: Path) ->
     script = (
         "import sys, threading\n"
         "from pathlib import Path\n"
-        "from simplemem.server.serve import serve_stdio\n"
-        "from simplemem.server.standard_streams import take_standard_streams\n"
+        "from simplemem.server.serve import serve_stdio, take_standard_streams\n"
         "from simplemem.store import open_store\n"
-        "from simplemem.faces.arguments import Arguments\n"
-        "from simplemem.faces.tool import Tool\n"
+        "from simplemem.faces.face import Reply, tool\n"
+        "from simplemem.faces.profiles import PROFILES\n"
         "def fail():\n"
         "    raise RuntimeError('the diary says')\n"
-        "def fails(call, asked):\n"
+        "def fails() -> Reply[None]:\n"
         "    thread = threading.Thread(target=fail, name='helper')\n"
         "    thread.start()\n"
         "    thread.join()\n"
         "    fail()\n"
         "root = Path(sys.argv[1])\n"
-        "tools = (Tool('fails', 'Fails', 'Fails.', Arguments, fails),)\n"
-        "serve_stdio(tools, '', root, lambda: open_store(root), take_standard_streams(), log_level='warning')\n"
+        "tools = (tool('Fails')(fails),)\n"
+        "serve_stdio(PROFILES['default'], tools, root, lambda: open_store(root), take_standard_streams())\n"
     )
     with Bare(vault, command=[sys.executable, "-c", script, str(vault)]) as bare:
         bare.initialize()

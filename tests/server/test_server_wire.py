@@ -13,7 +13,7 @@ from bare_client import Bare
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.server.lines import Lines, TooLong
+from simplemem.server.wire import lines
 
 HOSTILE = [
     b"this is not json",
@@ -123,9 +123,7 @@ def test_a_message_just_below_the_bound_is_read(server: Bare) -> None:
 def test_lines_are_the_same_however_the_bytes_arrive(chunks: list[bytes], most: int) -> None:
     whole = b"".join(chunks)
     expected = [line if len(line) <= most else None for line in whole.split(b"\n")[:-1]]
-    lines = Lines(most)
-    found = [line for chunk in chunks for line in lines.feed(chunk)]
-    assert [None if isinstance(line, TooLong) else line for line in found] == expected
+    assert list(lines(iter(chunks), most)) == expected
 
 
 def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
@@ -138,7 +136,7 @@ def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
         "    for _ in range(100):\n"
         "        print('chatter', flush=True); os.write(1, b'deep chatter\\n'); time.sleep(0.01)\n"
         "def begin():\n"
-        "    import simplemem.server.standard_streams as s\n"
+        "    import simplemem.server.serve as s\n"
         "    taken = s.take_standard_streams\n"
         "    def take():\n"
         "        ends = taken(); threading.Thread(target=chatter, daemon=True).start(); return ends\n"

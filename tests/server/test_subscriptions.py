@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SubscribeRequestParams
 
 from simplemem.server.door import Door
-from simplemem.server.resources import CHANGES, Resources, name_in, uri_of
+from simplemem.server.resources import CHANGES, NoteResources, name_in, uri_of
 from simplemem.store import EnhancedStore
 
 
@@ -41,11 +41,11 @@ def close(door: Door) -> None:
 def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault: Path) -> None:
     async def body() -> None:
         door = Door(vault, lambda: EnhancedStore(vault))
-        resources, client = Resources(door), Deaf()
+        resources, client = NoteResources(door), Deaf()
         for uri in ("memory://a", "memory://b", CHANGES):
             await resources.subscribe(cast("Any", client), SubscribeRequestParams(uri=uri))
         for k in range(500):
-            resources._note(frozenset({"a"} if k % 2 else {"b", "elsewhere"}))
+            resources.note(frozenset({"a"} if k % 2 else {"b", "elsewhere"}))
             await anyio.sleep(0)
         client.reads.set()
         with anyio.fail_after(10):
@@ -61,7 +61,7 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault:
 def test_there_is_an_end_to_what_one_may_subscribe_to(vault: Path) -> None:
     async def body() -> None:
         door = Door(vault, lambda: EnhancedStore(vault))
-        resources, client = Resources(door), Deaf()
+        resources, client = NoteResources(door), Deaf()
         for k in range(1000):
             resources._subscribed[f"memory://n{k}"] = cast("ServerSession", client)
         with pytest.raises(MCPError, match="memory://changes"):

@@ -1,7 +1,7 @@
-"""Which memory a call is meant for, and what became of one that is no longer there.
+"""Which memory a call is about, and what became of one that is no longer there.
 
-A call is sent again when its answer was lost. If it was a deletion or a move, its name leads nowhere now,
-unless another memory has it for a title: that one was never meant.
+A call is sent again when its answer was lost. If it was a deletion or a move, its name leads nowhere now, unless
+another memory has it for a title: that one was never meant.
 """
 
 from __future__ import annotations
@@ -9,60 +9,59 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simplemem.errors import NotFound
-from simplemem.faces.tool import Call
 from simplemem.note.names import clean_reference, compare_key
 
 if TYPE_CHECKING:
     from simplemem.memory import HistoryEntry
+    from simplemem.store import EnhancedStore
 
 _REMEMBERED = 200
 """Changes looked through for a memory that had the name."""
 
 
-def meant(call: Call, name: str) -> str:
-    """The memory to be changed. NotFound says what became of it, though another may have the name for a
-    title."""
-    found = resolved(call, name)
-    if not _is_called(found, name) and (gone := what_became_of(call, name)):
+def to_change(store: EnhancedStore, name: str) -> str:
+    """The memory to be changed. NotFound says what became of it, though another may have the name for a title."""
+    found = resolved(store, name)
+    if not _is_called(found, name) and (gone := what_became_of(store, name)):
         raise NotFound(
-            _said(gone) + " Nothing was changed.",
+            _became(gone) + " Nothing was changed.",
             hint=f"{found} has that title or alias. Give its name if it is meant.",
             candidates=[gone.new_name, found] if gone.new_name else [found],
         )
     return found
 
 
-def resolved(call: Call, name: str) -> str:
+def resolved(store: EnhancedStore, name: str) -> str:
     """The memory of that name, title or alias. NotFound says what became of it."""
     try:
-        return call.store.resolve(name)
+        return store.resolve(name)
     except NotFound:
-        gone = what_became_of(call, name)
+        gone = what_became_of(store, name)
         if gone is None:
             raise
         back = f'undo_change(version="{gone.version}") brings it back.'
         raise NotFound(
-            _said(gone), hint="" if gone.new_name else back, candidates=[gone.new_name] if gone.new_name else []
+            _became(gone), hint="" if gone.new_name else back, candidates=[gone.new_name] if gone.new_name else []
         ) from None
 
 
-def what_became_of(call: Call, name: str) -> HistoryEntry | None:
+def what_became_of(store: EnhancedStore, name: str) -> HistoryEntry | None:
     """The change that took a memory's name away: it was moved or deleted. None when we know of none."""
-    for entry in call.store.history(limit=_REMEMBERED):
+    for entry in store.history(limit=_REMEMBERED):
         if _is_called(entry.name, name):
             return entry if entry.new_name or entry.sha256 is None else None
     return None
 
 
-def whole_hash(call: Call, name: str, sha256: str | None) -> str | None:
+def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | None:
     """The hash a caller means by its first digits; as given when that is not what the note has."""
     if sha256 is None or len(sha256) == 64 or "+" in sha256:
         return sha256
-    now = call.store.read(name).sha256
+    now = store.read(name).sha256
     return now if now.startswith(sha256) else sha256
 
 
-def _said(gone: HistoryEntry) -> str:
+def _became(gone: HistoryEntry) -> str:
     became = f"is now {gone.new_name}" if gone.new_name else "was deleted"
     return f"{gone.name} {became} (version {gone.version})."
 

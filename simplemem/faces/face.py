@@ -1,0 +1,286 @@
+"""What an agent sees: a tool is a function with type hints, a face is the tools and manners of one kind of server.
+
+Schemas of arguments and of answers are made of the hints, the description of the docstring. Parameters called `store`,
+`caller`, `graph` or `knowledge` are no arguments: they are given. Nothing here knows the protocol.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, get_args, get_type_hints
+
+from simplemem.faces import render
+from simplemem.faces.arguments import Arguments, Narrowing, read_arguments
+from simplemem.faces.schema import Schema, names_of, or_an_error, record, record_of
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from simplemem.errors import SimplememError
+    from simplemem.kinds.graph.graph import KnowledgeGraph
+    from simplemem.kinds.learned.keeping import Knowledge
+    from simplemem.store import EnhancedStore
+
+T = TypeVar("T")
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[T]):
+    """An answer twice over: text for whoever is shown text, the same facts as a value for whoever is shown those."""
+
+    text: str
+    value: T | None = None
+
+    def data(self) -> Data | None:
+        """The value as JSON."""
+        if self.value is None or isinstance(self.value, dict):
+            return self.value
+        return self.value.as_dict()  # type: ignore[attr-defined, no-any-return]
+
+
+class Answer:
+    """The base of the values that tools answer with. A field that has a default is left out while it holds that."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> Data:
+        shown: Data = {}
+        for each in dataclasses.fields(self):  # type: ignore[arg-type]
+            if (value := getattr(self, each.name)) != each.default:
+                shown[each.name] = _plain(value)
+        return shown
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "as_dict"):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+class Caller(TypedDict):
+    """Who makes a change, for the history."""
+
+    who: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: the memory it is about, and who asks (the client's name and version)."""
+
+    store: EnhancedStore
+    who: str
+    tool: str
+
+    @property
+    def caller(self) -> Caller:
+        return {"who": self.who, "tool": self.tool}
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        from simplemem.kinds.graph.graph import graph_of
+
+        return graph_of(self.store)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        from simplemem.kinds.learned.keeping import knowledge_of
+
+        return knowledge_of(self.store)
+
+
+HIDDEN: Any = object()
+"""The hint of a parameter that a face does not offer: it keeps its default."""
+_GIVEN = frozenset({"store", "caller", "graph", "knowledge"})
+
+
+class Manner:
+    """How a tool lists itself, takes its arguments and tells a failure. This one is ours: forgiving, in Markdown, and
+    a failure has a code that programs understand."""
+
+    base: type[BaseModel] = Arguments
+
+    def __init__(self, failure: str = "") -> None:
+        self._failure = failure
+        """How the text of a failure begins where another server's words are expected, in place of its code."""
+
+    def listing(self, tool: Tool) -> Data:
+        """The tool as `tools/list` shows it. All four hints are given: the protocol's defaults assume the worst."""
+        shown = {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input,
+            "annotations": {
+                "readOnlyHint": not tool.writes,
+                "destructiveHint": tool.destructive,
+                "idempotentHint": tool.idempotent,
+                "openWorldHint": False,
+            },
+        }
+        return shown | ({"outputSchema": or_an_error(tool.output)} if tool.output else {})
+
+    def perform(self, tool: Tool, call: Call, arguments: BaseModel) -> Reply[Any]:
+        return tool(call, arguments)
+
+    def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
+        """The arguments of a call, and what is to be said about them."""
+        return read_arguments(tool.model, tool.names, sent, strict=tool.writes)
+
+    def failed(self, error: SimplememError) -> tuple[str, Data | None]:
+        shown = render.error_data(error)
+        text = render.error_text(shown)
+        return (self._failure + text.removeprefix(f"{error.code}: ") if self._failure else text), {"error": shown}
+
+    def unknown(self, name: str) -> str:  # noqa: ARG002
+        """What is answered to a call of a tool that is not there; nothing for an error of the protocol."""
+        return ""
+
+
+OURS = Manner()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool. `writes` also means that it runs alone, and is finished once begun; `deletes`, that it is for deleting
+    and nothing else: it is not offered where nothing may be deleted. `hints` stand in the place of the function's own."""
+
+    run: Callable[..., Reply[Any]]
+    name: str
+    title: str
+    description: str
+    writes: bool = False
+    destructive: bool = False
+    idempotent: bool = True
+    deletes: bool = False
+    manner: Manner = OURS
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Values of further parameters that are no arguments."""
+
+    def __call__(self, call: Call, arguments: BaseModel) -> Reply[Any]:
+        """Do it. What is said in the arguments goes to the function by name."""
+        values = {name: getattr(arguments, name) for name in self.arguments}
+        for name, group in self._groups.items():
+            values[name] = group(**{each.name: values.pop(each.name) for each in dataclasses.fields(group)})
+        values |= {name: getattr(call, name) for name in self._parameters if name in _GIVEN}
+        return self.run(**values, **self.given)
+
+    def listing(self) -> Data:
+        return self.manner.listing(self)
+
+    @cached_property
+    def input(self) -> Schema:
+        """The schema of its arguments. A default of nothing is not worth its bytes."""
+        schema = record({name: hint for name, (hint, _) in self.arguments.items()}, self._needed, answer=False)
+        for name, (_, default) in self.arguments.items():
+            if isinstance(default, (str, int, float)) and default != "":
+                schema["properties"][self.names[name][0]]["default"] = default
+        return schema
+
+    @cached_property
+    def output(self) -> Schema | None:
+        """The schema of its answer, if it promises one."""
+        answer = get_args(self._all_hints["return"])[0]
+        return None if answer in (Any, type(None)) else record_of(answer, answer=True)
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """What checks its arguments: made when it is called first."""
+        from pydantic import create_model
+
+        fields: dict[str, Any] = dict(self.arguments)
+        return create_model(self.name, __base__=self.manner.base, **fields)
+
+    @cached_property
+    def names(self) -> dict[str, list[str]]:
+        """The names that each argument goes by, the one that is shown first."""
+        return {name: names_of(name, hint) for name, (hint, _) in self.arguments.items()}
+
+    @cached_property
+    def arguments(self) -> dict[str, tuple[Any, Any]]:
+        """Its arguments with their types and defaults (... for none), those of a group last."""
+        own = {
+            name: (self._all_hints[name], ... if each.default is each.empty else each.default)
+            for name, each in self._parameters.items()
+            if self._all_hints.get(name, HIDDEN) is not HIDDEN and name not in self._groups
+        }
+        for group in self._groups.values():
+            hints = get_type_hints(group, include_extras=True)
+            own |= {each.name: (hints[each.name], each.default) for each in dataclasses.fields(group)}
+        return own
+
+    @property
+    def _needed(self) -> set[str]:
+        return {name for name, (_, default) in self.arguments.items() if default is ...}
+
+    @cached_property
+    def _groups(self) -> dict[str, type[Narrowing]]:
+        hints = self._all_hints
+        return {name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Narrowing)}
+
+    @cached_property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.run).parameters
+
+    @cached_property
+    def _all_hints(self) -> dict[str, Any]:
+        """The hints of the function but for what it is given: those types are not imported to make a list."""
+        function = inspect.unwrap(self.run)
+        passed_over = _GIVEN | self.given.keys() | self.hints.keys()
+        own = {name: hint for name, hint in function.__annotations__.items() if name not in passed_over}
+        read = get_type_hints(SimpleNamespace(__annotations__=own), function.__globals__, include_extras=True)
+        return read | dict(self.hints)
+
+
+def tool(
+    title: str,
+    *,
+    writes: bool = False,
+    destructive: bool = False,
+    idempotent: bool = True,
+    deletes: bool = False,
+    manner: Manner = OURS,
+    description: str = "",
+    given: Mapping[str, Any] | None = None,
+    **hints: Any,
+) -> Callable[[Callable[..., Reply[Any]]], Tool]:
+    """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas."""
+
+    def made(run: Callable[..., Reply[Any]]) -> Tool:
+        about = description or " ".join((run.__doc__ or "").split())
+        flags = (writes, destructive, idempotent, deletes)
+        return Tool(run, run.__name__, title, about, *flags, manner, hints, given or {})
+
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """One kind of server: which tools it shows, and what else a client knows it by. A profile is one of these."""
+
+    name: str
+    title: str
+    toolsets: tuple[str, ...]
+    """Names of `profiles.TOOLSETS`: a toolset is imported when a face that shows it is chosen."""
+    instructions: str = ""
+    known_as: tuple[str, str] | None = None
+    """The name and version of the graph memory server whose place it takes. Such a face has the graph as its one
+    resource, no prompts, and clients that send half a surrogate pair and get it back."""
+    vault: str = ""
+    """The folder it works in when none is named, in place of searching for one."""
+    vault_env: str = ""
+    """The variable in which the server whose place it takes was told its folder."""
+    file_env: str = ""
+    """The variable in which that server was told the file of its graph: the vault lies beside it and takes it in."""
+    settings_for: Callable[[Path, Mapping[str, str], Path | None], Data] | None = None
+    """Reads the settings files of that server, or the one file it is given, as dotted names."""

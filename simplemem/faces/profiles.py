@@ -1,0 +1,112 @@
+"""The faces of the server by name, and the toolsets that they choose from. Only chosen toolsets are imported.
+
+A new toolset is a tuple of tools and a line in `TOOLSETS`; a new face is a line in `PROFILES`. Two tools of one name
+never meet: choosing such a pair is refused, and a face says which of the two it leaves out.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from simplemem.errors import Invalid
+from simplemem.faces.face import Data, Face, Tool
+from simplemem.faces.instructions import INSTRUCTIONS, LEARNING, ORIGINAL
+
+TOOLSETS: dict[str, tuple[str, str]] = {
+    "core": ("core", "TOOLS"),
+    "original": ("original", "TOOLS"),
+    "graph": ("graph_tools", "TOOLS"),
+    "server-memory": ("server_memory", "TOOLS"),
+    "memento": ("memento", "TOOLS"),
+    "strict-graph": ("self_improving", "GRAPH"),
+    "knowledge": ("self_improving", "KNOWLEDGE"),
+    "insight": ("insight", "TOOLS"),
+    "cache": ("self_improving", "CACHE"),
+}
+"""Name -> the module that holds it, and what it is called there."""
+
+
+def _original_settings(folder: Path, env: Mapping[str, str], named: Path | None) -> Data:
+    from simplemem.faces.original import original_settings
+
+    return original_settings(folder, env, named)
+
+
+PROFILES: dict[str, Face] = {
+    face.name: face
+    for face in (
+        Face("default", "Twelve tools for a memory of linked notes", ("core",), INSTRUCTIONS),
+        Face(
+            "simplemem",
+            "The eight tools of the original simplemem",
+            ("original",),
+            ORIGINAL,
+            vault=".memories",
+            settings_for=_original_settings,
+        ),
+        Face(
+            "server-memory",
+            "The nine tools of the graph memory server, its resource and its ways",
+            ("server-memory",),
+            known_as=("memory-server", "0.6.3"),
+            file_env="MEMORY_FILE_PATH",
+        ),
+        Face(
+            "memento",
+            "Memento's seventeen tools: those nine, and the past, decay and meaning of the graph",
+            ("memento",),
+            known_as=("memento-mcp", "1.0.0"),
+            file_env="MEMORY_FILE_PATH",
+        ),
+        Face(
+            "self-improving",
+            "What an agent learns: its graph, its knowledge, and what that shows",
+            ("strict-graph", "knowledge", "insight", "cache"),
+            LEARNING,
+            vault=".claude-memory",
+            vault_env="MEMORY_STORAGE_PATH",
+        ),
+    )
+}
+
+
+def profile_called(name: str | None) -> Face:
+    """The face of that name, the default one for none."""
+    try:
+        return PROFILES[name or "default"]
+    except KeyError:
+        raise Invalid(f"There is no profile {name!r}.", hint="There are " + ", ".join(PROFILES) + ".") from None
+
+
+def choose(face: Face, changes: Sequence[str] = ()) -> tuple[Tool, ...]:
+    """The tools of a face in their order, with toolsets added (`graph`) or taken away (`-core`)."""
+    chosen = list(face.toolsets)
+    for change in changes:
+        name = change.removeprefix("-").removeprefix("+")
+        if name not in TOOLSETS:
+            raise Invalid(f"There is no toolset {name!r}.", hint="There are " + ", ".join(TOOLSETS) + ".")
+        if change.startswith("-"):
+            chosen = [each for each in chosen if each != name]
+        elif name not in chosen:
+            chosen.append(name)
+    tools: dict[str, Tool] = {}
+    for name in chosen:
+        module, attribute = TOOLSETS[name]
+        for tool in getattr(importlib.import_module(f"simplemem.faces.{module}"), attribute):
+            if tool.name in tools:
+                raise Invalid(
+                    f"Two toolsets have a tool {tool.name!r} ({', '.join(chosen)}).",
+                    hint="Choose one of them, or take one away: --tools " + f"-{chosen[0]},{name}",
+                )
+            tools[tool.name] = tool
+    if not tools:
+        raise Invalid("No tool is left to show.", hint="--tools adds toolsets; a minus before a name takes one away.")
+    return tuple(tools.values())
+
+
+def split_names(names: str | Sequence[str] | None) -> list[str]:
+    """`core,graph` or a list of such, as a list of names."""
+    parts = [names] if isinstance(names, str) else list(names or ())
+    return [name.strip() for part in parts for name in part.split(",") if name.strip()]
