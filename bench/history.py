@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from simplemem import EnhancedStore, Settings
-from simplemem.store.then import moment_of, vault_then
+from simplemem.store.history import moment_of, notes_then
 
 _PLAIN = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
 _NOTES = 2_000
@@ -60,7 +60,9 @@ def measured(count: int) -> dict[str, float]:
                 "difference of an old version": lambda: store.diff(f"v{count // 2}"),
                 "a note as it was": lambda: store.read("a", at=f"v{count + 1}"),
                 "all of a client, looked at": lambda: store.undo_all("me", f"v{count}", preview=True),
-                "the whole vault at a moment": lambda: vault_then(store.core, moment_of(store.core, "2026-09-01")),
+                "the whole vault at a moment": lambda: list(
+                    notes_then(store.core, moment_of(store.core, "2026-09-01"))
+                ),
                 "thinning": store.vault.thin_history,
             }
             return {what: _milliseconds(ask) for what, ask in asked.items()}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.note.words import well_formed
 from simplemem.store.core import Core
 from simplemem.store.embedding import cache_path
+from simplemem.store.history import notes_at
 from simplemem.store.likeness import Likeness, likeness, vector_of
 from simplemem.store.step import Carried, Draft, change_step, write_step
 from simplemem.store.write import now
@@ -227,6 +229,11 @@ class Bench:
     def changes_since(self, number: int = 0) -> list[Version]:
         """The changes after the one of this number, newest first."""
         return self._core.changes.recent(after=number)
+
+    def notes_at(self, when: datetime) -> Iterator[tuple[str, str | None, str | None]]:
+        """Every note that was another at a moment than it is now: its path, text and hash. Both are None where it was not
+        there, and the text alone where it is no longer kept."""
+        return notes_at(self._core, when)
 
     def is_by_hand(self, path: str, sha256: str) -> bool:
         """Whether a person gave a note this text: with a command, or where nobody told us."""

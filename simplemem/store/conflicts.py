@@ -1,30 +1,34 @@
 """Conflict copies: which there are, what a merge would make of one, and the merge as one step that can be taken back.
 
-A copy is merged with its note by the text that both began as, where the history knows it (`ancestry.py`); without it, what
-only one of them has is kept. The merge writes the note and puts the copy into the trash, in one change.
+A copy is merged with its note by the text that both began as, where the history knows it; without it, what only one of
+them has is kept. The merge writes the note and puts the copy into the trash, in one change.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.index.sidecar import Sidecar
 from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
-from simplemem.note.copies import conflict_name
+from simplemem.note.copies import are_akin, conflict_name
 from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.header import read_header
 from simplemem.note.merge import merge
 from simplemem.note.names import clean_reference, name_of, path_of
 from simplemem.note.note import read_note
-from simplemem.store.ancestry import find_base
 from simplemem.store.core import Core
 from simplemem.store.edit import judge
+from simplemem.store.history import committed_texts
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, File
 
 Keep = Literal["merge", "note", "copy", "marked"]
+_MOST_VERSIONS = 200
+_AKIN = 0.4  # a base that has less in common with either than this would explain nothing
 _SPELLINGS: tuple[Callable[[ConflictCopy], str], ...] = (
     lambda copy: copy.path,
     lambda copy: copy.name,
@@ -92,7 +96,7 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
     problem = _problem(note) or _problem(other)
     if problem:
         return found(text=None, base="", clean=False, conflicts=0, removes=False, diff=differs, problem=problem)
-    base = find_base(core, copy, note.data, other.data)
+    base = _base_of(core, copy, note.data, other.data)
     sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
     merged = merge(base.text if base else None, _text(note), _text(other), sides)
     return found(
@@ -163,3 +167,77 @@ def _removes(note: str, merged: str) -> bool:
         {line.strip() for line in text[read_header(text).body_start :].split("\n")} for text in (note, merged)
     )
     return not lines <= left
+
+
+# -- the text that both began as
+
+
+class _Base(NamedTuple):
+    """The text both began as, and the version that it is. `certain`: changes of ours lead from it to both."""
+
+    text: str
+    where: str
+    certain: bool
+
+
+def _base_of(core: Core, copy: ConflictCopy, note: bytes, other: bytes) -> _Base | None:
+    """The text that a note and a copy of it both began as; None where the history cannot tell.
+
+    A change of ours says what a text was made of, so where the ancestors of both meet, the base is certain. A copy usually
+    comes from another device and has none here: then it is likely the version, of our history or of git's, from which the
+    least had to change to come to both; of equals the oldest.
+    """
+    parents: dict[str, str] = {}
+    named: dict[str, str] = {}  # the versions of both, the newest first
+    for path in (copy.original, copy.path):
+        for version in core.changes.of(path, _MOST_VERSIONS):
+            if version.after is not None:
+                named.setdefault(version.after, f"version {version.id}")
+            if version.before is not None:
+                named.setdefault(version.before, f"the version before {version.id}")
+                if version.after is not None and version.after != version.before:
+                    parents.setdefault(version.after, version.before)
+    mine, yours = sha256(note), sha256(other)
+    content = core.vault.history.content
+    theirs = _ancestors(yours, parents)
+    common = next((text for text in _ancestors(mine, parents) if text in theirs), None)
+    if common is not None:
+        return _base({mine: note, yours: other}.get(common) or content(common), named.get(common, ""), certain=True)
+    texts = [(content(text), where) for text, where in named.items() if text not in (mine, yours)]
+    kept = [(data, where) for data, where in texts if data is not None]
+    if kept and texts[-1][0] is None:
+        kept.pop()  # older versions were dropped, and the true one may be among those
+    kept += [
+        (data, f"commit {commit.commit[:10]}")
+        for commit, data in committed_texts(core, copy.original, _MOST_VERSIONS)
+        if sha256(data) not in (mine, yours)
+    ]
+    likely = [(data, where) for data, where in reversed(kept) if _is_akin(data, note) and _is_akin(data, other)]
+    if not likely:
+        return None
+    data, where = min(likely, key=lambda each: _distance(each[0], note) + _distance(each[0], other))
+    return _base(data, where, certain=False)
+
+
+def _ancestors(text: str, parents: dict[str, str]) -> list[str]:
+    """A text and what it was made of, the nearest first."""
+    found = [text]
+    while (before := parents.get(found[-1])) is not None and before not in found:
+        found.append(before)
+    return found
+
+
+def _is_akin(one: bytes, other: bytes) -> bool:
+    return are_akin(one.decode("utf-8", "replace"), other.decode("utf-8", "replace"), _AKIN)
+
+
+def _distance(one: bytes, other: bytes) -> int:
+    ours, theirs = Counter(one.split(b"\n")), Counter(other.split(b"\n"))
+    return sum((len(line) + 1) * count for line, count in ((ours - theirs) + (theirs - ours)).items())
+
+
+def _base(data: bytes | None, where: str, *, certain: bool) -> _Base | None:
+    try:
+        return None if data is None else _Base(data.decode("utf-8"), where, certain)
+    except UnicodeDecodeError:
+        return None

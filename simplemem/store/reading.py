@@ -12,9 +12,8 @@ from simplemem.note.tags import tag_map, tag_names
 from simplemem.note.words import count_tokens
 from simplemem.store.core import Core
 from simplemem.store.edit import content_start
+from simplemem.store.history import bytes_at
 from simplemem.store.names import path_meant
-from simplemem.store.then import text_of
-from simplemem.vault.history import Version
 from simplemem.vault.links import resolve
 
 
@@ -30,11 +29,6 @@ def read_memory(core: Core, name: str, section: str | None, version: str | None)
 def is_kept(core: Core, sha256: str) -> bool:
     """Whether this is the hash of a text that the history keeps, as failures name texts."""
     return core.vault.history.content(sha256.lower()) is not None
-
-
-def bytes_at(core: Core, version: Version, sha256: str) -> bytes | None:
-    """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
-    return text_of(core, sha256, *filter(None, (version.new_path, version.path)))
 
 
 def _memory_now(core: Core, path: str, section: str | None) -> Memory:

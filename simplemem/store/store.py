@@ -39,7 +39,7 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import comparing, conflicts, from_git, past, restoring, rollback, write
+from simplemem.store import conflicts, history, undo, write
 from simplemem.store.backlinks import Backlinks
 from simplemem.store.bench import Bench
 from simplemem.store.conflicts import Keep
@@ -170,10 +170,10 @@ class EnhancedStore:
     ) -> Memory:
         """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
         or as the memory was `at` a version, date or commit."""
-        if version is not None and not is_kept(self.core, version) and from_git.means_commit(self.core, version):
+        if version is not None and not is_kept(self.core, version) and history.means_commit(self.core, version):
             at = version
         if at is not None:
-            return restoring.read_at(self.core, name, section, at)
+            return history.read_at(self.core, name, section, at)
         return read_memory(self.core, name, section, version)
 
     def search(
@@ -293,12 +293,12 @@ class EnhancedStore:
         until: str = "",
     ) -> tuple[HistoryEntry, ...]:
         """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
-        return past.history(self.core, name, limit, past.Which(by, tool, since, until), diff=diff)
+        return history.history(self.core, name, limit, history.Which(by, tool, since, until), diff=diff)
 
     def diff(self, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
         """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
         its last change if that is not said."""
-        return comparing.diff(self.core, what, other, since)
+        return history.diff(self.core, what, other, since)
 
     def restore(
         self,
@@ -312,11 +312,11 @@ class EnhancedStore:
     ) -> Restored:
         """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
         `new_name` it is brought back beside what has its name now."""
-        return restoring.restore(self.core, name, at, new_name, Change(tool, who, reason))
+        return undo.restore(self.core, name, at, new_name, Change(tool, who, reason))
 
     def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""
-        return past.undo(self.core, version_or_name, Change(tool, who, reason))
+        return undo.undo(self.core, version_or_name, Change(tool, who, reason))
 
     def undo_all(
         self,
@@ -333,7 +333,7 @@ class EnhancedStore:
         """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
         `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
         change = Change(tool, who, reason)
-        return rollback.undo_all(self.core, by, since, change, preview=preview, expected=expected, diff=diff)
+        return undo.undo_all(self.core, by, since, change, preview=preview, expected=expected, diff=diff)
 
     # -- conflict copies
 

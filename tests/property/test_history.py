@@ -21,7 +21,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
-from simplemem.store.then import moment_of, vault_then
+from simplemem.store.history import moment_of, notes_then
 from simplemem.vault.disk import sha256
 
 _MEMORY = Path("/dev/shm")
@@ -168,14 +168,16 @@ class Past(RuleBasedStateMachine):
         for number, state in self.states.items():
             if not number:
                 continue
-            then = vault_then(self.store.core, moment_of(self.store.core, f"v{number}"))
+            then = list(notes_then(self.store.core, moment_of(self.store.core, f"v{number}")))
             told = {path: data for path, data in now.items() if path in named}
-            for note in then.differing:
+            for note, differs in then:
+                if not differs:
+                    continue
                 told.pop(note.path, None)
                 if note.sha256 is not None:
                     assert note.data is not None and sha256(note.data) == note.sha256
                     told[note.path] = note.data
-            certain = named - {note.path for note in then.doubts}
+            certain = named - {note.path for note, _ in then if note.doubt}
             assert {path: told.get(path) for path in certain} == {path: state.get(path) for path in certain}
 
     def every_text_comes_back(self) -> None:

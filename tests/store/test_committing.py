@@ -11,11 +11,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pygit2
 import pytest
+from pygit2.enums import ConfigLevel
 from waiting import eventually
 
 from simplemem.config import Settings
 from simplemem.errors import Unavailable
+from simplemem.git import history
 from simplemem.store import EnhancedStore
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change
@@ -137,6 +140,8 @@ def test_what_was_asked_for_cannot_forge_a_trailer(git: Any, vault: Path) -> Non
 def test_without_an_identity_a_plain_one_stands_in(git: Any, vault: Path) -> None:
     git("config", "--unset", "user.name")
     git("config", "--unset", "user.email")
+    for level in (ConfigLevel.GLOBAL, ConfigLevel.XDG, ConfigLevel.SYSTEM):
+        pygit2.settings.search_path[level] = str(vault / "nowhere")  # libgit2 looked for a home before the test had one
     with opened(vault) as store:
         store.create("a", "text")
     assert git("log", "-1", "--format=%an <%ae>|%cn").strip() == "simplemem <simplemem@localhost>|simplemem"
@@ -172,12 +177,7 @@ def test_two_actors_on_one_note_keep_their_turns(git: Any, vault: Path) -> None:
         store.create("a", "first", who="one")
         store.update("a", append="second", who="two")
         store.update("a", append="third", who="one")
-    from simplemem.vault.git import blame
-
-    actors = {
-        line: blamed.actor for line, blamed in zip(in_head(git, "a.md").split("\n"), blame(vault, "a.md"), strict=False)
-    }
-    assert (actors["first"], actors["second"], actors["third"]) == ("one", "two", "one")
+    assert [commit.actor for commit in history(vault, "a.md")] == ["one", "two", "one"]
 
 
 # -- what is the person's
@@ -374,19 +374,6 @@ def test_a_note_that_moved_on_and_on_is_committed_at_each_place(git: Any, vault:
     assert len(subjects(git)) == 5 and git("ls-files").split() == ["d.md", "e.md"]
 
 
-def test_half_of_a_move_that_a_person_committed_gets_its_other_half(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    write("b.md", "b\n")
-    git.commit("Begin")
-    with opened(vault, "batch", quiet=600) as store:
-        store.move("a", "c")
-        store.move("c", "d")
-        git("commit", "--quiet", "--all", "-m", "All there is")
-        assert git("ls-files").split() == ["b.md"]
-    assert git("ls-files").split() == ["b.md", "d.md"] and git("status", "--porcelain") == ""
-    assert store.core.committing.said == []
-
-
 def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -> None:
     write(".gitignore", "private/\n*.tmp.md\n")
     git.commit("Begin")
@@ -439,7 +426,7 @@ def test_executable_notes_stay_so(git: Any, vault: Path, write: Write) -> None:
 
 
 @pytest.mark.parametrize("kind", ["worktree", "submodule", "sha256", "split index", "sparse", "index v4", "packed"])
-def test_repositories_of_every_kind_are_committed_to(
+def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
     git: Any, vault: Path, write: Write, tmp_path: Path, kind: str
 ) -> None:
     if kind == "sha256":
@@ -474,7 +461,11 @@ def test_repositories_of_every_kind_are_committed_to(
     with opened(place / "notes") as store:
         store.update("a", append="two")
         store.create("c", "text")
-        assert store.core.committing.said == []
+    if kind in ("sha256", "split index", "sparse"):
+        assert len(store.core.committing.said) == 1 and "which libgit2 cannot read" in store.core.committing.said[0]
+        assert store.core.committing.waiting() == 2 and subjects(here) == ["Begin"]
+        return
+    assert store.core.committing.said == []
     assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
     assert here("status", "--porcelain") == ""
     assert "two" in in_head(here, "notes/a.md") and in_head(here, "elsewhere/b.md") == "b\n"
@@ -494,6 +485,8 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
         git("checkout", "--quiet", "--detach")
     elif state == "message":
         (folder / "COMMIT_EDITMSG").write_text("Half a sent\n# Please enter the commit message\n")
+    elif state == "rebase":
+        (folder / files[state]).mkdir()
     else:
         (folder / files[state]).write_text(head + "\n")
     with opened(vault) as store:
@@ -504,6 +497,8 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
         git("checkout", "--quiet", "main")
     elif state == "message":
         os.utime(folder / "COMMIT_EDITMSG", (1, 1))
+    elif state == "rebase":
+        (folder / files[state]).rmdir()
     else:
         (folder / files[state]).unlink()
     with opened(vault) as store:
@@ -590,8 +585,7 @@ import os, sys
 from pathlib import Path
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
-from simplemem.vault import commits, staging
-from simplemem.vault.repository import Git
+from simplemem import git
 at = sys.argv[2]
 def before(place, name):
     setattr(place, name, lambda *args, **more: os._exit(9))
@@ -602,24 +596,23 @@ def after(place, name, wanted=lambda args: True):
         return os._exit(9) if wanted(args) else done
     setattr(place, name, die)
 if at == "written":
-    before(commits.Committer, "commit")
+    before(git, "commit")
 elif at == "logged":
     from simplemem.store.committing import Committing
     before(Committing, "written")
 elif at == "not yet logged":
     from simplemem.vault.log import Log
     before(Log, "append")
-elif at == "written down":
-    after(commits, "write_down")
 elif at == "lock taken":
-    after(staging, "_take")
+    after(git, "_made")
 elif at == "branch moved":
-    after(Git, "inside", lambda args: "update-ref" in args)
+    after(git, "_move_branch")
 elif at == "index in place":
-    after(staging.os, "replace", lambda args: str(args[0]).endswith("index.lock"))
+    after(git.os, "replace", lambda args: str(args[0]).endswith("index.simplemem"))
 elif at == "done":
-    from simplemem.vault.uncommitted import Uncommitted
-    before(Uncommitted, "done")
+    from simplemem.store.committing import Committing
+    real = Committing._done
+    Committing._done = lambda self, groups: os._exit(9) if list(groups) else None
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
     store.update(sys.argv[3], append="from " + at)
@@ -642,7 +635,7 @@ def left_in(folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     "at",
     [
-        "written", "logged", "not yet logged", "written down", "lock taken", "branch moved", "index in place", "done",
+        "written", "logged", "not yet logged", "lock taken", "branch moved", "index in place", "done",
     ],
 )  # fmt: skip
 def test_what_a_dead_process_left_is_committed_by_the_next(git: Any, vault: Path, write: Write, at: str) -> None:
@@ -748,6 +741,7 @@ import sys
 from pathlib import Path
 from simplemem.config import Settings
 from simplemem.errors import Unavailable
+from simplemem.git import history
 from simplemem.store import EnhancedStore
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:

@@ -11,7 +11,7 @@ import pytest
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.store import EnhancedStore
-from simplemem.store.then import NoteThen, moment_of, note_then, vault_then
+from simplemem.store.history import NoteThen, moment_of, note_then, notes_then
 
 Write = Callable[[str, str | bytes], Path]
 DAY = 86_400
@@ -37,7 +37,7 @@ def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
 
 
 def differing(store: EnhancedStore, moment: str) -> dict[str, bytes | None]:
-    return {then.path: then.data for then in vault_then(store.core, moment_of(store.core, moment)).differing}
+    return {then.path: then.data for then, differs in notes_then(store.core, moment_of(store.core, moment)) if differs}
 
 
 def test_a_note_is_given_as_it_was_on_a_day(vault: Path, plain_store: EnhancedStore) -> None:
@@ -93,8 +93,7 @@ def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsu
     plain_store.update("n", append="and ours")
     assert "between v000001 and v000003" in at(plain_store, "n.md", "2026-02-01").doubt
     assert at(plain_store, "n.md", "v1").doubt == "", "right after a version all is known"
-    whole = vault_then(plain_store.core, moment_of(plain_store.core, "2026-02-01"))
-    assert [then.path for then in whole.doubts] == ["n.md"] == [then.path for then in whole.differing]
+    assert set(differing(plain_store, "2026-02-01")) == {"n.md"}
 
 
 def test_a_note_that_simplemem_never_changed_is_as_it_is_now_and_in_doubt_when_it_is_newer(
@@ -103,9 +102,6 @@ def test_a_note_that_simplemem_never_changed_is_as_it_is_now_and_in_doubt_when_i
     os.utime(write("old.md", "old"), (1_767_225_600, 1_767_225_600))
     os.utime(write("new.md", "new"), (1_772_000_000, 1_772_000_000))
     plain_store.sync()
-    whole = vault_then(plain_store.core, moment_of(plain_store.core, "2026-02-01"))
-    assert whole.differing == () and whole.known_since == ""
-    assert [then.path for then in whole.doubts] == ["new.md"]
     assert at(plain_store, "new.md", "2026-02-01").doubt and not at(plain_store, "old.md", "2026-02-01").doubt
     assert at(plain_store, "nowhere.md", "2026-02-01") == NoteThen("nowhere.md", None, None)
 
@@ -140,7 +136,7 @@ def test_a_text_that_is_no_longer_kept_is_said_to_be_lost(vault: Path, plain_sto
         displaced.unlink()
     then = at(plain_store, "n.md", "v1")
     assert (then.sha256, then.data) == (sha, None) and "no longer kept" in then.doubt
-    assert vault_then(plain_store.core, moment_of(plain_store.core, "v1")).doubts == (then,)
+    assert list(notes_then(plain_store.core, moment_of(plain_store.core, "v1"))) == [(then, True)]
 
 
 def test_a_text_that_was_found_stood_nowhere(vault: Path, plain_store: EnhancedStore) -> None:

@@ -21,7 +21,6 @@ from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.memory import HistoryEntry
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
-from simplemem.store.then import Moment, vault_then
 
 _MOST: Final = 10_000
 HALF_LIFE: Final = timedelta(days=30)
@@ -134,14 +133,12 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     with network.lock:
         network.refresh()
         pages, files = dict(network.items), set(store.bench.indexed())
-    said = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    moment = Moment(store.core.changes.last_before(said), said)
-    for then in vault_then(store.core, moment).differing:
-        pages.pop(then.path, None)
-        files.discard(then.path)
-        if then.data is not None and then.path.lower().endswith(".md"):
-            pages[then.path] = read_page(then.path, then.data.decode("utf-8", "replace"), then.sha256 or "")
-            files.add(then.path)
+    for path, text, sha256 in store.bench.notes_at(when):
+        pages.pop(path, None)
+        files.discard(path)
+        if text is not None and path.lower().endswith(".md"):
+            pages[path] = read_page(path, text, sha256 or "")
+            files.add(path)
     own = [page for page in pages.values() if page.is_own]
     drawn = {tie.path for ties in network.resolved(own, files).values() for tie in ties if tie.path}
     linked = [page for path in drawn if (page := pages.get(path) or network.page_at(path)) is not None]

@@ -12,15 +12,11 @@ from typing import Any
 import pytest
 
 from simplemem.errors import NotFound, Unavailable
-from simplemem.vault import repository
-from simplemem.vault.git import blame, commits, is_commit, short, text_at, texts
+from simplemem.git import history as commits
+from simplemem.git import is_commit, short, text_at, texts
 
 Write = Callable[[str, str | bytes], Path]
 MONDAY, TUESDAY, FRIDAY = "2026-03-02T10:00:00+0000", "2026-03-03T10:00:00+0000", "2026-03-06T10:00:00+0100"
-
-
-def said(lines: Any) -> list[tuple[str, str]]:
-    return [(line.who, line.when[:10]) for line in lines]
 
 
 # -- the history of a note
@@ -71,7 +67,6 @@ def test_a_vault_deep_in_a_repository_sees_only_its_own_notes(git: Any, vault: P
     inner = vault / "notes" / "deep"
     assert [each.path for each in commits(inner, "a.md")] == ["a.md"]
     assert text_at(inner, "a.md", commit) == ("a.md", b"here\n")
-    assert said(blame(inner, "a.md")) == said(blame(vault, "notes/deep/a.md")) != []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +92,6 @@ def test_any_name_of_a_note_is_only_a_name(git: Any, vault: Path, write: Write, 
     write(name, "one\nTWO\n")
     assert [each.path for each in commits(vault, name)] == [name]
     assert text_at(vault, name, commit) == (name, b"one\ntwo\n")
-    assert [line.who for line in blame(vault, name)] == ["Ida Marsh", ""]
 
 
 def test_merged_work_of_another_branch_is_told(git: Any, vault: Path, write: Write) -> None:
@@ -111,32 +105,17 @@ def test_merged_work_of_another_branch_is_told(git: Any, vault: Path, write: Wri
     git.commit("On main")
     git("merge", "--quiet", "-m", "Together", "side")
     assert {each.subject for each in commits(vault, "a.md")} == {"Begin", "On the side", "On main", "Together"}
-    by_line = {line.number: line.commit for line in blame(vault, "a.md")}
-    subjects = [git("show", "-s", "--format=%s", by_line[n]).strip() for n in (1, 2, 3)]
-    assert subjects == ["On the side", "Begin", "On main"]
 
 
-def test_without_git_a_commit_or_the_program_nothing_is_told(
-    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_git_or_in_what_only_looks_like_it_nothing_is_told(vault: Path, write: Write) -> None:
     write("a.md", "one\n")
-    assert commits(vault, "a.md") == [] and blame(vault, "a.md") == []
+    assert commits(vault, "a.md") == []
     with pytest.raises(NotFound):
         text_at(vault, "a.md", "0123456789")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert commits(vault, "a.md") == [], "outside a repository git is not needed"
     (vault / ".git/objects").mkdir(parents=True)
     (vault / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    with pytest.raises(Unavailable, match="not installed"):
+    with pytest.raises(Unavailable, match="not found"):
         commits(vault, "a.md")
-
-
-def test_before_the_first_commit_no_line_is_anybodys(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\ntwo")
-    assert commits(vault, "a.md") == []
-    assert said(blame(vault, "a.md")) == [("", ""), ("", "")]
-    with pytest.raises(NotFound):
-        text_at(vault, "a.md", "0123456789")
 
 
 def test_an_unknown_commit_and_a_note_that_was_not_there_are_said(git: Any, vault: Path, write: Write) -> None:
@@ -158,7 +137,6 @@ def test_a_shallow_clone_tells_what_it_has(git: Any, vault: Path, write: Write, 
     git.commit("Say more")
     git("clone", "--quiet", "--depth=1", vault.as_uri(), str(tmp_path / "clone"))
     assert [each.subject for each in commits(tmp_path / "clone", "a.md")] == ["Say more"]
-    assert len(blame(tmp_path / "clone", "a.md")) == 2
 
 
 def test_what_a_partial_clone_would_have_to_fetch_is_not_fetched(
@@ -183,47 +161,6 @@ def test_what_a_partial_clone_would_have_to_fetch_is_not_fetched(
 # -- lines
 
 
-def test_each_line_names_who_last_changed_it(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "# Title\n\nfirst\nsecond\n")
-    git.commit("Begin", at=MONDAY)
-    git("config", "user.name", "Priya")
-    write("a.md", "# Title\n\nfirst\nSECOND\n")
-    last = git.commit("Louder", at=FRIDAY)
-    write("a.md", "# Title\nnot committed\n\nfirst\nSECOND\n")
-    lines = blame(vault, "a.md")
-    monday, friday = ("Ida Marsh", "2026-03-02"), ("Priya", "2026-03-06")
-    assert said(lines) == [monday, ("", ""), monday, monday, friday]
-    assert [line.number for line in lines] == [1, 2, 3, 4, 5] and lines[4].commit == last
-    assert [line.actor for line in lines] == [""] * 5
-
-
-def test_lines_of_a_commit_with_our_trailer_name_the_actor(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "hers\n")
-    git.commit("Begin")
-    write("a.md", "hers\nits\n")
-    git.commit("Add a line\n\nSimplemem-Actor: claude-code 2.0\nSimplemem-Tool: update_memory\n")
-    assert [(line.who, line.actor) for line in blame(vault, "a.md")] == [
-        ("Ida Marsh", ""),
-        ("Ida Marsh", "claude-code 2.0"),
-    ]
-    found = commits(vault, "a.md")
-    assert [(each.actor, each.tool) for each in found] == [("claude-code 2.0", "update_memory"), ("", "")]
-
-
-def test_line_ends_and_odd_separators_do_not_shift_lines(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\u2028still one\ntwo\rstill two\n\nfour")
-    git.commit("Begin")
-    assert [line.who for line in blame(vault, "a.md")] == ["Ida Marsh"] * 4
-    write("b.md", "one\ntwo\n")
-    write("c.md", b"one\r\ntwo\r\n")
-    git.commit("More")
-    write("b.md", b"one\r\nTWO\r\n")  # as git lays it down where core.autocrlf is set
-    assert [line.who for line in blame(vault, "b.md")] == ["Ida Marsh", ""]
-    assert [line.who for line in blame(vault, "c.md")] == ["Ida Marsh"] * 2
-    write("empty.md", "")
-    assert blame(vault, "empty.md") == []
-
-
 def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(git: Any, vault: Path, write: Write) -> None:
     git("config", "user.name", "Ida \x1b[2J\u202e Marsh")
     write("a.md", "one\n")
@@ -231,7 +168,6 @@ def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(git: Any, vau
     (found,) = commits(vault, "a.md")
     assert found.who == "Ida [2J Marsh" and len(found.subject) < 400
     assert not any(ord(c) < 32 or c == "\u202e" for c in found.who + found.subject)
-    assert [line.who for line in blame(vault, "a.md")] == ["Ida [2J Marsh"]
 
 
 # -- where the repository is
@@ -270,7 +206,7 @@ def test_a_dot_git_that_leads_to_another_repository_is_refused(git: Any, vault: 
     assert len(commits(tmp_path / "file", "secret.md")) == 1, "its git directory names it, so it is its own"
 
 
-def test_a_repository_of_somebody_else_is_read(git: Any, vault: Path, write: Write) -> None:
+def test_a_repository_of_somebody_else_is_not_opened(git: Any, vault: Path, write: Write) -> None:
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
     write("a.md", "one\n")
@@ -279,33 +215,8 @@ def test_a_repository_of_somebody_else_is_read(git: Any, vault: Path, write: Wri
         for name in (folder, *(os.path.join(folder, file) for file in files)):
             os.chown(name, 12345, 12345)
     assert "dubious" in _fails(git, "status")
-    assert [each.subject for each in commits(vault, "a.md")] == ["Begin"] and len(blame(vault, "a.md")) == 1
-
-
-def test_a_git_that_hangs_is_given_up(
-    git: Any, vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if sys.platform == "win32":
-        pytest.skip("the stand-in for git is a shell script")
-    write("a.md", "one\n")
-    git.commit("Begin")
-    slow = git.script(tmp_path / "bin" / "git", "sleep 60")
-    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
-    found = repository.find(vault)
-    assert found is not None
-    with repository.asking(found, seconds=0.3) as asked, pytest.raises(Unavailable, match=r"within 0\.3 s"):
-        asked.head()
-
-
-def test_a_git_in_the_vault_is_not_the_git_that_is_run(
-    git: Any, vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    git.script(vault / "git", f"touch '{tmp_path}/canary'")
-    monkeypatch.chdir(vault)
-    monkeypatch.setenv("PATH", f".{os.pathsep}{os.pathsep}{os.environ['PATH']}")
-    assert len(commits(vault, "a.md")) == 1 and not (tmp_path / "canary").exists()
+    with pytest.raises(Unavailable, match=r"safe\.directory"):
+        commits(vault, "a.md")
 
 
 def test_the_persons_own_git_variables_lead_nowhere_else(
@@ -333,7 +244,6 @@ def test_nothing_that_a_repository_names_is_run(git: Any, vault: Path, write: Wr
     write("a.md", "one\ntwo\nthree\n")
     canary = git.set_traps(tmp_path)
     assert len(commits(vault, "a.md")) == 2
-    assert len(blame(vault, "a.md")) == 3
     assert text_at(vault, "a.md", commit)[1] == b"one\ntwo\n"
     assert not canary.exists()
     git("status", check=False)
@@ -355,3 +265,41 @@ def _fails(git: Any, *args: str) -> str:
     with pytest.raises(AssertionError) as failed:
         git(*args)
     return str(failed.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("alternates", "borrows objects"), ("include", "include other files"), ("pipe for a setting", "no plain file"),
+        ("pipe", "no plain file"), ("link to an object", "link"), ("link to logs", "link"), ("link for HEAD", "link"),
+    ],
+)  # fmt: skip
+def test_what_leads_out_of_a_repository_or_never_answers_is_refused(
+    git: Any, vault: Path, write: Write, tmp_path: Path, what: str, said: str
+) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    folder = vault / ".git"
+    os.mkfifo(tmp_path / "pipe")
+    if what == "alternates":
+        (folder / "objects" / "info").mkdir(exist_ok=True)
+        (folder / "objects" / "info" / "alternates").write_text(f"{tmp_path}/objects\n")
+    elif what == "include":
+        with (folder / "config").open("a") as config:
+            config.write(f"[include]\n\tpath = {tmp_path}/pipe\n")
+    elif what == "pipe for a setting":
+        git("config", "core.excludesFile", str(tmp_path / "pipe"))
+    elif what == "pipe":
+        os.mkfifo(folder / "packed-refs")
+    elif what == "link to an object":
+        (folder / "objects" / "ab").mkdir(exist_ok=True)
+        (folder / "objects" / "ab" / ("0" * 38)).symlink_to(tmp_path / "pipe")
+    elif what == "link to logs":
+        shutil.rmtree(folder / "logs")
+        (folder / "logs").symlink_to(tmp_path)
+    else:
+        (folder / "HEAD").rename(tmp_path / "HEAD")
+        (folder / "HEAD").symlink_to(tmp_path / "HEAD")
+    with pytest.raises(Unavailable, match=said):
+        commits(vault, "a.md")

@@ -1,8 +1,9 @@
-"""Taking back everything that somebody changed since a moment, as one step: first looked at, then done.
+"""Taking back and bringing back: one change, all that somebody changed since a moment, or an earlier text in its place.
 
-Path by path: what stood there before the first of these changes, if nobody else has changed it since. What somebody else
-has changed since is left as it is and named, and with it the whole of every operation it was part of: an operation is
-taken back as a whole or not at all, so that no move loses a note and no link its end. Nothing is merged.
+Everything somebody changed is taken back path by path: what stood there before the first of these changes, if nobody else
+has changed it since. What somebody else has changed since is left as it is and named, and with it the whole of every
+operation it was part of: an operation is taken back as a whole or not at all, so that no move loses a note and no link its
+end. Nothing is merged. Each of these is itself a change, which can be taken back.
 """
 
 from __future__ import annotations
@@ -11,17 +12,178 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from simplemem.errors import Conflict, Invalid, NotFound, SimplememError
-from simplemem.memory import LeftAsIs, UndoneMany, UndoneNote
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
+from simplemem.memory import LeftAsIs, Restored, Undone, UndoneMany, UndoneNote
 from simplemem.note.authors import is_called
 from simplemem.note.diff import unified_diff
-from simplemem.note.names import compare_key, name_of
+from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
+from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.store.past import Which, changes, look_again
-from simplemem.store.then import GONE, text_of
+from simplemem.store.edit import judge
+from simplemem.store.history import (
+    GONE,
+    Moment,
+    NoteThen,
+    changes_in,
+    last_change,
+    means_commit,
+    moment_of,
+    note_at_commit,
+    note_then,
+    nothing_there,
+    path_with_a_past,
+    text_of,
+)
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, Wish
+
+_GONE_OUTSIDE = "it was deleted outside simplemem, perhaps after other changes there"
+
+
+# -- one change
+
+
+def undo(core: Core, version_or_name: str, change: Change) -> Undone:
+    """Take back a change by its version, or the last change of a memory by its name."""
+    core.must_be_writable()
+    version = _version_meant(core, version_or_name)
+    with core.vault.lock():
+        steps = core.changes.step(version.group)
+        try:
+            written = core.vault.undo(version.id, change)
+        except Conflict as error:
+            again = f"Undo what came since first, or restore the note as it was before {version.id}."
+            error.hint = f"Nothing was taken back. {again}"
+            raise
+        paths = {path for one in steps for path in (one.path, one.new_path) if path is not None}
+        look_again(core, paths | {one.path for one in written})
+    # Of one operation the first change is what was asked for; links written again because of it came after.
+    asked = steps[0]
+    main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
+    what = f"took back the {asked.op} of {name_of(asked.path)}"
+    if asked.new_path:
+        what += f" to {name_of(asked.new_path)}"
+    if asked.op == "undo" and len(steps) > 1:
+        what += f" and of {len(steps) - 1} more"
+    elif not asked.new_path and len(steps) > 1:
+        more = len(steps) - 1
+        what += f" and {more} more {'change' if more == 1 else 'changes'} of the same step"
+    return Undone(name_of(main.path), main.sha256, main.version, what)
+
+
+def _version_meant(core: Core, wanted: str) -> Version:
+    try:
+        return core.changes.find(wanted)
+    except SimplememError:
+        if means_commit(core, wanted) and core.entry(path_of(clean_reference(wanted))) is None:
+            held = changes_in(core, wanted)
+            if len(held) == 1:
+                return core.changes.find(held[0])
+            hint = "Restore a note as it was at a commit, or revert the commit in git."
+            if held:
+                hint = f"It holds several changes, each of which can be undone: {', '.join(held)}."
+            raise Invalid(f"{wanted} is a commit of git, and no one change to take back", hint=hint) from None
+        return last_change(core, path_with_a_past(core, wanted))
+
+
+# -- an earlier text in its place
+
+
+def restore(core: Core, name: str, at: str | None, new_name: str | None, change: Change) -> Restored:
+    """Bring a memory's text of a moment back, byte for byte: a deleted one under its name, one that is there in place.
+
+    Without a moment, a deleted memory comes back as it was. What the memory says now stays in the history.
+    """
+    core.must_be_writable()
+    path = path_with_a_past(core, name, gone_first=True)
+    with core.vault.lock():
+        then, since = _wanted(core, path, at)
+        if then.data is None or then.sha256 is None:
+            raise nothing_there(name_of(path), at or since, then)
+        target = path if new_name is None else path_of(check_name(new_name))
+        now = core.vault.read(target) if core.entry(target) is not None else None
+        if now is not None and target != path:
+            raise _taken(target, "Choose another name.")
+        if now is not None and (other := _another_since(core, path, since)) is not None:
+            raise _taken(target, f"It has the name since {other.id}. Restore the old one under another name.")
+        if now is not None and (gone := _gone_since(core, path, since, now.sha256)) is not None:
+            raise _taken(target, f"It was made after {gone.id}. Restore the old one under another name.")
+        wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
+        written = core.vault.carry_out([wish], change)[0]
+        look_again(core, {target})
+    said = [f"not certain: {then.doubt}"] if then.doubt else []
+    if written.changed:
+        before = read_note(now.data).text if now is not None else ""
+        said += judge(core.settings, name_of(target), before, read_note(then.data).text, anew=False)
+    return Restored(
+        name_of(target), then.sha256, written.previous_sha256, written.version, since, written.changed, tuple(said)
+    )
+
+
+def _wanted(core: Core, path: str, at: str | None) -> tuple[NoteThen, str]:
+    """The text to bring back, and the version or date it is of."""
+    if at is not None:
+        if (known := note_at_commit(core, path, at)) is not None:
+            return known, at
+        moment = moment_of(core, at)
+        if (sha := _told_of(moment, path)) is not None:  # perhaps of an earlier note of this name
+            data = text_of(core, sha, path)
+            return NoteThen(path, sha, data, "" if data is not None else GONE), at
+        return note_then(core, path, moment), at
+    if core.entry(path) is not None:
+        hint = "Say which: a version of its history, or a date."
+        raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
+    last = last_change(core, path)
+    before, after = next((before, after) for at, before, after in last.effects if at == path)
+    sha, since = (before, f"before {last.id}") if after is None else (after, last.id)
+    data = text_of(core, sha, path) if sha else None
+    doubt = GONE if data is None else "" if after is None else _GONE_OUTSIDE
+    return NoteThen(path, sha, data, doubt), since
+
+
+def _taken(target: str, hint: str) -> AlreadyExists:
+    name = name_of(target)
+    return AlreadyExists(f"there is another memory called {name}", hint=hint, name=name)
+
+
+def _told_of(moment: Moment, path: str) -> str | None:
+    """The hash that the version a moment was given by left at a path, or found there. Of what it took away it is always
+    the latter: nothing else can be meant."""
+    for at, before, after in moment.version.effects if moment.version is not None else ():
+        if at == path:
+            return before if moment.before else after or before
+    return None
+
+
+def _gone_since(core: Core, path: str, at: str, now: str) -> Version | None:
+    """The change after a moment that took away what lay at a path, if what lies there now was made by another program."""
+    last = next(iter(core.changes.of(path, 1)), None)
+    if last is None or means_commit(core, at) or last.number <= moment_of(core, at).number:
+        return None
+    left = next(((before, after) for there, before, after in last.effects if there == path), None)
+    return last if left is not None and left[1] is None and left[0] != now else None
+
+
+def _another_since(core: Core, path: str, at: str) -> Version | None:
+    """The change with which another memory got this name, if the one there is not the one there was at a moment."""
+    if means_commit(core, at):
+        return None  # git tells of names, and follows them by itself
+    moment, last = moment_of(core, at), None
+    of_this_name = _told_of(moment, path) is not None
+    for version in core.changes.of(path):
+        last = version
+        if moment.is_beside(version):
+            return None
+        if version.number <= moment.number:
+            return last if of_this_name else None
+        if version.op == "create":
+            return version
+    return last if of_this_name else None
+
+
+# -- everything somebody changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +249,7 @@ def undo_all(
 
 
 def _plan(core: Core, by: str, since: str) -> _Plan:
-    lines = list(changes(core, None, Which(since=since)))[::-1]
+    lines = core.changes.recent(after=moment_of(core, since, start=True).number)[::-1]
     theirs = [version for version in lines if is_called(version.who, by)]
     if not theirs:
         names = dict.fromkeys(version.who for version in reversed(lines) if version.who)
@@ -278,3 +440,10 @@ def _hash_now(core: Core, path: str) -> str | None:
         return core.vault.read(path).sha256
     except SimplememError:
         return ""
+
+
+def look_again(core: Core, paths: set[str]) -> None:
+    """Index what was just written by hash, still under the lock."""
+    for path in paths:
+        core.indexed({path}, partial(core.look_at, {path}))
+    core.fill_soon()

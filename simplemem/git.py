@@ -1,0 +1,721 @@
+"""What git knows of a note, and commits of what our tools changed: asked of libgit2, which starts no program.
+
+A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no hooks, no
+monitor, no pager, no signing, and no filter but its own for line ends. What could lead out of the repository or hold us up
+is looked for before it is opened, and refused with a reason. Nothing is fetched or pushed, and no file of the working
+tree is written. Paths of notes are the vault's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import DiffFind, FileMode, RepositoryOpenFlag, RepositoryState, SortMode
+from pygit2.ffi import C
+
+from simplemem.errors import NotFound, TooLong, Unavailable
+
+_SECONDS = 10.0  # for walking through commits; longer than this nobody waits
+_MOST_BYTES = 10_000_000  # of one text...
+_MOST_TEXT = 64_000_000  # ...and of all that one question brings
+_MOST_CONFIG = 1_000_000
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
+_PERSON = ("simplemem", "simplemem@localhost")
+_LOCK, _OURS, _MARK = "index.lock", "index.simplemem", b"simplemem "
+_TRAILER = "Simplemem-"
+_PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
+_SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
+_WRITING_A_MESSAGE = 600.0  # seconds for which a message that was begun is taken to be still written
+_REMARKS = frozenset(bytes([character]) for character in b"#;@!$%^&|:")  # what core.commentChar may choose by itself
+
+Entries = dict[str, tuple[str, int] | None]
+"""Files of a tree or an index by path: object id and mode, None for no file."""
+
+
+class Waiting(Unavailable):
+    """The repository is not as it must be for a commit; it is to be tried again."""
+
+
+class Busy(Waiting):
+    """Another git is at work in it: over in a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit that changed a note. `path` is where the note was then, `old_path` where it had been before."""
+
+    commit: str
+    path: str
+    old_path: str | None
+    op: str  # create, update, move or delete
+    when: str  # UTC, as the author's clock had it
+    who: str
+    email: str
+    subject: str
+    actor: str  # of one of our own commits: who asked for it
+    tool: str
+    reason: str
+    versions: tuple[str, ...]  # the changes of our history that it holds
+    before: str | None  # git's ids of the text before and after, None where there was none
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What changes of ours did to one note, one after the other: the text before, and after each. None: no such note."""
+
+    path: str
+    target: str  # where the note was afterwards
+    before: bytes | None
+    afters: tuple[bytes | None, ...]
+    groups: frozenset[str]  # the operations it was part of, each of which is committed as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of some edits: the commit, None if there was nothing to commit; what is left to the person, in
+    sentences; and which operations wait, with the reason."""
+
+    commit: str | None = None
+    left: tuple[str, ...] = ()
+    held: frozenset[str] = frozenset()
+    why: str = ""
+
+
+# -- where the repository is
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a vault lies in git: the working tree, its git directory, the one it shares, and the vault's place in it."""
+
+    top: Path
+    git_dir: Path
+    common: Path
+    prefix: str  # "" or "notes/deep/"
+
+
+def find(root: Path) -> Place | None:
+    """The repository a vault lies in, None for most. It is not opened for this."""
+    real = Path(os.path.realpath(root))
+    for folder in (real, *real.parents):
+        if not folder.exists() or folder.stat().st_dev != real.stat().st_dev:
+            break  # as git does: what lies on another disk is another matter
+        here = folder / ".git"
+        said = _pointer(here) if here.is_file() else ""
+        leads_to = folder / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else here
+        git_dir = Path(os.path.realpath(leads_to))
+        common = Path(os.path.realpath(git_dir / (_pointer(git_dir / "commondir") or ".")))
+        if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
+            if git_dir == here and common != git_dir:
+                raise Unavailable(f"{here} leads to {common} by its `commondir`, which only a worktree's may.")
+            prefix = "" if real == folder else real.relative_to(folder).as_posix() + "/"
+            return Place(folder, git_dir, common, prefix)
+    return None
+
+
+@contextmanager
+def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Place]]:
+    """The repository of a vault. What libgit2 reports in the block is Unavailable."""
+    place = find(root)
+    if place is None:
+        raise NotFound("The vault is not in git.")
+    _check(place)
+    try:
+        repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
+        try:
+            if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
+                raise Unavailable(
+                    f"{place.top / '.git'} leads to {place.git_dir}, which does not name {place.top} as its working tree.",
+                    hint=f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}",
+                )
+            yield repo, place
+        finally:
+            repo.free()
+    except pygit2.GitError as error:
+        said = str(error)
+        if "not owned" in said:
+            said = f"dubious ownership of {place.top}; its setting safe.directory names whom to trust"
+        elif "sha256" in said:
+            said = "the repository names its objects by SHA-256, which libgit2 cannot read"
+        elif "mandatory extension" in said:
+            said = "the index is split or sparse, which libgit2 cannot read"
+        raise Waiting(f"git: {said}.") from error
+
+
+def _check(place: Place) -> None:
+    """Refuse what would lead out of the repository, or never answer: links, pipes, borrowed objects, included settings."""
+    for folder in {place.git_dir, place.common}:
+        for name in ("objects", "refs", "logs", "info", ""):
+            for path in _within(folder / name, deep=bool(name)):
+                raise Unavailable(
+                    f"{path} is a link, or no plain file; simplemem reads no repository through one.",
+                    hint="Set git.history = false to leave git out.",
+                )
+    if (place.common / "objects" / "info" / "alternates").exists():
+        raise Unavailable(f"{place.top} borrows objects of another repository (objects/info/alternates).")
+    for name in ("config", "config.worktree"):
+        with suppress(FileNotFoundError):
+            data = (place.git_dir / name if name != "config" else place.common / name).read_bytes()[:_MOST_CONFIG]
+            if _INCLUDES.search(data):
+                raise Unavailable(f"The settings of {place.top} include other files ({name}), which may lie anywhere.")
+            for key in re.findall(rb"(?im)^\s*(?:excludes|attributes)file\s*=\s*(.+?)\s*$", data):
+                file = Path(os.path.expanduser(os.fsdecode(key).strip('"')))
+                if file.exists() and not file.is_file():
+                    raise Unavailable(f"A setting of {place.top} names {file}, which is no plain file.")
+
+
+def _within(folder: Path, *, deep: bool) -> Iterator[str]:
+    """What lies in a folder of git's and is neither a folder nor a plain file."""
+    try:
+        if folder.is_symlink():
+            yield str(folder)
+        with os.scandir(folder) as listed:
+            for each in listed:
+                if each.is_dir(follow_symlinks=False):
+                    yield from _within(Path(each.path), deep=True) if deep else ()
+                elif not each.is_file(follow_symlinks=False):
+                    yield each.path
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _pointer(file: Path) -> str:
+    """What a pointer file of git's says, "" when there is none. Whatever lies there, no more than a path is read."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return ""
+        with file.open("rb") as opened:
+            return os.fsdecode(opened.read(8192)).strip("\r\n")
+    except OSError:
+        return ""
+
+
+# -- what git knows
+
+
+def history(root: Path, path: str, limit: int = 20) -> list[Commit]:
+    """The commits that changed a note, newest first, followed back through its renames; none outside git."""
+    if find(root) is None:
+        return []
+    with _opened(root) as (repo, place):
+        found: list[Commit] = []
+        for commit in _commits_of(repo, place, path):
+            if len(found) >= limit:
+                break
+            found.append(commit)
+        return found
+
+
+def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
+    """A note's path and bytes at a commit, under whatever name it had then."""
+    with _opened(root) as (repo, place):
+        tree = _commit_called(repo, commit).tree
+        names = iter(dict.fromkeys(each.path for each in _commits_of(repo, place, path)))
+        for name in _first_then(path, names):
+            entry = _entry(tree, place.prefix + name)
+            if entry is None or entry[1] not in _PLAIN:
+                continue
+            blob = repo.get(entry[0])
+            if not isinstance(blob, pygit2.Blob):
+                raise NotFound(f"The text of {path!r} at {commit[:12]} is not in this clone.")
+            if blob.size > _MOST_BYTES:
+                raise TooLong(f"{path!r} had {blob.size:,} bytes at {commit[:12]}; at most {_MOST_BYTES:,} are read.")
+            return name, blob.data
+    raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
+
+
+def changes_in(root: Path, commit: str) -> tuple[str, ...]:
+    """The changes of our history that a commit of ours holds; none for a person's."""
+    with _opened(root) as (repo, _):
+        return _trailers(_commit_called(repo, commit).message, "Version")
+
+
+def texts(root: Path, wanted: Iterable[str]) -> dict[str, bytes]:
+    """Texts by git's ids of them, as `Commit.before` and `after` name them. What is missing or too large is left out."""
+    found: dict[str, bytes] = {}
+    left = _MOST_TEXT
+    with _opened(root) as (repo, _):
+        for oid in sorted(filter(is_commit, set(wanted))):
+            blob = repo.get(oid)
+            if isinstance(blob, pygit2.Blob) and blob.size <= min(_MOST_BYTES, left):
+                found[oid] = blob.data
+                left -= blob.size
+    return found
+
+
+def is_commit(text: str) -> bool:
+    """Whether a text can be the id of a commit, whole or shortened so far that it is no date and no number of ours."""
+    text = text.strip().lower()
+    return _COMMIT.fullmatch(text) is not None and (len(text) >= 40 or not text.isdecimal())
+
+
+def short(commit: str) -> str:
+    """The first characters of a commit's id, so many that nobody takes it for a number of our history."""
+    return next((commit[:length] for length in range(10, len(commit)) if not commit[:length].isdigit()), commit)
+
+
+def _commits_of(repo: pygit2.Repository, place: Place, path: str) -> Iterator[Commit]:
+    """The commits that changed a file: those in which it is another than in every parent."""
+    if repo.head_is_unborn:
+        return
+    name, until = place.prefix + path, time.monotonic() + _SECONDS
+    for commit in repo.walk(repo.head.target, SortMode.TOPOLOGICAL | SortMode.TIME):
+        if time.monotonic() > until:
+            raise Unavailable(
+                f"git gave no answer within {_SECONDS:g} s.", hint="Set git.history = false to leave it out."
+            )
+        parents = _parents(repo, commit)
+        if any(parent.tree_id == commit.tree_id for parent in parents):
+            continue
+        now = _entry(commit.tree, name)
+        before = [_entry(parent.tree, name) for parent in parents] or [None]
+        if now in before:
+            continue
+        old = _renamed_from(parents[0], commit, name) if now and before[0] is None and parents else None
+        if old is not None and not old.startswith(place.prefix):
+            old = None
+        was = _entry(parents[0].tree, old) if old else before[0]
+        op = "move" if old else "create" if was is None else "delete" if now is None else "update"
+        yield _told(commit, place, name, old, op, was, now)
+        name = old or name
+
+
+def _parents(repo: pygit2.Repository, commit: pygit2.Commit) -> list[pygit2.Commit]:
+    """Its parents, but for those that a shallow clone has not."""
+    found: list[object] = [repo.get(oid) for oid in commit.parent_ids]
+    return [parent for parent in found if isinstance(parent, pygit2.Commit)]
+
+
+def _told(
+    commit: pygit2.Commit, place: Place, name: str, old: str | None, op: str, was: tuple[str, int] | None,
+    now: tuple[str, int] | None,
+) -> Commit:  # fmt: skip
+    said = commit.message
+    cut = len(place.prefix)
+    return Commit(
+        commit=str(commit.id),
+        path=name[cut:],
+        old_path=old[cut:] if old else None,
+        op=op,
+        when=_moment(commit.author.time),
+        who=_printable(commit.author.name, 200),
+        email=_printable(commit.author.email, 200),
+        subject=_printable(said.partition("\n")[0], 300),
+        actor="; ".join(_trailers(said, "Actor")),
+        tool="; ".join(_trailers(said, "Tool")),
+        reason="; ".join(_trailers(said, "Reason")),
+        versions=_trailers(said, "Version"),
+        before=was[0] if was else None,
+        after=now[0] if now else None,
+    )
+
+
+def _renamed_from(parent: pygit2.Commit, commit: pygit2.Commit, name: str) -> str | None:
+    """What a file was called before a commit that renamed it."""
+    diff = parent.tree.diff_to_tree(commit.tree)
+    diff.find_similar(flags=DiffFind.FIND_RENAMES)
+    for delta in diff.deltas:
+        if delta.status_char() == "R" and delta.new_file.path == name:
+            return str(delta.old_file.path)
+    return None
+
+
+def _entry(tree: pygit2.Tree | None, path: str) -> tuple[str, int] | None:
+    try:
+        found = tree[path] if tree is not None else None
+    except KeyError:
+        return None
+    return None if found is None or found.filemode == FileMode.TREE else (str(found.id), int(found.filemode))
+
+
+def _commit_called(repo: pygit2.Repository, commit: str) -> pygit2.Commit:
+    """The commit of this id, or of the only one that begins so: no branch of that name is meant."""
+    try:
+        found = repo.get(commit.strip().lower()) if is_commit(commit) else None
+        if found is not None:
+            return found.peel(pygit2.Commit)
+    except (ValueError, pygit2.InvalidSpecError):
+        pass
+    raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
+
+
+def _trailers(message: str, key: str) -> tuple[str, ...]:
+    """What a commit of ours says of itself in the lines at its end."""
+    last = message.rstrip().rpartition("\n\n")[2]
+    lines = (line.partition(": ") for line in last.splitlines())
+    return tuple(_printable(value, 2000) for name, _, value in lines if name == _TRAILER + key)
+
+
+def _printable(text: str, most: int) -> str:
+    """A field of a commit: anybody may have written it, so what could move a cursor or forge a line is taken out."""
+    return "".join(c for c in text if c.isprintable()).strip()[:most]
+
+
+def _moment(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _first_then(path: str, names: Iterator[str]) -> Iterator[str]:
+    yield path
+    yield from names
+
+
+# -- commits of ours
+
+
+def commit(root: Path, edits: Sequence[Edit], message: str, when: int) -> Done:
+    """Make one commit of these edits, in their order, on the branch that is checked out. What a person staged stays as it
+    is and holds up what touches it; what a person edited is not in the commit. Whoever calls has the turn (`turn`)."""
+    with _opened(root) as (repo, place):
+        settle_in(repo, place)
+        branch = _branch_of(repo, place)
+        with _index_held(place) as index:
+            last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
+            head, tree = (last.id, last.tree) if last is not None else (None, None)
+            wanted, left = _ours(repo, place, index, edits)
+            paths = {path for edit in wanted for path in (edit.path, edit.target)}
+            then: Entries = {path: _entry(tree, path) for path in paths}
+            there: Entries = {path: _staged(index, path) for path in paths}
+            work = _Work(repo, then)
+            late = work.half_done(wanted, there)
+            staged = {path for path in paths if there[path] != then[path]} - late
+            held, free = _hold_back(wanted, staged)
+            now, more = work.applied(free)
+            changed: Entries = {path: entry for path, entry in now.items() if entry != then[path]}
+            why = (
+                f"{min(path for path in staged if _touched_by(path, wanted, held))!r} is staged by you." if held else ""
+            )
+            made = None
+            if changed:
+                made = _made(repo, head, tree, changed, message, when)
+                _move_branch(repo, branch, head, made, message.partition("\n")[0])
+            if changed or late:
+                _put_in_place(place, index, {**{path: then[path] for path in late}, **changed})
+            return Done(str(made) if made else None, (*left, *more), held, why)
+
+
+def settle(root: Path) -> None:
+    """Clear up what a process left that died while its commit took its place: its lock holds up the person's git."""
+    with _opened(root) as (repo, place):
+        settle_in(repo, place)
+
+
+def settle_in(repo: pygit2.Repository, place: Place) -> None:
+    """As `settle`. If the branch had moved, the index follows; what a person staged since stays."""
+    lock = place.git_dir / _LOCK
+    (place.git_dir / _OURS).unlink(missing_ok=True)
+    try:
+        if lock.is_symlink() or not lock.is_file() or not lock.read_bytes()[:100].startswith(_MARK):
+            return
+    except OSError:
+        return
+    lock.unlink(missing_ok=True)
+    last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
+    if last is None or not _trailers(last.message, "Version"):
+        return
+    before = last.parents[0] if last.parent_ids else None
+    with _index_held(place) as index:
+        changed: Entries = {}
+        diff = (
+            last.tree.diff_to_tree(before.tree, swap=True) if before is not None else last.tree.diff_to_tree(swap=True)
+        )
+        for path in {name for delta in diff.deltas for name in (delta.old_file.path, delta.new_file.path)}:
+            if _staged(index, path) == _entry(before.tree if before is not None else None, path):
+                changed[path] = _entry(last.tree, path)
+        if changed:
+            _put_in_place(place, index, changed)
+
+
+def _branch_of(repo: pygit2.Repository, place: Place) -> str:
+    """The branch that is checked out, if a commit can be made on it now."""
+    if not os.access(place.git_dir, os.W_OK):
+        raise Unavailable(f"The repository cannot be written: {place.git_dir}.")
+    state = repo.state()
+    if state != RepositoryState.NONE:
+        raise Waiting(f"A {_name_of(state)} is under way in the repository.")
+    if _is_message_being_written(place.git_dir):
+        raise Waiting("The message of a commit seems to be being written.")
+    len(repo.index)  # one that libgit2 cannot read (split, or sparse) says so here
+    target = repo.lookup_reference("HEAD").target
+    if not isinstance(target, str):
+        raise Waiting("No branch is checked out (HEAD is detached), so a commit would belong to none.")
+    return target
+
+
+def _name_of(state: RepositoryState | int) -> str:
+    name = getattr(state, "name", "operation").lower()
+    return {"apply_mailbox": "patch", "apply_mailbox_or_rebase": "rebase or a patch"}.get(name, name.partition("_")[0])
+
+
+def _is_message_being_written(git_dir: Path) -> bool:
+    """Whether an editor seems to be open on a commit's message: moving the branch now would make that commit fail.
+
+    The file stays when it is done, so it must be newer than the last commit, and have git's remarks in it still, which a
+    message that was given on the command line never has.
+    """
+    file = git_dir / "COMMIT_EDITMSG"
+    try:
+        begun, last = file.stat().st_mtime, (git_dir / "logs" / "HEAD").stat().st_mtime
+        if last >= begun or not 0 <= time.time() - begun < _WRITING_A_MESSAGE or not file.is_file():
+            return False
+        return any(line[:1] in _REMARKS for line in file.read_bytes()[:100_000].split(b"\n") if line)
+    except OSError:
+        return False
+
+
+def _ours(
+    repo: pygit2.Repository, place: Place, index: pygit2.Index, edits: Iterable[Edit]
+) -> tuple[list[Edit], list[str]]:
+    """The edits with the repository's paths, without notes that git is not to have, and what is to be said of those."""
+    left: dict[str, str] = {}
+    unwanted: dict[str, bool] = {}
+
+    def is_unwanted(path: str) -> bool:
+        if path not in unwanted:
+            why = _why_not(repo, place, index, path)
+            unwanted[path] = why is not None
+            if why:
+                left[path] = f"{path!r} {why}"
+        return unwanted[path]
+
+    found = []
+    for edit in edits:
+        path, target = place.prefix + edit.path, place.prefix + edit.target
+        before, afters = edit.before, edit.afters
+        if is_unwanted(target):  # a move out of sight is a deletion, and one into sight a creation
+            target, afters = path, (None,)
+        if is_unwanted(path):
+            path, before = target, None
+        if not is_unwanted(path):
+            found.append(Edit(path, target, before, afters, edit.groups))
+    return found, [left[path] for path in sorted(left)]
+
+
+def _why_not(repo: pygit2.Repository, place: Place, index: pygit2.Index, path: str) -> str | None:
+    """Why git is not to have a note, "" for what the person knows; None when it may have it."""
+    folder = place.top
+    for part in ("", *path.split("/")[:-1]):
+        folder = folder / part
+        for name in (".gitignore", ".gitattributes"):
+            if os.path.lexists(folder / name) and not (folder / name).is_file():
+                return f"stands under {name}, which is no plain file."
+    if repo.path_is_ignored(path) and path not in index:
+        return ""
+    if repo.get_attr(path, "filter") not in (None, False) or repo.get_attr(path, "working-tree-encoding"):
+        return "goes through a filter, and simplemem runs none."  # the plain text must not go in
+    entry = C.git_index_get_bypath(index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
+    if entry and (entry.flags & _SET_ASIDE[0] or entry.flags_extended & _SET_ASIDE[1]):
+        return "is one that git was told not to look at (skip-worktree or assume-unchanged)."
+    return None
+
+
+def _hold_back(edits: Sequence[Edit], staged: Collection[str]) -> tuple[frozenset[str], list[Edit]]:
+    """The operations that must wait because of what is staged, all of each, and the edits that need not."""
+    blocked, held = set(staged), set[str]()
+    while True:
+        touched = [edit for edit in edits if {edit.path, edit.target} & blocked or edit.groups & held]
+        more = {group for edit in touched for group in edit.groups} - held
+        if not more:
+            return frozenset(held), [edit for edit in edits if not edit.groups & held]
+        held |= more
+        blocked |= {path for edit in touched for path in (edit.path, edit.target)}
+
+
+def _touched_by(path: str, edits: Sequence[Edit], groups: Collection[str]) -> bool:
+    return any(path in (edit.path, edit.target) and edit.groups & set(groups) for edit in edits)
+
+
+class _Left(Exception):
+    """A change that is not ours to commit, with the reason."""
+
+
+class _Work:
+    """What edits make of what the last commit has."""
+
+    def __init__(self, repo: pygit2.Repository, then: Mapping[str, tuple[str, int] | None]) -> None:
+        self._repo = repo
+        self._then = then
+        self._stored: dict[tuple[str, bytes], str] = {}
+
+    def half_done(self, edits: Sequence[Edit], there: Entries) -> set[str]:
+        """The paths of edits that are in the branch, while the index has what was there before them: somebody died between
+        the two, and it looks as if a person took our change back."""
+        late = set()
+        for edit in edits:
+            then, staged = self._then[edit.target], there[edit.target]
+            if then is None or then == staged or edit.path != edit.target:
+                continue
+            before = {self._oid(edit.path, text) for text in (edit.before, *edit.afters[:-1])}
+            if then[0] == self._oid(edit.path, edit.afters[-1]) and (staged[0] if staged else None) in before:
+                late.add(edit.target)
+        return late
+
+    def applied(self, edits: Sequence[Edit]) -> tuple[Entries, list[str]]:
+        now: Entries = {path: self._then[path] for edit in edits for path in (edit.path, edit.target)}
+        left = []
+        for edit in edits:
+            there = now[edit.path]
+            try:
+                oid = self._applied(edit, there)
+            except _Left as reason:
+                left.append(str(reason))
+                continue
+            if edit.path != edit.target:
+                now[edit.path] = None
+            now[edit.target] = None if oid is None else (oid, there[1] if there else int(FileMode.BLOB))
+        return now, left
+
+    def _applied(self, edit: Edit, there: tuple[str, int] | None) -> str | None:
+        """The text a note has once an edit is made to what is there."""
+        final = edit.afters[-1]
+        if there is None and edit.before is not None:
+            if final is None:
+                return None
+            done = self._then[edit.target]
+            if done is not None and done[0] == self._oid(edit.target, final):
+                return done[0]  # the move is in the branch already
+            raise _Left(f"{edit.path!r} was written by a person and is not in git yet.")
+        if there is not None and there[1] not in _PLAIN:
+            raise _Left(f"{edit.path!r} is no plain file in git.")
+        if there is not None and final == edit.before and len(edit.afters) == 1:
+            return there[0]  # it only moved, with whatever a person has or has not committed of it
+        before = self._oid(edit.path, edit.before)
+        after = self._oid(edit.target, final)
+        if there is None or before is None or after is None or there[0] == before:
+            return after
+        # What is there already may be ours: a crash kept us from forgetting what was committed.
+        if any(there[0] == self._oid(edit.path, text) for text in edit.afters):
+            return after
+        return self._merged(edit.path, there[0], before, after)
+
+    def _oid(self, path: str, text: bytes | None) -> str | None:
+        """git's id of a text, which it has from now on, with the line ends that its attributes want."""
+        if text is None:
+            return None
+        if (path, text) not in self._stored:
+            ends = self._repo.load_filter_list(path) if b"\0" not in text else None
+            data = ends.apply_to_buffer(text) if ends is not None and text else text
+            self._stored[path, text] = str(self._repo.create_blob(data))
+        return self._stored[path, text]
+
+    def _merged(self, path: str, now: str, before: str, after: str) -> str:
+        """Our change of a text, made to another: a person's edits lie between, which are theirs to commit."""
+        base, ours, theirs = (
+            pygit2.IndexEntry(path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (before, now, after)
+        )
+        try:
+            merged = self._repo.merge_file_from_index(base, ours, theirs)
+        except UnicodeDecodeError:
+            merged = None
+        if merged is None or not merged.automergeable:
+            raise _Left(f"{path!r} has edits of a person's in the lines that were changed.")
+        return str(self._repo.create_blob(merged.contents.encode()))
+
+
+def _made(
+    repo: pygit2.Repository,
+    head: pygit2.Oid | None,
+    tree: pygit2.Tree | None,
+    changed: Entries,
+    message: str,
+    when: int,
+) -> pygit2.Oid:
+    """The commit as an object; no branch has it yet."""
+    files = pygit2.Index()
+    if tree is not None:
+        files.read_tree(tree)
+    _set_entries(files, changed)
+    said = [_setting(repo, "user.name", "GIT_AUTHOR_NAME"), _setting(repo, "user.email", "GIT_AUTHOR_EMAIL")]
+    name, email = said if all(said) else _PERSON
+    author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
+    repo.set_ident(name, email)
+    pygit2.settings.enable_fsync_gitdir(True)
+    return repo.create_commit(
+        None, author, committer, message, files.write_tree(repo), [head] if head is not None else []
+    )
+
+
+def _setting(repo: pygit2.Repository, key: str, variable: str) -> str:
+    said = os.environ.get(variable) or (repo.config[key] if key in repo.config else "")  # noqa: SIM401  (a Config has no `get`)
+    return "".join(c for c in str(said) if c.isprintable() and c not in "<>").strip()
+
+
+def _move_branch(repo: pygit2.Repository, branch: str, head: pygit2.Oid | None, made: pygit2.Oid, subject: str) -> None:
+    """Have the branch point to a commit, if it is still where it was."""
+    try:
+        with repo.transaction() as moving:
+            moving.lock_ref(branch)
+            if (None if repo.head_is_unborn else repo.head.target) != head:
+                raise Busy("Another git is at work in the repository.")
+            moving.set_target(branch, made, message=f"commit (simplemem): {subject}")
+    except pygit2.GitError as error:
+        raise Busy(f"git: {error}.") from error
+
+
+# -- the person's index
+
+
+@contextmanager
+def _index_held(place: Place) -> Iterator[pygit2.Index]:
+    """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
+    lock, copy, index = place.git_dir / _LOCK, place.git_dir / _OURS, place.git_dir / "index"
+    try:
+        fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError as error:
+        raise Busy("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
+    try:
+        os.write(fd, _MARK + b"%d\n" % os.getpid())
+        os.close(fd)
+        copy.unlink(missing_ok=True)
+        if index.exists():
+            shutil.copy2(index, copy)
+        yield pygit2.Index(str(copy))
+    finally:
+        copy.unlink(missing_ok=True)
+        lock.unlink(missing_ok=True)
+
+
+def _put_in_place(place: Place, held: pygit2.Index, changed: Entries) -> None:
+    """Set entries of the person's index, leaving all others as they are. It keeps its time: by that git tells what was
+    edited in the moment it was staged."""
+    copy, index = place.git_dir / _OURS, place.git_dir / "index"
+    was = copy.stat() if copy.exists() else None
+    _set_entries(held, changed)
+    held.write()
+    if was is not None:
+        os.chmod(copy, stat.S_IMODE(was.st_mode))
+        os.utime(copy, ns=(was.st_atime_ns, was.st_mtime_ns))
+    os.replace(copy, index)
+
+
+def _set_entries(index: pygit2.Index, changed: Entries) -> None:
+    for path, entry in changed.items():
+        if entry is None and path in index:
+            index.remove(path)
+    for path, entry in changed.items():
+        if entry is not None:
+            index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry[0]), FileMode(entry[1])))
+
+
+def _staged(index: pygit2.Index, path: str) -> tuple[str, int] | None:
+    """What the index has at a path; a conflict that is not settled is none of ours, and equals nothing."""
+    try:
+        entry = index[path]
+    except KeyError:
+        return ("conflict", 0) if path in index else None
+    return str(entry.id), int(entry.mode)
