@@ -7,11 +7,11 @@ the setting `embed.private`. Where a header cannot be read nobody knows what it 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from simplemem.note.names import compare_key
 from simplemem.note.note import Note
 
 Reason = Literal["rule", "property", "tag", "unreadable"]
@@ -36,7 +36,7 @@ def private_reason(path: str, note: Note, rules: Sequence[str]) -> Reason | None
 def private_by_rule(path: str, rules: Sequence[str]) -> bool:
     """Whether a rule keeps this path private: a folder (`journal/`), a note (`plans/will`), or a pattern with `*` and `?`
     of the whole path, where `*` crosses folders. Case and the way an accent is written do not count."""
-    return bool(rules) and any(_matches(_key(path), _key(rule.strip())) for rule in rules)
+    return any(_matches(compare_key(path), compare_key(rule.strip().replace("\\", "/"))) for rule in rules)
 
 
 def _matches(path: str, rule: str) -> bool:
@@ -50,10 +50,6 @@ def _matches(path: str, rule: str) -> bool:
         bare = bare.replace("[", "[[]")  # brackets stand in names: only `*` and `?` mean more than themselves
         return fnmatchcase(path, bare) or fnmatchcase(path.removesuffix(".md"), bare) or fnmatchcase(path, f"{bare}/*")
     return path.startswith(f"{bare}/") or (not rule.endswith("/") and path in (bare, f"{bare}.md"))
-
-
-def _key(text: str) -> str:
-    return unicodedata.normalize("NFC", text.replace("\\", "/")).casefold()
 
 
 def _says_so(value: Any) -> bool:

@@ -1,8 +1,8 @@
 """What a text holds that its reader does not see: invisible characters, turned writing, comments. Pure; changes nothing.
 
-A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead
-the other. What writing needs is not counted: joiners in emoji and in scripts that join, marks in text from right to
-left, a variation selector after its character.
+A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead the
+other. What writing needs is not counted: joiners in emoji and in scripts that join, marks in text from right to left, a
+variation selector after its character.
 """
 
 from __future__ import annotations
@@ -10,26 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
-Kind = Literal["invisible", "direction", "tag", "control", "html", "comment"]
-
-
-@dataclass(frozen=True, slots=True)
-class Unseen:
-    """How much of one kind there is, and the line of the first."""
-
-    kind: Kind
-    count: int
-    line: int
-
-    def said(self) -> str:
-        """`3 invisible characters`."""
-        one, many = _WORDS[self.kind]
-        return f"{self.count} {one if self.count == 1 else many}"
-
-
-_WORDS: dict[Kind, tuple[str, str]] = {
+_SAID = {
     "invisible": ("invisible character", "invisible characters"),
     "direction": ("character that turns the direction of writing", "characters that turn the direction of writing"),
     "tag": ("invisible letter (a Unicode tag)", "invisible letters (Unicode tags)"),
@@ -38,14 +20,30 @@ _WORDS: dict[Kind, tuple[str, str]] = {
     "comment": ("comment (%%), which its readers do not see", "comments (%%), which its readers do not see"),
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """How much of one kind there is, and the line of the first."""
+
+    kind: str
+    count: int
+    line: int
+
+    def said(self) -> str:
+        """`3 invisible characters`."""
+        return f"{self.count} {_SAID[self.kind][self.count != 1]}"
+
+
 _SUSPECT = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_TAG = re.compile("[\U000e0000-\U000e007f]")
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
+_KINDS = (
+    ("direction", re.compile("[\u202a-\u202e\u2066-\u2069]")),
+    ("tag", re.compile("[\U000e0000-\U000e007f]")),
+    ("control", re.compile("[\x00-\x1f\x7f-\x9f]")),
+    ("invisible", re.compile("[^\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f\x00-\x1f\x7f-\x9f]")),
+)
 _MARKS = "\u200e\u200f\u061c"
 _FROM_THE_RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 # Scripts whose letters are joined or parted by U+200C and U+200D: Arabic and its kin, those of India and South-East Asia.
@@ -54,41 +52,29 @@ _PICTURE = re.compile("[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff\ufe0f]")
 _IDEOGRAPH = re.compile("[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _FLAG = re.compile("[\U000e0020-\U000e007e]{1,6}\U000e007f")
 _BLACK_FLAG = "\U0001f3f4"
-
 _FENCE = re.compile(r" {0,3}(?:> ?)*(`{3,}|~{3,})")
-_HTML = "<!--"
-_PERCENT = "%%"
 
 
 def find_unseen(text: str, first_line: int = 1) -> list[Unseen]:
     """What a reader of this text does not see, by kind. Lines are counted from `first_line`."""
-    found: dict[Kind, tuple[int, int]] = {}  # how many, and where the first is
+    found: dict[str, tuple[int, int]] = {}  # how many, and where the first is
     for kind, count, at in (*_characters(text), *_comments(text)):
-        many, first = found.get(kind, (0, at))
-        found[kind] = many + count, first
+        if count:
+            many, first = found.get(kind, (0, at))
+            found[kind] = many + count, first
     return [Unseen(kind, many, first_line + text.count("\n", 0, at)) for kind, (many, at) in found.items()]
 
 
-def _characters(text: str) -> Iterator[tuple[Kind, int, int]]:
-    if text.isascii() and _CONTROL.search(text) is None:
-        return
+def _characters(text: str) -> Iterator[tuple[str, int, int]]:
     from_the_right: bool | None = None
     for run in _SUSPECT.finditer(text):
-        if run[0][0] in _MARKS and len(run[0]) == 1:
+        if run[0] in _MARKS:
             if from_the_right is None:
                 from_the_right = _FROM_THE_RIGHT.search(text) is not None
             if from_the_right:
                 continue
-        if _is_needed(text, run.start(), run.end()):
-            continue
-        for kind, pattern in (("direction", _TURNING), ("tag", _TAG), ("control", _CONTROLS)):
-            if count := len(pattern.findall(run[0])):
-                yield kind, count, run.start()  # type: ignore[misc]
-        if count := len(_OTHERS.findall(run[0])):
-            yield "invisible", count, run.start()
-
-
-_OTHERS = re.compile("[^\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f\x00-\x1f\x7f-\x9f]")
+        if not _is_needed(text, run.start(), run.end()):
+            yield from ((kind, len(one.findall(run[0])), run.start()) for kind, one in _KINDS)
 
 
 def _is_needed(text: str, start: int, end: int) -> bool:
@@ -109,8 +95,8 @@ def _is_needed(text: str, start: int, end: int) -> bool:
     return run in ("\xad", "\u034f") and before.isalpha() and (after.isalpha() or after in "\r\n")
 
 
-def _comments(text: str) -> Iterator[tuple[Kind, int, int]]:
-    if _HTML not in text and _PERCENT not in text:
+def _comments(text: str) -> Iterator[tuple[str, int, int]]:
+    if "<!--" not in text and "%%" not in text:
         return
     at, fence, within = 0, "", False
     for line in text.split("\n"):
@@ -121,10 +107,8 @@ def _comments(text: str) -> Iterator[tuple[Kind, int, int]]:
         elif opened and not within:
             fence = opened[1]
         else:
-            if count := line.count(_HTML):
-                yield "html", count, at
-            for _ in range(line.count(_PERCENT)):
+            yield "html", line.count("<!--"), at
+            for _ in range(line.count("%%")):
                 within = not within
-                if within:
-                    yield "comment", 1, at
+                yield "comment", int(within), at
         at += len(line) + 1

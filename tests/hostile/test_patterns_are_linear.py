@@ -25,6 +25,7 @@ from simplemem.kinds.graph.spelling import split_attributes
 ROOT = Path(simplemem.__file__).parent
 SIZE = 128_000 if LONG else 16_000
 MADE_WHILE_RUNNING = {
+    ("note/copies.py", "pattern"): "one of a table, in which they are found below",
     ("embed/prefixes.py", "shape"): "one of the module's own few, tried on the name of a model",
     ("search/excerpt.py", "re.escape(word)"): "one word, to the letter",
     ("vault/place.py", "pattern"): "one of a table, in which they are found below",
