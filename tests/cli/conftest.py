@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,9 +79,7 @@ def run(vault: Path) -> Run:
 
     def run(*args: str, input: bytes | None = None, vault: Path | None = vault) -> Ran:  # noqa: A002
         where = () if vault is None else ("--vault", str(vault))
-        # Options go before a `--` that ends them.
-        head, *tail = args
-        result = CliRunner().invoke(app, [head, *where, *tail], input=input, prog_name="simplemem")
+        result = CliRunner().invoke(app, [*args, *where], input=input, prog_name="simplemem")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)
@@ -91,3 +91,39 @@ def run(vault: Path) -> Run:
 def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors take time to make, and most commands need none."""
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "none")
+
+
+PROGRAM = [sys.executable, "-m", "simplemem"]
+
+
+def in_a_terminal(*arguments: str, answer: bytes = b"", env: dict[str, str] | None = None) -> tuple[int, bytes]:
+    """Run the program in a terminal of its own, 100 columns wide, with something typed: its exit code and what it shows."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})},
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        os.write(ours, answer)
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # Linux says so when the other end is closed
+                piece = b""
+            if not piece:
+                return process.wait(60), shown
+            shown += piece
+    finally:
+        process.kill()
+        os.close(ours)
+
+
+def notes_of(vault: Path) -> dict[str, bytes]:
+    """Every note of a vault, and what is in it."""
+    files = {file.relative_to(vault).as_posix(): file.read_bytes() for file in vault.rglob("*.md")}
+    return {path: data for path, data in files.items() if not path.startswith(".")}

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -69,37 +68,6 @@ def test_the_lines_name_a_program_that_is_there_and_the_whole_path_of_the_vault(
     assert arguments == ["serve", "--vault", str(vault)]
 
 
-def test_the_command_in_the_lines_starts_a_server(printed: Printed, vault: Path, tmp_path: Path) -> None:
-    """As a client would: from another folder, without the PATH of a terminal."""
-    ask = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ask}
-    with subprocess.Popen(
-        printed("cursor", "--vault", str(vault)),
-        cwd=tmp_path,
-        env={"HOME": str(tmp_path)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as server:
-        assert server.stdin is not None and server.stdout is not None
-        server.stdin.write(json.dumps(message).encode() + b"\n")
-        server.stdin.flush()
-        answer = json.loads(server.stdout.readline())
-        server.stdin.close()
-        assert server.wait(20) == 0
-    assert answer["result"]["serverInfo"]["name"] == "simplemem"
-
-
-def test_a_vault_is_written_out_however_it_was_meant(
-    printed: Printed, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = Path.cwd()
-    assert printed("zed")[-1] == str(home / "simplemem")
-    assert printed("zed", "--vault", "~/notes")[-1] == str(home / "notes")
-    assert printed("zed", "--vault", "./a/../notes")[-1] == str(home / "notes")
-    monkeypatch.setenv("SIMPLEMEM_VAULT", str(vault))
-    assert printed("zed")[-1] == str(vault)
-
-
 def test_the_other_options_are_kept(printed: Printed, vault: Path) -> None:
     (Path.cwd() / "own.toml").write_text("max_memory_length = 900\n")
     more = printed(
@@ -120,6 +88,7 @@ def test_what_the_environment_chooses_is_written_out_as_a_client_will_not_have_i
     monkeypatch.setenv("SIMPLEMEM_TOOLS", "-original,core")
     chosen = ["--profile", "simplemem", "--tools=-original,core"]
     assert printed("cursor")[1:] == ["serve", "--vault", str(Path.cwd() / ".memories"), *chosen]
+    assert printed("zed", "--vault", "~/a/../notes")[3] == str(Path.cwd() / "notes")
 
 
 @pytest.mark.parametrize(
@@ -133,13 +102,6 @@ def test_a_mistake_is_told_here_and_not_in_the_log_of_a_client(
     assert serve_main([*options, "--print-config", "cursor"]) == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("simplemem: ")
-
-
-def test_help_names_every_client(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        serve_main(["--help"])
-    words = re.findall(r"[\w-]+", capsys.readouterr().out)
-    assert [name for name in CLIENTS if name not in words] == []
 
 
 def test_without_a_program_beside_python_the_one_on_the_path_is_named_and_else_the_module(
@@ -164,12 +126,6 @@ def test_any_path_comes_through_to_the_letter(client: Client) -> None:
     assert command_in(client, client.lines(ODD)) == ODD
 
 
-def test_a_terminal_of_windows_gets_its_own_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    typed = CLIENTS["claude-code"].lines(["C:\\Program Files\\simplemem.exe", "serve", "--vault", "C:\\notes"])
-    assert typed.endswith('simplemem -- "C:\\Program Files\\simplemem.exe" serve --vault C:\\notes')
-
-
 def test_only_the_lines_are_printed_and_what_to_do_with_them_is_said_beside(
     vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,19 +148,6 @@ def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, capsys:
     assert serve_main(["--vault", str(missing), "--read-only", "--print-config", "zed"]) == 0
     assert "`simplemem init` makes it" in capsys.readouterr().err
     assert not missing.exists()
-
-
-def test_lines_in_a_pipe_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
-    folder = tmp_path / "気球"
-    folder.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "simplemem", "serve", "--vault", str(folder), "--print-config", "codex"],
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-    assert command_in(CLIENTS["codex"], done.stdout.decode("utf-8"))[-1] == str(folder)
 
 
 def test_a_client_is_known_however_its_name_is_written() -> None:

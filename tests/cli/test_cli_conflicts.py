@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.cli.conftest import in_a_terminal, notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -32,75 +32,42 @@ def kite(vault: Path) -> Path:
 
 def test_copies_are_listed_with_their_note_and_whose_they_are(run: Run, kite: Path) -> None:
     ran = run("conflicts")
-    assert ran.code == 0
-    assert f"{SYNCTHING}.md" in ran.out and "of log/Kite" in ran.out and "Dropbox Ada" in ran.out
+    assert ran.code == 0 and f"{SYNCTHING}.md" in ran.out and "of log/Kite" in ran.out and "Dropbox Ada" in ran.out
     listed = run("conflicts", "--json").json["conflicts"]
-    assert [(copy["name"], copy["by"], copy["when"]) for copy in listed] == [
-        (DROPBOX, "Ada", "2026-01-02"),
-        (SYNCTHING, "ABCDEFG", "2026-01-01"),
-    ]
+    assert [(copy["name"], copy["by"]) for copy in listed] == [(DROPBOX, "Ada"), (SYNCTHING, "ABCDEFG")]
 
 
 def test_a_vault_without_copies_says_so(run: Run) -> None:
-    assert run("conflicts").out == "No conflict copies.\n"
-    assert run("conflicts", "merge", "--all").code == 0
-    assert run("conflicts", "--json").json == {"conflicts": []}
+    assert run("conflicts").out == run("conflicts", "merge", "--all").out == "No conflict copies.\n"
 
 
 def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run, kite: Path, vault: Path) -> None:
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    before = notes_of(vault)
     ran = run("conflicts", "merge", "Kite", "--dry-run")
-    assert ran.code == 0
-    assert "+A fourth line." in ran.out and "+<<<<<<< Kite.md" in ran.out
-    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
-    assert {merge["clean"] for merge in run("conflicts", "merge", "--all", "--dry-run", "--json").json["merges"]} == {
-        True,
-        False,
-    }
+    assert ran.code == 0 and "+A fourth line." in ran.out and "+<<<<<<< Kite.md" in ran.out
+    assert len(run("conflicts", "merge", "--all", "--dry-run", "--json").json["merges"]) == 2
+    assert notes_of(vault) == before
 
 
-def test_all_merges_what_needs_no_decision_and_tells_the_rest(run: Run, kite: Path, vault: Path) -> None:
+def test_all_merges_what_needs_no_decision_names_the_rest_and_is_undone(run: Run, kite: Path, vault: Path) -> None:
     ran = run("conflicts", "merge", "--all")
-    assert ran.code == 1
-    assert kite.read_text() == TEXT + "\nA fourth line.\n"
-    assert not (vault / f"{SYNCTHING}.md").exists()
-    assert (vault / f"{DROPBOX}.md").exists()
+    assert ran.code == 1 and kite.read_text() == TEXT + "\nA fourth line.\n"
+    assert not (vault / f"{SYNCTHING}.md").exists() and (vault / f"{DROPBOX}.md").exists()
     assert f"{DROPBOX}.md: both say something else in 1 place" in ran.err
-    assert "simplemem undo" in ran.out
-
-
-def test_a_merge_is_undone_as_one(run: Run, kite: Path, vault: Path) -> None:
-    merged = run("conflicts", "merge", SYNCTHING, "--json").json
-    assert merged["left"] == []
-    assert run("undo", merged["merged"][0]["version"]).code == 0
-    assert kite.read_text() == TEXT
-    assert (vault / f"{SYNCTHING}.md").read_text() == TEXT + "\nA fourth line.\n"
+    run(*ran.out.split("undo with: simplemem ")[1].split())
+    assert kite.read_text() == TEXT and (vault / f"{SYNCTHING}.md").exists()
+    (vault / f"{DROPBOX}.md").write_text("A line before.\n\n" + TEXT)
+    merged = run("conflicts", "merge", "--all", "--json").json
+    assert (len(merged["merged"]), merged["left"]) == (2, [])
+    assert kite.read_text() == "A line before.\n\n" + TEXT + "\nA fourth line.\n"
 
 
 @pytest.mark.parametrize(
-    ("keep", "text"),
-    [
-        ("note", TEXT),
-        ("copy", TEXT.replace("A second", "Another second")),
-        (
-            "both",
-            TEXT.replace(
-                "A second line.\n",
-                f"<<<<<<< Kite.md\nA second line.\n=======\nAnother second line.\n>>>>>>> {DROPBOX[4:]}.md\n",
-            ),
-        ),
-    ],
+    ("keep", "holds"), [("note", "A second"), ("copy", "Another second"), ("both", "<<<<<<< Kite")]
 )
-def test_a_person_decides_which_text_is_kept(run: Run, kite: Path, vault: Path, keep: str, text: str) -> None:
+def test_a_person_decides_which_text_is_kept(run: Run, kite: Path, vault: Path, keep: str, holds: str) -> None:
     assert run("conflicts", "merge", DROPBOX, "--keep", keep).code == 0
-    assert kite.read_text() == text
-    assert not (vault / f"{DROPBOX}.md").exists()
-
-
-def test_a_second_copy_is_merged_with_what_the_first_made_of_the_note(run: Run, kite: Path, vault: Path) -> None:
-    (vault / f"{DROPBOX}.md").write_text("A line before.\n\n" + TEXT)
-    assert run("conflicts", "merge", "--all").code == 0
-    assert kite.read_text() == "A line before.\n\n" + TEXT + "\nA fourth line.\n"
+    assert holds in kite.read_text() and not (vault / f"{DROPBOX}.md").exists()
 
 
 @pytest.mark.parametrize(
@@ -111,9 +78,7 @@ def test_a_second_copy_is_merged_with_what_the_first_made_of_the_note(run: Run, 
     ],
 )  # fmt: skip
 def test_a_command_that_is_not_clear_does_nothing(run: Run, kite: Path, arguments: tuple[str, ...]) -> None:
-    ran = run("conflicts", *arguments)
-    assert ran.code == 2
-    assert kite.read_text() == TEXT
+    assert run("conflicts", *arguments).code == 2 and kite.read_text() == TEXT
 
 
 def test_a_name_without_a_copy_is_an_error_with_a_way_out(run: Run, kite: Path) -> None:
@@ -125,24 +90,6 @@ def test_a_name_without_a_copy_is_an_error_with_a_way_out(run: Run, kite: Path) 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal of our own is a matter of POSIX")
 @pytest.mark.parametrize(("answer", "merged"), [(b"n\n", False), (b"y\n", True)])
 def test_in_a_terminal_the_person_is_asked(kite: Path, vault: Path, answer: bytes, merged: bool) -> None:
-    ours, theirs = os.openpty()
-    command = [sys.executable, "-m", "simplemem", "conflicts", "merge", SYNCTHING, "--vault", str(vault)]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True)
-    os.close(theirs)
-    try:
-        os.write(ours, answer)
-        said = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:  # the terminal is gone when the program is
-                break
-            if not piece:
-                break
-            said += piece
-        assert process.wait(60) == (0 if merged else 1)
-    finally:
-        process.kill()
-        os.close(ours)
-    assert b"Write this to log/Kite?" in said
+    code, shown = in_a_terminal("conflicts", "merge", SYNCTHING, "--vault", str(vault), answer=answer)
+    assert b"Write this to log/Kite?" in shown and (code == 0) is merged
     assert (vault / f"{SYNCTHING}.md").exists() is not merged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from embedding_service import WELL, EmbeddingService, failing, slow
+from embedding_service import EmbeddingService, failing, slow
 from waiting import eventually
 
 if TYPE_CHECKING:
@@ -67,65 +66,10 @@ def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: Emb
     assert again.code == 1 and "this key is not known" in again.json["trouble"]
     facts = run("stats", "--json").json["embedding"]  # of another process, which asked nobody
     assert "this key is not known" in facts["last_failure"] and facts["trouble"] == ""
+    assert "this key is not known" in run("doctor", "--only", "vectors").out
     far.always = slow(60)
     found = run("search", "launch", "--json").json  # which does not wait for it
     assert found["hits"] and found["index"]["pending"] == 3
-
-
-def test_an_evaluation_does_not_send_much_unasked_either(
-    run: Run, vault: Path, far: EmbeddingService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SIMPLEMEM_EMBED_MAX_TOKENS_UNASKED", "10")
-    monkeypatch.setenv("SIMPLEMEM_VAULT", str(vault))
-    doc = {"id": "talk-1", "date": "1:56 pm on 8 May, 2023", "turns": [["Ada", "The crane by the quay is red."]]}
-    file = tmp_path / "locomo.json"
-    file.write_text(json.dumps({"docs": [doc], "queries": [{"query": "What is red?", "gold": ["talk-1"]}]}))
-    for command in (("run",), ("gate", "--min-mrr", "0.5")):
-        ran = run("eval", *command, "--locomo", str(file), vault=None)
-        assert ran.code == 1 and "this would send" in ran.err and "--yes" in ran.err
-        assert far.asked == []
-        assert run("eval", *command, "--locomo", str(file), "--yes", vault=None).code == 0
-        assert any("red" in text for text in far.texts())
-        far.asked.clear()
-
-
-def test_a_run_in_which_the_embedder_fails_says_how_far_it_came_and_why_once(
-    run: Run, vault: Path, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SIMPLEMEM_EMBED_BATCH", "1")
-    assert run("list", "--json").code == 0
-    far.next(WELL)
-    far.always = failing(401, "this key is not known")
-    ran = run("index")
-    assert ran.code == 1 and "Nothing to do" not in ran.out and ran.out.startswith("Not done")
-    assert ran.err.count("this key is not known") == 1
-    assert "2 notes are searchable by words, not yet by meaning" in ran.err
-
-
-def test_a_search_says_once_that_another_models_vectors_answer(
-    run: Run, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run("index").code == 0
-    monkeypatch.setenv("SIMPLEMEM_EMBED_MODEL", "other")
-    for command in ("search", "context"):
-        ran = run(command, "launch")
-        assert ran.err.count("Vectors of openai/other") == 1 and "until then openai/tiny" in ran.err
-
-
-def test_stats_and_doctor_tell_of_the_embedder(run: Run, vault: Path, far: EmbeddingService) -> None:
-    (vault / "secret.md").write_text("---\nprivate: true\n---\nThe quokka.\n")
-    far.refuses = lambda text: "balloons" in text
-    assert run("index").code == 0
-    facts = run("stats", "--json").json["embedding"]
-    assert (facts["dimension"], facts["notes_with_vectors"], facts["private"], facts["waiting"]) == (64, 3, 1, 0)
-    assert [refused["path"] for refused in facts["refused"]] == ["people/Ada.md"]
-    said = {
-        (found["level"], found["path"])
-        for found in run("doctor", "--json").json["findings"]
-        if found["check"] == "vectors"
-    }
-    assert said == {("warning", "people/Ada.md"), ("note", "")}
-    assert "private" in run("stats").out
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C cannot be sent to one process there")

@@ -1,22 +1,33 @@
-"""The commands of the knowledge graph: what was imported comes back out."""
+"""The commands of the knowledge graph: what was imported comes back out, and a picture is written."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
-from collections.abc import Callable
+import stat
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-Run = Callable[..., Any]
+from tests.cli.conftest import notes_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran, Run
+
+pytestmark = pytest.mark.usefixtures("words_only")
 
 LINES = [
     '{"type":"entity","name":"Ann","entityType":"person","observations":["likes tea","größer \\ud800"]}',
     '{"type":"entity","name":"Bob","entityType":"person","observations":[]}',
     '{"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}',
 ]
+TRACKER = (
+    "---\ntype: entity\nentity_type: component\n---\n\n## Observations\n- sends\n\n"
+    "## Relations\n- built by [[Ada]] %% strength=0.9 %%\n- needs [[Battery]]\n"
+)
 
 
 @pytest.fixture
@@ -26,71 +37,114 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture(autouse=True)
-def _by_words(words_only: None) -> None:
-    """These commands need no vectors."""
+# -- import and export
 
 
 def test_what_was_imported_is_exported_as_it_was(run: Run, vault: Path, file: Path, tmp_path: Path) -> None:
-    done = run("import", "graph", str(file), "--vault", str(vault), vault=None)
-    assert done.code == 0
-    assert done.out.startswith("Imported: 2 entities, 1 relation\n")
+    done = run("import", "graph", str(file))
+    assert done.code == 0 and done.out.startswith("Imported: 2 entities, 1 relation\n")
     assert "line 4 was left out: it is not JSON" in done.err
     assert "- likes tea\n" in (vault / "graph/Ann.md").read_text(encoding="utf-8")
-    exported = run("export", "graph", "--vault", str(vault), vault=None)
-    assert exported.out == "".join(f"{line}\n" for line in LINES)
+    exported = run("export", "graph").out
+    assert exported == "".join(f"{line}\n" for line in LINES)
     out = tmp_path / "out.jsonl"
-    told = run("export", "graph", "--format", "jsonl", "--out", str(out), "--vault", str(vault), vault=None)
-    assert (told.code, out.read_text(encoding="utf-8")) == (0, exported.out)
-    assert told.out.startswith(str(out)) and "2 nodes, 1 edge," in told.out
-
-
-def test_an_import_tells_programs_what_it_did_and_is_done_again_without_harm(run: Run, vault: Path, file: Path) -> None:
-    first = run("import", "graph", str(file), "--json", "--vault", str(vault), vault=None).json
-    again = run("import", "graph", str(file), "--json", "--vault", str(vault), vault=None).json
-    assert (first["entities"], first["relations"], first["entities_there"]) == (2, 1, 0)
+    assert "2 nodes, 1 edge," in run("export", "graph", "--out", str(out)).out
+    assert out.read_text(encoding="utf-8") == exported
+    again = run("import", "graph", str(file), "--json").json
     assert (again["entities"], again["relations"], again["entities_there"], again["relations_there"]) == (0, 0, 2, 1)
-    assert first["broken"] == again["broken"] == [{"line": 4, "why": "it is not JSON"}]
+    assert again["broken"] == [{"line": 4, "why": "it is not JSON"}]
 
 
 def test_an_import_of_many_steps_is_taken_back_by_one_command_that_it_names(
     run: Run, vault: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "memory.jsonl"
-    many = [{"type": "entity", "name": f"e{k}", "entityType": "t", "observations": []} for k in range(300)]
-    many.append({"type": "entity", "name": "Ann", "entityType": "t", "observations": ["sings"]})
+    many = [{"type": "entity", "name": f"e{k}", "entityType": "t", "observations": []} for k in range(600)]
     file.write_text("\n".join(map(json.dumps, many)), encoding="utf-8")
-    (vault / "graph").mkdir(exist_ok=True)
-    (vault / "graph/Ann.md").write_text("- likes tea\n", encoding="utf-8")
-    run("new", "before", "--content", "mine", "--vault", str(vault), vault=None)
-    told = run("import", "graph", str(file), "--vault", str(vault), vault=None).out
-    assert len(list((vault / "graph").glob("*.md"))) == 301
-    command = shlex.split(told.strip().split("\n")[-1].split("undo with: ")[1])
-    assert command[:2] == ["simplemem", "undo"]
-    assert run(*command[1:], "--yes", "--vault", str(vault), vault=None).code == 0
-    assert [page.name for page in (vault / "graph").glob("*.md")] == ["Ann.md"]
-    assert (vault / "graph/Ann.md").read_text(encoding="utf-8") == "- likes tea\n"
-    assert (vault / "before.md").exists()
-    again = run("import", "graph", str(file), "--vault", str(vault), vault=None).out
-    assert "undo with" in again
-    assert "undo with" not in run("import", "graph", str(file), "--vault", str(vault), vault=None).out
+    run("new", "before", "--content", "mine")
+    before = notes_of(vault)
+    told = run("import", "graph", str(file)).out
+    assert len(notes_of(vault)) == len(before) + 600
+    command = shlex.split(told.strip().split("undo with: ")[1])
+    assert run(*command[1:], "--yes").code == 0
+    assert notes_of(vault) == before
 
 
-def test_an_import_is_in_the_history_and_can_be_taken_back(run: Run, vault: Path, file: Path) -> None:
-    run("import", "graph", str(file), "--vault", str(vault), vault=None)
-    last = run("history", "--limit", "1", "--json").json
-    assert "import of memory.jsonl" in json.dumps(last)
-    assert run("undo").code == 0
-    assert not (vault / "graph/Ann.md").exists()
+def test_what_cannot_be_done_is_said_with_a_way_out(run: Run) -> None:
+    assert "there is no format 'painting'" in run("export", "graph", "--format", "painting").err
+    missing = run("import", "graph", "nowhere.jsonl")
+    assert missing.code == 1 and "nowhere.jsonl cannot be read: No such file or directory" in missing.err
+    for part in (("--notes", "none"), ("--tag", "core"), ("--no-texts",), ("--private",)):
+        refused = run("export", "graph", "--format", "jsonl", *part)
+        assert (refused.code, refused.out) == (1, "") and "always the whole graph" in refused.err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("export", "graph", "--format", "painting"), "there is no format 'painting'"),
-        (("import", "graph", "nowhere.jsonl"), "nowhere.jsonl cannot be read: No such file or directory"),
-    ],
-)
-def test_what_cannot_be_done_is_said_with_a_way_out(run: Run, vault: Path, words: tuple[str, ...], said: str) -> None:
-    failed = run(*words, "--vault", str(vault), vault=None)
-    assert (failed.code, said in failed.err) == (1, True)
+# -- pictures
+
+
+@pytest.fixture
+def entities(vault: Path) -> None:
+    (vault / "graph").mkdir()
+    (vault / "graph" / "Tracker.md").write_text(TRACKER, encoding="utf-8")
+
+
+def export(run: Run, *args: str) -> Ran:
+    return run("export", "graph", *args)
+
+
+@pytest.mark.parametrize(("form", "begins"), [("html", "<!doctype html>"), ("dot", "digraph "), ("json", "{")])
+def test_each_format_is_written_to_a_file_or_to_standard_output_alike(
+    run: Run, entities: None, form: str, begins: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "graph.out"
+    assert "3 nodes, 2 edges" in export(run, "--format", form, "--output", str(file)).out
+    assert file.read_text("utf-8") == export(run, "--format", form).out
+    assert file.read_text("utf-8").startswith(begins)
+    told = export(run, "--format", form, "--output", str(file), "--json").json
+    assert told == {
+        "file": str(file), "format": form, "nodes": 3, "edges": 2, "bytes": file.stat().st_size, "private": 0,
+    }  # fmt: skip
+    assert export(run, "--format", form, "--json").json["error"]["code"] == "invalid"
+
+
+def test_notes_and_filters_say_what_is_drawn(run: Run, vault: Path, entities: None) -> None:
+    def ids(*args: str) -> set[str]:
+        return {node["id"] for node in json.loads(export(run, "--format", "json", *args).out)["nodes"]}
+
+    assert ids("--notes", "none") == {"Tracker", "Battery"}
+    assert ids("--notes", "all") == {"Tracker", "Ada", "Battery", "projects/apollo", "log/2026-01-24"}
+    assert ids("--notes", "all", "--tag", "status=active") == {"projects/apollo"}
+    (vault / "graph" / "Tracker.md").unlink()
+    assert len(ids()) == 3
+    nothing = export(run, "--format", "json", "--notes", "linked")
+    assert nothing.code == 0 and "nothing to draw" in nothing.err and "--notes all" in nothing.err
+
+
+def test_texts_can_be_left_out_and_those_of_private_notes_are(run: Run, vault: Path, entities: None) -> None:
+    assert "Ada flies balloons" in export(run, "--format", "html").out
+    assert "Ada flies balloons" not in export(run, "--format", "html", "--no-texts").out
+    page = vault / "graph" / "Tracker.md"
+    page.write_text(page.read_text().replace("---\n", "---\nprivate: true\n", 1) + "- at my home\n")
+    for form in ("html", "json"):
+        shown = export(run, "--format", form)
+        assert "at my home" not in shown.out and "Tracker" in shown.out and "(--private puts it in)" in shown.err
+        assert "at my home" in export(run, "--format", form, "--private").out
+
+
+def test_a_picture_is_written_whole_and_never_over_a_note(
+    run: Run, vault: Path, entities: None, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "g.html").write_text("old")
+    assert export(run, "--format", "html", "--output", str(folder / "g.html")).code == 0
+    assert [each.name for each in folder.iterdir()] == ["g.html"]
+    if sys.platform != "win32":
+        mask = os.umask(0o022)
+        os.umask(mask)
+        assert stat.S_IMODE((folder / "g.html").stat().st_mode) == 0o666 & ~mask
+    before = notes_of(vault)
+    refused = export(run, "--format", "json", "--output", str(vault / "people/Ada.md"))
+    assert refused.code == 1 and "would be a note" in refused.err and notes_of(vault) == before
+    missing = export(run, "--format", "dot", "--output", str(tmp_path / "no" / "g.dot"))
+    assert missing.code == 1 and missing.err.startswith("error: No such file")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from simplemem.cli import output, text
-from simplemem.errors import Ambiguous, Conflict, NotFound
+from simplemem.errors import Conflict, NotFound
 
 
 def bold(snippet: str, query: str) -> list[str]:
@@ -21,39 +21,22 @@ def test_control_characters_of_a_note_never_reach_the_terminal() -> None:
     shown = output.styled("red \x1b[31mtext\x1b[0m \x07\x00 \x9b2J title\x7f").plain
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in shown)
     assert "\u241b[31m" in shown
-
-
-def test_line_ends_and_tabs_are_no_control_characters() -> None:
     assert text.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
 
 
-def test_words_of_the_query_stand_out_in_their_forms() -> None:
-    assert bold("The launches were launched; a launch is no lunch.", "launch") == [
-        "launches",
-        "launched",
-        "launch",
-    ]
-
-
-def test_short_words_stand_out_only_when_they_are_the_same() -> None:
-    assert bold("an art, the arts, article", "art") == ["art"]
-
-
-def test_fields_and_excluded_words_do_not_stand_out() -> None:
-    assert bold("draft todo budget", "budget tag:todo -draft") == ["budget"]
-
-
-def test_words_of_scripts_without_spaces_stand_out_inside_a_run() -> None:
-    assert bold("明日は気球の発射です", "気球") == ["気球"]
-
-
-def test_words_that_only_hold_a_question_together_do_not_stand_out() -> None:
-    assert bold("the budget of the mooring", "what was the budget of it") == ["budget"]
-
-
-def test_a_letter_that_folds_to_two_does_not_shift_what_stands_out() -> None:
-    # İ folds to two characters; nothing is marked rather than the wrong letters.
-    assert bold("İİ été", "été") == ["été"]
+@pytest.mark.parametrize(
+    ("snippet", "query", "marked"),
+    [
+        ("The launches were launched; a launch is no lunch.", "launch", ["launches", "launched", "launch"]),
+        ("an art, the arts, article", "art", ["art"]),
+        ("draft todo budget", "budget tag:todo -draft", ["budget"]),
+        ("明日は気球の発射です", "気球", ["気球"]),
+        ("the budget of the mooring", "what was the budget of it", ["budget"]),
+        ("İİ été", "été", ["été"]),  # İ folds to two letters: nothing is marked rather than the wrong ones
+    ],
+)
+def test_the_words_of_a_query_stand_out(snippet: str, query: str, marked: list[str]) -> None:
+    assert bold(snippet, query) == marked
 
 
 @pytest.mark.parametrize(
@@ -96,24 +79,11 @@ def test_in_a_narrow_terminal_one_column_gives_way_to_the_others(
     assert capsys.readouterr().out == f"{'n' * 20}  {'t' * 11}…  2026\n"
 
 
-def test_wide_characters_keep_the_columns_aligned(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    output.Screen().table([["気球", "b"], ["abcd", "b"]])
-    assert capsys.readouterr().out == "気球  b\nabcd  b\n"
-
-
 def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_error(NotFound("No such note: apolo.", hint="See `list`.", candidates=["apollo"]), as_json=False)
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
-
-
-def test_names_that_the_message_lists_are_not_listed_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_error(Ambiguous("It could be a/x or b/x.", candidates=["a/x", "b/x"]), as_json=False)
-    assert capsys.readouterr().err == "error: It could be a/x or b/x.\n"
 
 
 def test_an_error_for_programs_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,11 +98,3 @@ def test_an_error_for_programs_is_one_object_on_stdout(capsys: pytest.CaptureFix
 def test_a_conflict_shows_its_difference(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False)
     assert capsys.readouterr().err == "error: It changed.\n-a\n+b\n"
-
-
-def test_json_keeps_letters_as_they_are_and_streams_take_a_line_each(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    output.print_json({"name": "Büro 気"})
-    output.print_json({"a": [1, 2]}, compact=True)
-    assert capsys.readouterr().out == '{\n  "name": "Büro 気"\n}\n{"a": [1, 2]}\n'

@@ -1,4 +1,4 @@
-"""init, index, stats, doctor, inspect, config, and the help of every command."""
+"""init, index, stats, inspect, config, and the help of every command."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from simplemem.cli.app import app
+from tests.cli.conftest import notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -23,34 +24,19 @@ COMMANDS |= {f"{name} {below}": each for name, group in _GROUPS.items() for belo
 pytestmark = pytest.mark.usefixtures("words_only")
 
 
-def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path) -> None:
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path, tmp_path: Path) -> None:
+    before = notes_of(vault)
     ran = run("init", str(vault), vault=None)
     assert ran.code == 0 and "Vault ready" in ran.out and "3 notes" in ran.out
-    assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*"
-    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+    assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*" and notes_of(vault) == before
     assert "A vault already" in run("init", str(vault), vault=None).out
-
-
-def test_init_takes_this_folder_when_none_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "fresh").mkdir()
-    monkeypatch.chdir(tmp_path / "fresh")
-    assert run("init", "--json", vault=None).json == {
-        "vault": str(tmp_path / "fresh"),
-        "new": True,
-        "notes": 0,
-    }
-
-
-def test_init_makes_the_folder_and_says_how_to_begin(run: Run, tmp_path: Path) -> None:
-    ran = run("init", str(tmp_path / "a" / "b"), vault=None)
-    assert (tmp_path / "a" / "b" / ".simplemem").is_dir() and "simplemem new" in ran.out
-
-
-def test_a_file_is_no_vault(run: Run, tmp_path: Path) -> None:
+    new = tmp_path / "a" / "b"
+    assert run("init", str(new), "--json", vault=None).json == {"vault": str(new), "new": True, "notes": 0}
+    assert "simplemem new" in run("init", str(new), vault=None).out
     (tmp_path / "file").write_text("x")
     ran = run("init", str(tmp_path / "file"), vault=None)
-    assert ran.code == 1 and "is a file" in ran.err and (tmp_path / "file").read_text() == "x"
+    assert ran.code == 1 and "is a file" in ran.err
+    assert run("init", "x").code == 2
 
 
 def test_a_vault_is_found_from_a_folder_inside_it(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,57 +52,20 @@ def test_index_counts_what_it_did(run: Run, vault: Path) -> None:
     (vault / "log/2026-01-24.md").write_text("Changed, and longer than before.\n")
     assert run("index").out.startswith("1 modified, 1 removed")
     assert run("index", "--rebuild").out.startswith("Made anew: 2 notes")
+    facts = run("index", "--json").json
+    assert (facts["added"], facts["trouble"]) == (0, "") and facts["seconds"] >= 0
 
 
-def test_stats_count_notes_and_say_what_lessens_search(run: Run, vault: Path) -> None:
+def test_stats_and_inspect_say_what_was_read(run: Run, vault: Path) -> None:
     facts = run("stats", "--json").json
     assert facts["notes"] == 3 and facts["unresolved_links"] == 1
-    shown = run("stats").out
-    assert "notes" in shown and str(vault) in shown
-
-
-def test_a_doctor_speaks_of_what_could_be_mended(run: Run, vault: Path) -> None:
-    ran = run("doctor")
-    assert ran.code == 0 and "[[nowhere]] leads nowhere" in ran.out and "0 errors, 0 warnings, 1 note." in ran.out
-    (vault / "broken.md").write_text("---\ntitle: [unclosed\n---\nThe quokka.\n")
-    ran = run("doctor")
-    assert ran.code == 1 and "0 errors, 1 warning, 1 note." in ran.out
-    answer = run("doctor", "--json").json
-    assert answer["ok"] is False
-    assert {(found["level"], found["path"]) for found in answer["findings"]} == {
-        ("note", "people/Ada.md"),
-        ("warning", "broken.md"),
-    }
-
-
-def test_a_doctor_finds_nothing_in_a_vault_without_faults(run: Run, vault: Path) -> None:
-    (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
-    ran = run("doctor")
-    assert (ran.code, ran.out) == (0, "All is well.\n")
-
-
-def test_a_doctor_fails_when_the_index_says_what_the_notes_do_not(run: Run, vault: Path) -> None:
-    import apsw
-
-    run("index")
-    with apsw.Connection(str(vault / ".simplemem" / "index.db")) as db:
-        db.execute("UPDATE notes SET title = 'Wrong' WHERE path = 'projects/apollo.md'")
-    ran = run("doctor")
-    assert ran.code == 1 and "error: " in ran.out
-    assert run("doctor", "--json").json["ok"] is False
-
-
-def test_inspect_shows_what_was_read(run: Run) -> None:
-    facts = run("inspect", "--json").json
-    assert facts["people/Ada.md"]["links"] == ["projects/apollo.md"]
-    assert facts["people/Ada.md"]["unresolved"] == ["nowhere"]
-    assert facts["people/Ada.md"]["aliases"] == ["Countess"]
+    assert str(vault) in run("stats").out
+    read = run("inspect", "--json").json["people/Ada.md"]
+    assert (read["links"], read["unresolved"], read["aliases"]) == (["projects/apollo.md"], ["nowhere"], ["Countess"])
     assert "unresolved: nowhere" in run("inspect").out
 
 
-def test_config_names_the_source_of_every_setting(
-    run: Run, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_config_names_the_source_of_every_setting(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("init", str(vault), vault=None)
     (vault / ".simplemem" / "config.toml").write_text("[search]\nlimit = 9\n")
     monkeypatch.setenv("SIMPLEMEM_HISTORY_KEEP_DAYS", "7")
@@ -126,6 +75,9 @@ def test_config_names_the_source_of_every_setting(
     assert shown["history.keep_days"] == {"value": 7, "source": "$SIMPLEMEM_HISTORY_KEEP_DAYS"}
     assert shown["write.durability"]["source"] == "default"
     assert any(line.split()[:2] == ["search.limit", "9"] for line in run("config").out.splitlines())
+    (vault / ".simplemem" / "config.toml").write_text("[search]\nlimt = 9\n")
+    ran = run("list")
+    assert ran.code == 1 and "search.limt" in ran.err and "search.limit" in ran.err
 
 
 def test_config_says_how_a_vault_was_found(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,13 +90,6 @@ def test_config_says_how_a_vault_was_found(run: Run, vault: Path, monkeypatch: p
     assert source() == "$SIMPLEMEM_VAULT"
 
 
-def test_an_unknown_setting_is_named_with_its_neighbour(run: Run, vault: Path) -> None:
-    run("init", str(vault), vault=None)
-    (vault / ".simplemem" / "config.toml").write_text("[search]\nlimt = 9\n")
-    ran = run("list")
-    assert ran.code == 1 and "search.limt" in ran.err and "search.limit" in ran.err
-
-
 def test_the_example_of_settings_can_be_used_as_it_is(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SIMPLEMEM_EMBED_PROVIDER")
     run("init", str(vault), vault=None)
@@ -154,27 +99,18 @@ def test_the_example_of_settings_can_be_used_as_it_is(run: Run, vault: Path, mon
 
 def test_a_secret_among_the_settings_is_never_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_VOYAGE_AI_API_KEY", "pa-12345")
-    shown = run("config", "--json")
-    assert shown.json["voyage_ai.api_key"] == {"value": "**********", "source": "$SIMPLEMEM_VOYAGE_AI_API_KEY"}
-    assert "pa-12345" not in shown.out + run("config").out
-
-
-def test_a_password_in_an_address_is_never_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_EMBED_URL", "http://ada:se%20cret@192.168.1.5:8000/v1")
     shown = run("config", "--json")
+    assert shown.json["voyage_ai.api_key"] == {"value": "**********", "source": "$SIMPLEMEM_VOYAGE_AI_API_KEY"}
     assert shown.json["embed.url"]["value"] == "http://**********@192.168.1.5:8000/v1"
-    assert "20cret" not in shown.out + run("config").out
+    assert not re.search("pa-12345|20cret", shown.out + run("config").out)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_examples_of_itself(name: str) -> None:
+def test_every_command_has_examples_of_itself_and_takes_a_vault_and_json(name: str) -> None:
     shown = CliRunner().invoke(app, [*name.split(), "--help"], prog_name="simplemem", env={"TERMINAL_WIDTH": "100"})
     assert shown.exit_code == 0
     examples = re.split("examples", shown.stdout, maxsplit=1, flags=re.IGNORECASE)[1]
     assert f"simplemem {name}" in examples
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "serve"])
-def test_every_command_takes_a_vault_and_speaks_json(name: str) -> None:
     options = {option for param in COMMANDS[name].params for option in param.opts}
-    assert {"--vault", "--json"} <= options
+    assert name == "serve" or {"--vault", "--json"} <= options

@@ -1,0 +1,79 @@
+"""new, tag, move, rm: what they do to the files, and what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import notes_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.usefixtures("words_only")
+
+
+def test_a_new_note_has_what_was_asked_for(run: Run, vault: Path) -> None:
+    options = ["--title", "Kite", "--description", "An idea", "--type", "idea", "--content", "Fly it."]
+    options += ["--tag", "todo", "--tag", "status=open"]
+    for each in ("budget=12", "up=[[Apollo]]", "a=NaN", "b=[1", "c=true", 'd=["x"]'):
+        options += ["--property", each]
+    ran = run("new", "ideas/kite", *options)
+    assert (ran.code, ran.out) == (0, "Created ideas/kite\n")
+    shown = run("show", "ideas/kite", "--json").json
+    header = {"title": "Kite", "description": "An idea", "type": "idea", "budget": 12, "up": "[[Apollo]]"}
+    # What only looks like JSON is a text.
+    header |= {"a": "NaN", "b": "[1", "c": True, "d": ["x"], "tags": ["todo", "status/open"]}
+    assert {key: shown["frontmatter"][key] for key in header} == header
+    assert shown["content"] == "Fly it.\n"
+
+
+def test_the_text_of_a_new_note_can_come_from_a_pipe(run: Run, vault: Path) -> None:
+    run("new", "log/piped", "-", input="first\nsecond é\n".encode())
+    assert (vault / "log/piped.md").read_bytes().endswith("\nfirst\nsecond é\n".encode())
+    ran = run("new", "log/other", "-", input=b"caf\xe9")
+    assert ran.code == 1 and "UTF-8" in ran.err and not (vault / "log/other.md").exists()
+
+
+@pytest.mark.parametrize("args", [("x", "loose"), ("x", "-", "--content", "y"), ("x", "--property", "alone")])
+def test_what_cannot_be_meant_is_wrong_usage(run: Run, vault: Path, args: tuple[str, ...]) -> None:
+    assert run("new", *args).code == 2
+    assert not (vault / "x.md").exists()
+
+
+def test_a_note_is_never_replaced_by_a_new_one(run: Run, vault: Path) -> None:
+    before = notes_of(vault)
+    ran = run("new", "people/Ada", "--content", "other", "--json")
+    assert ran.code == 1 and ran.json["error"]["code"] == "already_exists"
+    assert notes_of(vault) == before
+
+
+def test_tags_are_set_removed_and_shown(run: Run, vault: Path) -> None:
+    ran = run("tag", "Apollo", "todo", "status=done", "-project")
+    assert (ran.code, ran.out) == (0, "projects/apollo: #status/done #todo\n")
+    assert "  - status/done\n  - todo\n" in (vault / "projects/apollo.md").read_text()
+    assert run("tag", "Apollo").out == "#status/done #todo\n"
+    assert run("tag", "Apollo", "--json").json["tag_map"] == {"status": "done", "todo": True}
+    before = notes_of(vault)
+    assert run("tag", "Apollo", "--jsno").code == 2 and notes_of(vault) == before
+
+
+def test_links_follow_a_move_and_what_a_person_should_know_is_said(run: Run, vault: Path) -> None:
+    ran = run("move", "people/Ada.md", "people/Ada Lovelace.md")
+    assert "Moved people/Ada to people/Ada Lovelace" in ran.out and "links rewritten in projects/apollo" in ran.out
+    assert "[[Ada Lovelace]]" in (vault / "projects/apollo.md").read_text()
+    assert run("move", "Ada Lovelace", "archive/", "--json").json["name"] == "archive/Ada Lovelace"
+    ran = run("move", "Ada Lovelace", "hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h")
+    assert ran.code == 0 and "note: the name seems to hold a Hugging Face token, hf_…" in ran.err
+
+
+def test_what_is_deleted_can_be_brought_back_as_it_says(run: Run, vault: Path) -> None:
+    before = notes_of(vault)
+    assert run("rm", "Ada", "nobody").code == 1 and notes_of(vault) == before  # none of them
+    ran = run("rm", "Ada", "people/Ada.md")
+    assert ran.out.count("Deleted people/Ada\n") == 1 and "1 link to people/Ada is broken now" in ran.err
+    assert run(*ran.out.split("undo with: simplemem ")[1].split()).code == 0
+    assert notes_of(vault) == before
+    assert [each["name"] for each in run("rm", "Ada", "--json").json["deleted"]] == ["people/Ada"]
