@@ -184,8 +184,8 @@ FAULTS = (
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
         "simplemem.vault.rewrite",
-        [("            values.append((link.scalar, _value_with(link.scalar.value, meant, wanted, written)))\n",
-          "            edits += _edits(note.text, link, meant, wanted, written, bar_ends_cell=False)\n")],
+        [("            values.append((link.scalar, _value_with(link.scalar.value, aim, written)))\n",
+          "            edits += _edits(note.text, link, aim, written, False)\n")],
     ),
 )  # fmt: skip
 

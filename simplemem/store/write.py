@@ -224,8 +224,7 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
         sources.append(old)
     if not sources:
         return [], []
-    from simplemem.vault.rewrite import Moved as MovedFile
-    from simplemem.vault.rewrite import rewrite_links
+    from simplemem.vault.rewrite import Move, rewrite_links
 
     rewrites: list[Wish] = []
     warnings: list[str] = []
@@ -236,7 +235,7 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
             continue
         note = read_note(file.data)
         text = rewrite_links(
-            note, path, MovedFile(old, new), before, _named_after(before, old, new), core.conventions.link_format
+            note, path, Move(old, new), before, _named_after(before, old, new), core.conventions.link_format
         )
         if text == note.text:
             continue

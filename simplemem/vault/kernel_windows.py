@@ -25,14 +25,9 @@ _ACCESS_DENIED, _SHARING_VIOLATION, _LOCK_VIOLATION, _MAPPED = 5, 32, 33, 1224
 _UNABLE_TO_REMOVE_REPLACED, _UNABLE_TO_MOVE_REPLACEMENT = 1175, 1176
 # It failed halfway: the old file may have the backup name already, and nothing took its place.
 _UNABLE_TO_MOVE_REPLACEMENT_2 = 1177
-_PASSING = {
-    _ACCESS_DENIED,
-    _SHARING_VIOLATION,
-    _LOCK_VIOLATION,
-    _MAPPED,
-    _UNABLE_TO_REMOVE_REPLACED,
-    _UNABLE_TO_MOVE_REPLACEMENT,
-}
+_PASSING = frozenset((
+    _ACCESS_DENIED, _SHARING_VIOLATION, _LOCK_VIOLATION, _MAPPED, _UNABLE_TO_REMOVE_REPLACED, _UNABLE_TO_MOVE_REPLACEMENT
+))  # fmt: skip
 _WRITE_THROUGH = 0x8
 _IGNORE_MERGE_ERRORS = 0x2
 _FAR = 1 << 30  # the locked byte lies far behind the text, so that others can read who holds the lock

@@ -1,7 +1,8 @@
-"""The one lock of a vault: `<vault>/.simplemem/lock`, held by one thread of one process at a time.
+"""Kernel locks on files of ours: `<vault>/.simplemem/lock`, held by one thread of one process while it writes, and
+`index.leader`, held by the server that looks after an index.
 
-The kernel holds it (flock, LockFileEx), so that it is free the moment its holder dies and nobody ever has to judge a
-stale file. The number written into it is for the message to those who wait, and never believed (durability.md F21, F22).
+The kernel holds them (flock, LockFileEx), so that each is free the moment its holder dies and nobody ever has to judge a
+stale file. The number written into a lock is for the message to those who wait, and never believed (durability.md F21, F22).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class VaultLock:
             finally:
                 self._depth -= 1
                 if self._depth == 0:
-                    self._give_back()
+                    self._fd = _given_back(self._fd)
         finally:
             self._thread.release()
 
@@ -60,36 +61,35 @@ class VaultLock:
         pause = 0.0005
         while True:
             with telling("lock", _LOCK, writing=True):
-                fd = self._open_lock()
-                taken = False
-                try:
-                    taken = kernel.try_lock(fd)
-                    if taken and self._is_in_place(fd):
-                        os.lseek(fd, 0, os.SEEK_SET)
-                        os.write(fd, str(os.getpid()).ljust(_NAME_WIDTH).encode())
-                        return fd
-                    os.lseek(fd, 0, os.SEEK_SET)  # Windows locks a byte far behind, and has moved there
-                    holder = os.read(fd, _NAME_WIDTH).decode("ascii", "replace").strip("\0 ")
-                except BaseException:
-                    taken = False
-                    os.close(fd)
-                    raise
-                os.close(fd)
-            if time.monotonic() >= deadline:
+                fd, holder = self._try()
+            if fd >= 0:
+                return fd
+            left = deadline - time.monotonic()
+            if left <= 0:
                 raise _busy(f"process {holder}" if holder else "another process", timeout)
-            if not taken:
-                # Uneven pauses, so that those who wait do not all come back at the same moment.
-                time.sleep(min(pause * random.uniform(0.5, 1.0), max(deadline - time.monotonic(), 0)))  # noqa: S311
-                # Whoever has just had the lock asks again at once: who has waited for long looks more often than at first.
-                pause = 0.001 if deadline - time.monotonic() < timeout - _LONG else min(pause * 1.5, 0.01)
+            # Uneven pauses, so that those who wait do not all come back at the same moment.
+            time.sleep(min(pause * random.uniform(0.5, 1.0), left))  # noqa: S311
+            # Whoever has just had the lock asks again at once: who has waited for long looks more often than at first.
+            pause = 0.001 if left < timeout - _LONG else min(pause * 1.5, 0.01)
 
-    def _give_back(self) -> None:
-        fd, self._fd = self._fd, -1
-        with suppress(OSError):  # closing frees it in any case
-            kernel.unlock(fd)
+    def _try(self) -> tuple[int, str]:
+        """The lock's descriptor, or -1 and who has it."""
+        fd = self._open()
+        try:
+            # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
+            taken = kernel.try_lock(fd) and _is_in_place(fd, self._path)
+            os.lseek(fd, 0, os.SEEK_SET)  # Windows locks a byte far behind, and has moved there
+            if taken:
+                os.write(fd, str(os.getpid()).ljust(_NAME_WIDTH).encode())
+                return fd, ""
+            holder = os.read(fd, _NAME_WIDTH).decode("ascii", "replace").strip("\0 ")
+        except BaseException:
+            os.close(fd)
+            raise
         os.close(fd)
+        return -1, holder
 
-    def _open_lock(self) -> int:
+    def _open(self) -> int:
         with Beneath(self._root, by_path=self._by_path) as here:
             try:
                 folder, name = here.spot(_LOCK)
@@ -98,16 +98,6 @@ class VaultLock:
                 make_sidecar(here)
                 folder, name = here.spot(_LOCK)
                 return folder.open(name, os.O_RDWR | os.O_CREAT)
-
-    def _is_in_place(self, fd: int) -> bool:
-        # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
-        # A look at the whole path is enough: wherever it leads, what counts is whether it is the file that we hold.
-        ours = os.fstat(fd)
-        try:
-            there = os.stat(self._path, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
 
 
 class Leadership:
@@ -121,7 +111,7 @@ class Leadership:
     def held(self) -> bool:
         """Whether we lead, taking the lead if nobody has it."""
         if self._fd >= 0:
-            if self._is_in_place():
+            if _is_in_place(self._fd, str(self._path)):
                 return True
             self.resign()
         try:
@@ -133,39 +123,37 @@ class Leadership:
         with suppress(OSError):
             if kernel.try_lock(fd):
                 self._fd = fd
-                return self._is_in_place()
+                return _is_in_place(fd, str(self._path))
         os.close(fd)
         return False
 
-    def _is_in_place(self) -> bool:
-        """Somebody may have thrown the folder away meanwhile; then what we hold is no lead."""
-        try:
-            there, ours = os.stat(self._path), os.fstat(self._fd)
-        except OSError:
-            return False
-        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
-
     def resign(self) -> None:
         if self._fd >= 0:
-            with suppress(OSError):
-                kernel.unlock(self._fd)
-            os.close(self._fd)
-            self._fd = -1
+            self._fd = _given_back(self._fd)
+
+
+def _is_in_place(fd: int, path: str) -> bool:
+    """Whether the file that we hold is the one at its path: wherever that leads, what counts is which file it is."""
+    try:
+        ours, there = os.fstat(fd), os.stat(path, follow_symlinks=False)
+    except OSError:
+        return False
+    return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _given_back(fd: int) -> int:
+    with suppress(OSError):  # closing frees it in any case
+        kernel.unlock(fd)
+    os.close(fd)
+    return -1
 
 
 def make_sidecar(here: Beneath) -> None:
     """Make `.simplemem` with a `.gitignore` of `*`, unless they are there."""
     try:
         here.make((SIDECAR,))
-        folder = here.folder((SIDECAR,))
-        try:
-            fd = folder.open(".gitignore", WRITE_NEW)
-        except FileExistsError:
-            return
-        try:
+        with suppress(FileExistsError), here.opened(f"{SIDECAR}/.gitignore", WRITE_NEW) as fd:
             os.write(fd, b"*\n")
-        finally:
-            os.close(fd)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
             hint = "simplemem writes nothing through a link: make .simplemem a real folder."

@@ -11,36 +11,41 @@ import re
 import sys
 from pathlib import Path
 
-_BY_NAME = (
-    (re.compile(r"/Library/Mobile Documents(/|$)", re.IGNORECASE), "iCloud Drive"),
-    (re.compile(r"/iCloud ?Drive(/|$)", re.IGNORECASE), "iCloud Drive"),
-    (re.compile(r"/Library/CloudStorage/Dropbox[^/]*(/|$)", re.IGNORECASE), "Dropbox"),
-    (re.compile(r"/Library/CloudStorage/OneDrive[^/]*(/|$)", re.IGNORECASE), "OneDrive"),
-    (re.compile(r"/Library/CloudStorage/GoogleDrive[^/]*(/|$)", re.IGNORECASE), "Google Drive"),
-    (re.compile(r"/Library/CloudStorage/[^/]+(/|$)", re.IGNORECASE), "a cloud drive"),
-    (re.compile(r"/Dropbox( \([^/]*\))?(/|$)", re.IGNORECASE), "Dropbox"),
-    (re.compile(r"/OneDrive( - [^/]*)?(/|$)", re.IGNORECASE), "OneDrive"),
-    (re.compile(r"/(Google ?Drive|My Drive)(/|$)", re.IGNORECASE), "Google Drive"),
-    (re.compile(r"/(Nextcloud|ownCloud)[0-9]*(/|$)", re.IGNORECASE), "Nextcloud"),
-    (re.compile(r"/(pCloud ?Drive|pCloudDrive|pCloud Sync)(/|$)", re.IGNORECASE), "pCloud"),
-    (re.compile(r"/MEGA( ?sync)?(/|$)", re.IGNORECASE), "MEGA"),
-)
-_BY_MARK = (
-    (".stfolder", "Syncthing"),
-    (".dropbox", "Dropbox"),
-    (".dropbox.cache", "Dropbox"),
-    (".owncloudsync.log", "Nextcloud"),
-    (".nextcloudsync.log", "Nextcloud"),
-    (".resilio-sync", "Resilio Sync"),
-    (".sync", "Resilio Sync"),
-    (".tmp.drivedownload", "Google Drive"),
-)
+_BY_NAME = {
+    "iCloud Drive": re.compile(r"/(Library/Mobile Documents|iCloud ?Drive)(/|$)", re.IGNORECASE),
+    "Dropbox": re.compile(r"/(Library/CloudStorage/Dropbox[^/]*|Dropbox( \([^/]*\))?)(/|$)", re.IGNORECASE),
+    "OneDrive": re.compile(r"/(Library/CloudStorage/OneDrive[^/]*|OneDrive( - [^/]*)?)(/|$)", re.IGNORECASE),
+    "Google Drive": re.compile(r"/(Library/CloudStorage/GoogleDrive[^/]*|Google ?Drive|My Drive)(/|$)", re.IGNORECASE),
+    "a cloud drive": re.compile(r"/(Library/CloudStorage/[^/]+)(/|$)", re.IGNORECASE),
+    "Nextcloud": re.compile(r"/((Nextcloud|ownCloud)[0-9]*)(/|$)", re.IGNORECASE),
+    "pCloud": re.compile(r"/(pCloud ?Drive|pCloud Sync)(/|$)", re.IGNORECASE),
+    "MEGA": re.compile(r"/(MEGA( ?sync)?)(/|$)", re.IGNORECASE),
+}
+_BY_MARK = {
+    ".stfolder": "Syncthing",
+    ".dropbox": "Dropbox",
+    ".dropbox.cache": "Dropbox",
+    ".owncloudsync.log": "Nextcloud",
+    ".nextcloudsync.log": "Nextcloud",
+    ".resilio-sync": "Resilio Sync",
+    ".sync": "Resilio Sync",
+    ".tmp.drivedownload": "Google Drive",
+}
+_SHARED = ("9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs")
+# inotify sees only what this machine does to a shared disk (durability.md F40).
+_SILENT = frozenset((*_SHARED, "davfs", "fuse", "vboxsf", "virtiofs"))
+# Other computers, or another system on this one, may write to these at the same time.
+_NETWORK = frozenset((
+    *_SHARED, "smb2", "webdav", "davfs", "afpfs", "vboxsf", "virtiofs", "fakeowner", "remote", "fuse.sshfs", "fuse.rclone",
+    "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph", "fuse.glusterfs", "fuse.vmhgfs-fuse",
+))  # fmt: skip
+_ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
 
 
 def synced_by(folder: Path) -> str:
     """The service that keeps a folder the same on several computers, as far as names and marks tell."""
     for above in (folder, *folder.parents):
-        for mark, service in _BY_MARK:
+        for mark, service in _BY_MARK.items():
             # A home with a Dropbox in it has a `.dropbox` of its own, which says nothing of the folders beside it.
             if above != Path.home() and (above / mark).exists():
                 return service
@@ -49,10 +54,7 @@ def synced_by(folder: Path) -> str:
 
 def service_named(path: str) -> str:
     """The service whose folder a path leads through, by the name that such a folder is given."""
-    for pattern, service in _BY_NAME:
-        if pattern.search(path):
-            return service
-    return ""
+    return next((service for service, pattern in _BY_NAME.items() if pattern.search(path)), "")
 
 
 def leaves_out_sidecar(folder: Path) -> bool:
@@ -67,25 +69,23 @@ def leaves_out_sidecar(folder: Path) -> bool:
     return False
 
 
-_SHARED = ("9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs")
-# inotify sees only what this machine does to a shared disk (durability.md F40).
-_SILENT = frozenset((*_SHARED, "davfs", "fuse", "vboxsf", "virtiofs"))
-_NETWORK = frozenset((
-    *_SHARED, "smb2", "webdav", "davfs", "afpfs", "vboxsf", "virtiofs", "fakeowner", "remote", "fuse.sshfs", "fuse.rclone",
-    "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph", "fuse.glusterfs", "fuse.vmhgfs-fuse",
-))  # fmt: skip
-"""Kinds of file systems that other computers, or another system on this one, may write to at the same time."""
-
-
 def file_system(path: str) -> str:
     """The kind of file system a path is on, as the system calls it; "remote" for a network drive of Windows."""
     real = os.path.realpath(path)
     if sys.platform == "linux":
         return mounted_on(real)
+    import ctypes
+
     if sys.platform == "darwin":
-        return _kind_on_mac(real)
+        # struct statfs as macOS has it since 10.6: the name of the kind is 16 bytes from byte 72 on.
+        found, libc = ctypes.create_string_buffer(4096), ctypes.CDLL(None)
+        statfs = getattr(libc, "statfs$INODE64", None) or libc.statfs
+        statfs(os.fsencode(real), found)
+        return found.raw[72:88].split(b"\0")[0].decode("ascii", "replace")
     if sys.platform == "win32":
-        return _kind_on_windows(real)
+        drive, remote = os.path.splitdrive(real)[0], 4
+        is_remote = drive.startswith("\\\\") or ctypes.windll.kernel32.GetDriveTypeW(drive + "\\") == remote
+        return "remote" if is_remote else ""
     return ""
 
 
@@ -98,41 +98,13 @@ def mounted_on(path: str) -> str:
         return ""
 
 
-def _kind_on_mac(path: str) -> str:
-    import ctypes
-
-    # struct statfs as macOS has it since 10.6: the name of the kind is 16 bytes from byte 72 on.
-    held = ctypes.create_string_buffer(4096)
-    libc = ctypes.CDLL(None, use_errno=True)
-    statfs = getattr(libc, "statfs$INODE64", None) or libc.statfs
-    if statfs(os.fsencode(path), held) != 0:
-        return ""
-    return held.raw[72:88].split(b"\0")[0].decode("ascii", "replace")
-
-
-def _kind_on_windows(path: str) -> str:
-    if sys.platform != "win32":
-        return ""
-    import ctypes
-
-    drive = os.path.splitdrive(path)[0]
-    if drive.startswith("\\\\"):
-        return "remote"
-    remote = 4  # DRIVE_REMOTE
-    kind = ctypes.windll.kernel32.GetDriveTypeW(drive + "\\")
-    return "remote" if kind == remote else ""
-
-
 def mounted_kind(mountinfo: str, path: str) -> str:
     """The kind of the deepest mount that holds `path`, in Linux's list of mounts; the last made wins."""
     kind, deepest = "", -1
     for line in mountinfo.split("\n"):
         fields, _, rest = line.partition(" - ")
-        parts = fields.split(" ")
-        if len(parts) < 5:
-            continue
-        point = parts[4]
-        for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        point = fields.split(" ")[4] if fields.count(" ") > 3 else "?"
+        for code, char in _ESCAPES:
             point = point.replace(code, char)
         if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= deepest:
             kind, deepest = rest.split(" ")[0], len(point)

@@ -1,16 +1,15 @@
 """Links written again when a note comes, moves or is renamed, so that each goes on meaning what it meant. Pure.
 
 Only the path of a link changes (and a shown text that was the old name); its form, subpath, title and brackets stay, and
-so does every byte outside it. Links that led nowhere are left alone (obsidian.md §1.6).
+so does every byte outside it. Broken links are left alone (obsidian.md §1.6).
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from simplemem.note.header import Scalar
 from simplemem.note.inline import Link, read_value_link
@@ -28,48 +27,67 @@ _SPECIAL = ' ()"' + _SPECIAL_IN_ANGLES
 _ENTITY = re.compile(r"&(?=#?[A-Za-z0-9]+;)")
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Move(NamedTuple):
     """A change of names: `old` became `new`. `old` is None when the note is new, so that only theft is undone."""
 
     old: str | None
     new: str
 
-    def after(self, path: str | None) -> str | None:
+    def after(self, path: str) -> str:
         """What a file is called afterwards."""
-        return self.new if path is not None and path == self.old else path
+        return self.new if path == self.old else path
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """Where a link that leads nowhere shall lead. `was` is the path it had meant, "" when no file was ever called so."""
+class Aim(NamedTuple):
+    """Where a link shall lead. `was` is the path it meant, "" when no file was ever called so."""
 
     path: str
     was: str = ""
 
 
 def rewrite_links(
-    note: Note, source: str, moved: Moved, before: Named, after: Named, link_format: LinkFormat = "shortest"
+    note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat = "shortest"
 ) -> str:
     """The text of the note at `source` in which every link means the same file after the move as before it."""
-    here = moved.after(source) or source
+    here = move.after(source)
+
+    def aim_of(link: Link) -> Aim | None:
+        meant = resolve(link.target, source, before).path
+        if not link.target or meant is None:
+            return None
+        wanted = move.after(meant)
+        return Aim(wanted, meant) if resolve(link.target, here, after).path != wanted else None
+
+    return _rewritten(note, here, aim_of, after, link_format)
+
+
+def lead_links(
+    note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat = "shortest"
+) -> str:
+    """The text of the note at `source` in which broken links lead where `aims` says, by their targets. What a reader sees
+    follows a file that had another name; where the target never was a file's name, it goes on being shown."""
+
+    def aim_of(link: Link) -> Aim | None:
+        aim = aims.get(link.target)
+        return aim if aim is not None and resolve(link.target, source, named).path is None else None
+
+    return _rewritten(note, source, aim_of, named, link_format)
+
+
+def _rewritten(
+    note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, link_format: LinkFormat
+) -> str:
     edits: list[_Edit] = []
     values: list[tuple[Scalar, str]] = []
     for link in note.links:
-        meant = resolve(link.target, source, before).path
-        if not link.target or meant is None:
-            continue
-        wanted = moved.after(meant)
-        assert wanted is not None
-        if resolve(link.target, here, after).path == wanted:
-            continue
-        written = next(_ways_to_write(link, wanted, here, after, link_format), None)
-        if written is None:
+        aim = aim_of(link)
+        written = next(_ways_to_write(link, aim.path, source, named, link_format), None) if aim is not None else None
+        if aim is None or written is None:
             continue
         if link.scalar is not None:
-            values.append((link.scalar, _value_with(link.scalar.value, meant, wanted, written)))
+            values.append((link.scalar, _value_with(link.scalar.value, aim, written)))
         else:
-            edits += _edits(note.text, link, meant, wanted, written, bar_ends_cell=note.in_table(link.start))
+            edits += _edits(note.text, link, aim, written, note.in_table(link.start))
     text = _applied(note.text, edits)
     for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
         if note.header.editable:
@@ -85,37 +103,13 @@ def _applied(text: str, edits: list[_Edit]) -> str:
     return text
 
 
-def _value_with(value: str, meant: str, wanted: str, written: str) -> str:
+def _value_with(value: str, aim: Aim, written: str) -> str:
     """A property's value, which is a link, with another path in it."""
     link = read_value_link(value)
     assert link is not None
     blanks = len(value) - len(value.lstrip())
-    edits = _edits(value.strip(), link, meant, wanted, written, bar_ends_cell=False)
-    return value[:blanks] + _applied(value.strip(), edits) + value[blanks + len(value.strip()) :]
-
-
-def lead_links(
-    note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat = "shortest"
-) -> str:
-    """The text of the note at `source` in which links that lead nowhere lead where `aims` says, by their targets. What a
-    reader sees follows a file that had another name; where the target never was a file's name, it goes on being shown."""
-    edits: list[_Edit] = []
-    values: list[tuple[Scalar, str]] = []
-    for link in note.links:
-        aim = aims.get(link.target)
-        if aim is None or resolve(link.target, source, named).path is not None:
-            continue
-        written = next(_ways_to_write(link, aim.path, source, named, link_format), None)
-        if written is None:
-            continue
-        if link.scalar is not None:
-            values.append((link.scalar, _value_with(link.scalar.value, aim.was, aim.path, written)))
-        else:
-            edits += _edits(note.text, link, aim.was, aim.path, written, bar_ends_cell=note.in_table(link.start))
-    text = _applied(note.text, edits)
-    for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
-        text = replace_scalar(text, scalar, value)
-    return text
+    bare = value.strip()
+    return value[:blanks] + _applied(bare, _edits(bare, link, aim, written, False)) + value[blanks + len(bare) :]
 
 
 def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
@@ -162,18 +156,18 @@ def encode_destination(path: str, *, angle: bool) -> str:
     return _ENTITY.sub("%26", written)
 
 
-def _edits(text: str, link: Link, meant: str, wanted: str, written: str, *, bar_ends_cell: bool) -> list[_Edit]:
+def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[_Edit]:
     """The new path in its place, and what the reader sees: a shown text that was the old name follows it, and a path
     that had been a bare name is shown as that name.
     """
     path = written if link.form == "wiki" else encode_destination(written, angle=link.angle)
     edits = [(link.path_start, link.path_end, path)]
-    if not meant:
+    if not aim.was:
         if link.form == "wiki" and link.display_start < 0 and not link.embed:
             bar = "\\|" if bar_ends_cell else "|"
             edits.append((link.end - 2, link.end - 2, bar + link.target + _heading_shown(link)))
         return edits
-    old, new = _bare(meant), _bare(wanted)
+    old, new = _bare(aim.was), _bare(aim.path)
     if link.display_start >= 0:
         begins_code = link.form == "markdown" and ("`" in new or "$" in new)
         if text[link.display_start : link.display_end] == old and old != new and not begins_code:

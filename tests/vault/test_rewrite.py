@@ -6,11 +6,11 @@ import pytest
 
 from simplemem.index.links import named_in_memory
 from simplemem.note.note import read_note
-from simplemem.vault.rewrite import Moved, rewrite_links
+from simplemem.vault.rewrite import Move, rewrite_links
 
 
 def rewritten(text: str, files: list[str], old: str | None, new: str, source: str = "A.md") -> str:
-    moved = Moved(old, new)
+    moved = Move(old, new)
     after = [path for path in files if path != old] + [new]
     return rewrite_links(read_note(text.encode()), source, moved, named_in_memory(files), named_in_memory(after))
 
