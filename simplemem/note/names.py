@@ -29,9 +29,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def check_name(name: str) -> str:
-    """The name a new note may have: NFC, `/` between folders, no `.md`. Invalid or TooLong with a proposal
-    otherwise.
-    """
+    """The name a new note may have: NFC, `/` between folders, no `.md`. Invalid or TooLong with a proposal otherwise."""
     wanted = unicodedata.normalize("NFC", name)
     while (shorter := _without_extension(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
         wanted = shorter
@@ -60,10 +58,7 @@ def _fault_of_name(name: str) -> str | None:
         return "it is a path outside the vault; names begin at the vault's root"
     if ".." in name.split("/"):
         return "it leads out of its folder with '..'"
-    for segment in name.split("/"):
-        if (fault := _fault(segment)) is not None:
-            return fault
-    return None
+    return next((fault for segment in name.split("/") if (fault := _fault(segment)) is not None), None)
 
 
 def _fault(segment: str) -> str | None:
@@ -91,19 +86,19 @@ def _fault(segment: str) -> str | None:
 
 
 def _unseen(char: str) -> str | None:
-    """What is wrong with a character that cannot be seen or typed: a control, a direction mark, half a
-    character.
-    """
-    category = unicodedata.category(char)
-    if category == "Cc" or _FORBIDDEN_RUN.match(char):
+    """What is wrong with a character that cannot be seen or typed, None when nothing is."""
+    if _FORBIDDEN_RUN.match(char):
         return "a control character"
-    if category == "Cf":
-        return "an invisible character"
-    if category == "Cs":
-        return "half a character"
-    if category in ("Zl", "Zp") or char == "\xa0":
-        return "a space that links cannot have"
-    return None
+    return "a space that links cannot have" if char == "\xa0" else _UNSEEN.get(unicodedata.category(char))
+
+
+_UNSEEN = {
+    "Cc": "a control character",
+    "Cf": "an invisible character",
+    "Cs": "half a character",
+    "Zl": "a space that links cannot have",
+    "Zp": "a space that links cannot have",
+}
 
 
 def is_device(segment: str) -> bool:
@@ -113,12 +108,10 @@ def is_device(segment: str) -> bool:
 
 def legal_name(title: str) -> str:
     """Any title as a name of one part that `check_name` takes. A legal name, given again, stays as it is."""
-    name = unicodedata.normalize("NFC", title)
-    while True:
-        better = _mended(name)
-        if better == name:
-            return name
-        name = better
+    name, better = title, _mended(unicodedata.normalize("NFC", title))
+    while better != name:
+        name, better = better, _mended(better)
+    return name
 
 
 def _mended(name: str) -> str:
@@ -137,9 +130,7 @@ def _mended(name: str) -> str:
 
 
 def _bridge(name: str, start: int, end: int) -> str:
-    """What stands for forbidden characters: a hyphen inside a word, nothing at its edge ("a/b" -> "a-b",
-    "Why?" -> "Why").
-    """
+    """What stands for forbidden characters: a hyphen inside a word ("a/b" -> "a-b"), nothing at its edge."""
     inside = start > 0 and end < len(name) and not name[start - 1].isspace() and not name[end].isspace()
     return "-" if inside else ""
 
@@ -150,9 +141,7 @@ def _tidy(name: str) -> str:
 
 
 def _shortened(name: str) -> str:
-    """At most as many bytes as a name may have, cut between words if that costs little, never inside a
-    character.
-    """
+    """At most as many bytes as a name may have, cut between words if that costs little, never inside a character."""
     encoded = name.encode()
     if len(encoded) <= MOST_SEGMENT_BYTES:
         return name
@@ -189,9 +178,8 @@ def clean_reference(name: str) -> str:
 
 
 def compare_key(path_or_name: str) -> str:
-    """Two paths or names with the same key are the same to some system: compared without case and Unicode
-    form.
-    """
+    """The one key by which paths and names are compared, without case and Unicode form: two with the same key are the same
+    to some system, and to every rule about paths (what is a note, what is private, what a link means)."""
     if path_or_name.isascii():
         return path_or_name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path_or_name).casefold())
@@ -227,8 +215,4 @@ def _proposal(name: str) -> str:
 
 def _shown(name: str) -> str:
     """A name in a message: quoted, its unseen characters escaped, and not a screen long."""
-    return (
-        ascii(name)
-        if len(name) <= 60 and not name.isprintable()
-        else repr(name[:57] + "..." if len(name) > 60 else name)
-    )
+    return repr(name[:57] + "...") if len(name) > 60 else ascii(name) if not name.isprintable() else repr(name)

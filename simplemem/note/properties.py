@@ -82,8 +82,7 @@ def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
     reading = _read_to_edit(text)
     if scalar not in reading.header.scalars:
         raise Invalid(
-            f"The property {'.'.join(scalar.path)} is not where it was.",
-            hint="Read the note again, then change it.",
+            f"The property {'.'.join(scalar.path)} is not where it was.", hint="Read the note again, then change it."
         )
     written = write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
     changed = text[: scalar.start] + written + text[scalar.end :]
@@ -155,8 +154,7 @@ def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     header = newline.join([*lines, ""])
     if not same(dict(read_header(header).properties), post.metadata):
         raise Invalid(
-            "These properties cannot be written as a header that reads back the same.",
-            hint="Use simpler ones.",
+            "These properties cannot be written as a header that reads back the same.", hint="Use simpler ones."
         )
     return header
 

@@ -174,15 +174,7 @@ def test_what_is_not_there_is_not_found(wanted: str) -> None:
         "[a]: b\n\n" + "- " * 500 + "a\n\n[[x]]\n",
         "1. " * 400 + "\n\n[[x]]",
     ],
-    ids=[
-        "quotes",
-        "lists",
-        "indents",
-        "growing quotes",
-        "mixed and lazy",
-        "too deep for the parser",
-        "numbers",
-    ],
+    ids=["quotes", "lists", "indents", "growing quotes", "mixed and lazy", "too deep for the parser", "numbers"],
 )
 def test_depth_breaks_nothing_and_hides_no_link(text: str) -> None:
     assert [link.target for link in body_of(text).links] == ["x"]

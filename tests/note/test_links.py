@@ -46,13 +46,7 @@ def test_wikilinks_are_read_into_target_subpath_and_display(
     source: str, target: str, subpath: str, display: str
 ) -> None:
     (link,) = links(f"see {source} there")
-    assert (link.form, link.embed, link.target, link.subpath, link.display) == (
-        "wiki",
-        False,
-        target,
-        subpath,
-        display,
-    )
+    assert (link.form, link.embed, link.target, link.subpath, link.display) == ("wiki", False, target, subpath, display)
     assert (link.start, link.end, link.line) == (4, 4 + len(source), 1)
 
 
@@ -76,12 +70,7 @@ def test_wikilinks_are_read_into_target_subpath_and_display(
 )
 def test_markdown_links_are_decoded(source: str, target: str, subpath: str) -> None:
     (link,) = links(f"see {source} there")
-    assert (link.form, link.target, link.subpath, link.end - link.start) == (
-        "markdown",
-        target,
-        subpath,
-        len(source),
-    )
+    assert (link.form, link.target, link.subpath, link.end - link.start) == ("markdown", target, subpath, len(source))
 
 
 @pytest.mark.parametrize(
@@ -142,12 +131,7 @@ def test_the_innermost_brackets_win() -> None:
 
 
 def test_an_image_inside_a_link_gives_both_in_the_order_they_begin() -> None:
-    assert targets("[![alt](image.png)](Target.md) [x [[In]] y](Out.md)") == [
-        "Target.md",
-        "image.png",
-        "Out.md",
-        "In",
-    ]
+    assert targets("[![alt](image.png)](Target.md) [x [[In]] y](Out.md)") == ["Target.md", "image.png", "Out.md", "In"]
 
 
 def test_a_link_inside_a_link_ends_the_outer_one() -> None:
@@ -211,20 +195,13 @@ def test_links_and_tags_count_everywhere_else(shown: str) -> None:
 
 def test_in_a_table_the_bar_of_a_link_may_be_escaped_or_not() -> None:
     text = "| a | b |\n| --- | --- |\n| [[T\\|shown]] | ![[i.png\\|40]] |\n| [[U|plain]] | x |\n"
-    assert [(link.target, link.display) for link in links(text)] == [
-        ("T", "shown"),
-        ("i.png", "40"),
-        ("U", "plain"),
-    ]
+    assert [(link.target, link.display) for link in links(text)] == [("T", "shown"), ("i.png", "40"), ("U", "plain")]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "#first then #nested/child, #snake_case #a-b #y1984",
-            ["first", "nested/child", "snake_case", "a-b", "y1984"],
-        ),
+        ("#first then #nested/child, #snake_case #a-b #y1984", ["first", "nested/child", "snake_case", "a-b", "y1984"]),
         ('#1984 # # x#no (#no) "#no" x,#no ，#no https://x.y/#no &#35; ##no', []),
         ("#one. #two, #five) #six's #a/ #b//", ["one", "two", "five", "six", "a", "b"]),
         ("#日本語 #été #🚀 #naïve/straße", ["日本語", "été", "🚀", "naïve/straße"]),

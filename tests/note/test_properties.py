@@ -11,25 +11,9 @@ import yaml
 
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.note import yaml_values
-from simplemem.note.header import Scalar, find_key, read_header
-from simplemem.note.properties import (
-    remove_item,
-    remove_property,
-    render_header,
-    replace_scalar,
-    set_property,
-)
+from simplemem.note.header import Scalar, read_header
+from simplemem.note.properties import remove_item, remove_property, render_header, replace_scalar, set_property
 from simplemem.note.splice import is_plain_safe
-
-
-def set_entry(text: str, key: str, entry: str, value: Any) -> str:
-    entries = read_header(text).get(key) or {}
-    return set_property(text, key, {**entries, find_key(entries, entry) or entry: value})
-
-
-def remove_entry(text: str, key: str, entry: str) -> str:
-    entries = read_header(text).get(key)
-    return set_property(text, key, {k: v for k, v in entries.items() if k != entry}) if entries else text
 
 
 def note(header: str, body: str = "# Body\n") -> str:
@@ -128,17 +112,13 @@ def test_without_libyaml_the_same_is_read(text: str, meant: dict[str, Any], monk
         ("1_000", "1_000"), ("12:30", "12:30"), ("1:30:00", "1:30:00"), ("1e3", 1000.0), ("1.", 1.0), (".5",
         0.5),
         ("-1.5E-2", -0.015), (".", "."), ("1e", "1e"), ("٣", "٣"), (".inf", math.inf), ("-.INF", -math.inf),
-        ("+.Inf", math.inf), (".iNF", ".iNF"), ("2024-01-15", "2024-01-15"), ("2024-01-15 10:00:00",
+        ("+.Inf", math.inf), (".NaN", math.nan), (".iNF", ".iNF"), ("2024-01-15", "2024-01-15"), ("2024-01-15 10:00:00",
         "2024-01-15 10:00:00"),
         ("9" * 5000, "9" * 5000), ("0x" + "f" * 5000, "0x" + "f" * 5000), ("1e999", math.inf),
     ],
 )  # fmt: skip
 def test_plain_values_follow_yaml_1_2(source: str, value: Any) -> None:
     assert repr(read_header(note(f"key: {source}")).get("key")) == repr(value)
-
-
-def test_not_a_number_is_read() -> None:
-    assert math.isnan(read_header(note("a: .NaN")).get("a"))
 
 
 def test_names_of_properties_are_found_in_any_case() -> None:
@@ -203,8 +183,7 @@ def test_a_broken_header_says_where_and_the_body_still_counts(header: str, line:
 
 
 @pytest.mark.parametrize(
-    "header",
-    ["a: [unclosed", "- x", "a: 1\na: 2", '{"a": 1}', "{a: 1}", "title: {{title}}", "a: &x 1", "a: \0", "@"],
+    "header", ["a: [unclosed", "- x", "a: 1\na: 2", '{"a": 1}', "{a: 1}", "title: {{title}}", "a: &x 1", "a: \0", "@"]
 )
 def test_what_cannot_be_read_safely_is_never_rewritten(header: str) -> None:
     text = note(header)
@@ -231,8 +210,7 @@ def test_json_is_read_and_not_rewritten() -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
-    ['{"a": "\\ud83d"}', '{"a": 1, "a": 2}', '{"a":' * 40 + "1" + "}" * 40, '{"a": ' + "[" * 200_000],
+    "source", ['{"a": "\\ud83d"}', '{"a": 1, "a": 2}', '{"a":' * 40 + "1" + "}" * 40, '{"a": ' + "[" * 200_000]
 )
 def test_json_that_cannot_be_stood_behind_is_broken(source: str) -> None:
     assert read_header(note(source)).style == "broken"
@@ -418,6 +396,22 @@ def test_setting_what_is_there_changes_nothing(text: str, meant: dict[str, Any])
         ("Status: a", "status", "b", "Status: b"),
         ("a: 1", "created", "2026-01-24T12:00:00", "a: 1\ncreated: 2026-01-24T12:00:00"),
         ("a: 1", "yes", "no", 'a: 1\n"yes": "no"'),
+        ("tags:\n  - a # c\n\nx: 1", "tags", ["a", "b"], "tags:\n  - a # c\n  - b\n\nx: 1"),
+        ("tags: [a,]", "tags", ["a", "b"], "tags: [a, b,]"),
+        ("tags:\n- |+\n  a\n\nx: 1", "tags", ["a\n\n", "b"], "tags:\n- |+\n  a\n\n- b\nx: 1"),
+        ("t: {a: 'b', c}", "t", {"a": "x", "c": True}, "t: {a: 'x', c: true}"),
+        ("t: {a: 'b'}", "t", {"a": "b", "c": "d, e"}, "t: {a: 'b', c: \"d, e\"}"),
+        ("t: {}", "t", {"a": True}, "t: {a: true}"),
+        ("t:\n    a: 1 # c\n    b: 2\nx: 1", "t", {"a": 5, "b": 2}, "t:\n    a: 5 # c\n    b: 2\nx: 1"),
+        (
+            "t:\n    a: 1\n    b: 2 # c\nx: 1",
+            "t",
+            {"a": 1, "b": 2, "c": 3},
+            "t:\n    a: 1\n    b: 2 # c\n    c: 3\nx: 1",
+        ),
+        ("t: {a: 1, b: 2, c: 3}", "t", {"a": 1, "c": 3}, "t: {a: 1, c: 3}"),
+        ("t:\n  a: 1\n  # c\n  b: 2\nx: 1", "t", {"b": 2}, "t:\n  # c\n  b: 2\nx: 1"),
+        ("t:\n  a: 1\nx: 1", "t", {}, "t: {}\nx: 1"),
     ],
 )
 def test_an_edit_follows_the_way_of_the_note(before: str, key: str, value: Any, after: str) -> None:
@@ -456,26 +450,6 @@ def test_lines_below_a_removed_property_do_not_fall_to_the_text_above_it() -> No
 @pytest.mark.parametrize(
     ("before", "item", "after"),
     [
-        ("tags:\n  - a # c\n\nx: 1", "b", "tags:\n  - a # c\n  - b\n\nx: 1"),
-        ("tags: [a]", "b", "tags: [a, b]"),
-        ("tags: [a,]", "b", "tags: [a, b,]"),
-        ("tags: a", "b", "tags:\n  - a\n  - b"),
-        ("tags:", "b", "tags:\n  - b"),
-        ("x: 1", "b", "x: 1\ntags:\n  - b"),
-        ("tags: [b]", "b", "tags: [b]"),
-        ("tags:\n- |+\n  a\n\nx: 1", "b", "tags:\n- |+\n  a\n\n- b\nx: 1"),
-    ],
-)
-def test_an_item_is_added(before: str, item: str, after: str) -> None:
-    current = read_header(note(before)).get("tags")
-    items = current if isinstance(current, list) else [] if current is None else [current]
-    wanted = items if item in items else [*items, item]
-    assert set_property(note(before), "tags", wanted) == note(after)
-
-
-@pytest.mark.parametrize(
-    ("before", "item", "after"),
-    [
         ("tags:\n  - a\n  # of b\n  - b # c\n  - d", "b", "tags:\n  - a\n  # of b\n  - d"),
         ("tags: [a, b, d]", "b", "tags: [a, d]"),
         ("tags: [a, b]", "b", "tags: [a]"),
@@ -489,39 +463,6 @@ def test_an_item_is_added(before: str, item: str, after: str) -> None:
 )
 def test_an_item_is_removed(before: str, item: str, after: str) -> None:
     assert remove_item(note(before), "tags", item) == note(after)
-
-
-@pytest.mark.parametrize(
-    ("before", "entry", "value", "after"),
-    [
-        ("t: {status: done, todo: true}", "status", "open", "t: {status: open, todo: true}"),
-        ("t: {status: done, todo}", "todo", True, "t: {status: done, todo: true}"),
-        ("t: {status: 'done'}", "new", "a, b", "t: {status: 'done', new: \"a, b\"}"),
-        ("t: {}", "new", True, "t: {new: true}"),
-        ("t:", "new", True, "t:\n  new: true"),
-        ("x: 1", "new", "2026-01-24", "x: 1\nt:\n  new: 2026-01-24"),
-        ("t:\n    a: 1 # c\n    b: 2\nx: 1", "A", 5, "t:\n    a: 5 # c\n    b: 2\nx: 1"),
-        ("t:\n    a: 1\n    b: 2 # c\nx: 1", "c", 3, "t:\n    a: 1\n    b: 2 # c\n    c: 3\nx: 1"),
-    ],
-)
-def test_an_entry_is_set(before: str, entry: str, value: Any, after: str) -> None:
-    assert set_entry(note(before), "t", entry, value) == note(after)
-
-
-@pytest.mark.parametrize(
-    ("before", "entry", "after"),
-    [
-        ("t: {a: 1, b: 2, c: 3}", "b", "t: {a: 1, c: 3}"),
-        ("t: {a: 1, b: 2}", "b", "t: {a: 1}"),
-        ("t: {a: 1}", "a", "t: {}"),
-        ("t:\n  a: 1\n  # c\n  b: 2\nx: 1", "a", "t:\n  # c\n  b: 2\nx: 1"),
-        ("t:\n  a: 1\nx: 1", "a", "t: {}\nx: 1"),
-        ("t:\n  a: 1", "b", "t:\n  a: 1"),
-        ("x: 1", "b", "x: 1"),
-    ],
-)
-def test_an_entry_is_removed(before: str, entry: str, after: str) -> None:
-    assert remove_entry(note(before), "t", entry) == note(after)
 
 
 # ------------------------------------------------------------------ values
@@ -584,17 +525,11 @@ def test_inside_brackets_more_texts_need_quotes(text: str) -> None:
     assert read_header(set_property(note("t: [a]"), "t", ["a", text])).get("t") == ["a", text]
 
 
-@pytest.mark.parametrize("value", [1e16, 1e-7, -0.0, math.inf, -math.inf, 0.1, True, None])
+@pytest.mark.parametrize("value", [1e16, 1e-7, -0.0, math.inf, -math.inf, 0.1, True, None, [10**2000, -(10**2000)]])
 def test_numbers_read_back_the_same(value: Any) -> None:
     assert repr(read_header(set_property("", "k", value)).get("k")) == repr(value)
-
-
-def test_numbers_of_many_digits_read_back_the_same() -> None:
-    assert read_header(set_property("", "k", [10**2000, -(10**2000)])).get("k") == [10**2000, -(10**2000)]
-
-
-def test_large_floats_are_numbers_to_older_readers_too() -> None:
-    assert yaml.safe_load(render_header({"k": 1e16}).replace("---\n", "")) == {"k": 1e16}
+    if value == 1e16:  # it wants a dot, or older readers take it for text
+        assert yaml.safe_load(render_header({"k": value}).replace("---\n", "")) == {"k": value}
 
 
 @pytest.mark.parametrize(
@@ -620,27 +555,11 @@ def test_names_no_header_can_hold_are_refused(key: str) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    [
-        "a: b",
-        "a:b",
-        "#x",
-        "- x",
-        "[x]",
-        "{x}",
-        "yes",
-        "12",
-        "? x",
-        "...",
-        "'q'",
-        "x" * 500,
-        "ключ",
-        "a,b",
-        "x #y",
-    ],
+    ["a: b", "a:b", "#x", "- x", "[x]", "{x}", "yes", "12", "? x", "...", "'q'", "x" * 500, "ключ", "a,b", "x #y"],
 )
 def test_odd_names_are_quoted(key: str) -> None:
     assert read_header(set_property(note("a: 1"), key, "x")).properties == {"a": 1, key: "x"}
-    assert read_header(set_entry(note("t: {a: 1}"), "t", key, "x")).get("t") == {"a": 1, key: "x"}
+    assert read_header(set_property(note("t: {a: 1}"), "t", {"a": 1, key: "x"})).get("t") == {"a": 1, key: "x"}
 
 
 def test_tuples_and_texts_of_other_types_are_written_as_what_they_are() -> None:

@@ -239,10 +239,7 @@ def test_a_path_spliced_into_a_link_is_what_it_looks_up(text: str) -> None:
 
 
 @settings(max_examples=4 * EXAMPLES, deadline=None)
-@given(
-    _TEXTS | _bodies().map("\n".join),
-    st.sampled_from(["---\na: 1\n---\n", "x: [[no]]\n# no #no\n", "\r\r\n\n"]),
-)
+@given(_TEXTS | _bodies().map("\n".join), st.sampled_from(["---\na: 1\n---\n", "x: [[no]]\n# no #no\n", "\r\r\n\n"]))
 def test_a_header_before_the_body_only_moves_it(text: str, header: str) -> None:
     alone, below = read_body(text, 0), read_body(header + text, len(header))
     lines = len(re.findall(r"\r\n?|\n", header))

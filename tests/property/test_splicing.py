@@ -16,28 +16,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
-from simplemem.note.header import find_key, read_header
-from simplemem.note.properties import (
-    remove_item,
-    remove_property,
-    render_header,
-    replace_scalar,
-    set_property,
-)
+from simplemem.note.header import read_header
+from simplemem.note.properties import remove_item, remove_property, render_header, replace_scalar, set_property
 from simplemem.note.splice import is_plain_safe
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 relaxed = settings(max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def set_entry(text: str, key: str, entry: str, value: Any) -> str:
-    entries = read_header(text).get(key) or {}
-    return set_property(text, key, {**entries, find_key(entries, entry) or entry: value})
-
-
-def remove_entry(text: str, key: str, entry: str) -> str:
-    entries = read_header(text).get(key)
-    return set_property(text, key, {k: v for k, v in entries.items() if k != entry}) if entries else text
 
 
 @dataclass(frozen=True)
@@ -98,8 +82,7 @@ words = st.sampled_from(
     ]
 )
 line_of_text = st.text(
-    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"),
-    max_size=20,
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"), max_size=20
 )
 # Of all characters, and of those that quotes and YAML make something of.
 any_text = st.text(st.characters(exclude_categories=("Cs",)), max_size=30) | st.text("'\"\\ab:#-[]{},\n ", max_size=9)
@@ -181,15 +164,7 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
         sources = draw(
             st.lists(st.sampled_from(["a", "'b'", '"c, d"', "e f", "1", "{x: y}", "🚀"]), max_size=4, unique=True)
         )
-        meaning = {
-            "a": "a",
-            "'b'": "b",
-            '"c, d"': "c, d",
-            "e f": "e f",
-            "1": 1,
-            "{x: y}": {"x": "y"},
-            "🚀": "🚀",
-        }
+        meaning = {"a": "a", "'b'": "b", '"c, d"': "c, d", "e f": "e f", "1": 1, "{x: y}": {"x": "y"}, "🚀": "🚀"}
         value = [meaning[source] for source in sources]
         if style == "F":
             space = draw(st.sampled_from(["", " "]))
@@ -219,13 +194,7 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
         ]
     elif style == "B":
         chomp = draw(st.sampled_from(["", "-", "+"]))
-        lines = [
-            f"{name}: |{chomp}{draw(st.sampled_from(['', ' # c']))}",
-            "  one: [",
-            "",
-            "    - # two",
-            "  three",
-        ]
+        lines = [f"{name}: |{chomp}{draw(st.sampled_from(['', ' # c']))}", "  one: [", "", "    - # two", "  three"]
         value = "one: [\n\n  - # two\nthree" + ("" if chomp == "-" else "\n")
         return Entry(key, "\n".join(lines) + "\n", value, keeps_blank_lines=chomp == "+")
     elif style == "Q":
@@ -421,11 +390,11 @@ def test_entries_of_a_map_change_one_by_one(sample: Sample, data: st.DataObject,
     entry = sample.entries[number]
     head, tail = sample.around(number)
     name = data.draw(st.sampled_from([*entry.value, "fresh"]))
-    changed = set_entry(sample.text, entry.key, name, value)
+    changed = set_property(sample.text, entry.key, {**entry.value, name: value})
     assert changed.startswith(head)
     assert changed.endswith(tail)
     assert same(read_header(changed).properties[entry.key], {**entry.value, name: value})
-    removed = remove_entry(changed, entry.key, name)
+    removed = set_property(changed, entry.key, {k: v for k, v in entry.value.items() if k != name})
     assert same(read_header(removed).properties[entry.key], {k: v for k, v in entry.value.items() if k != name})
     if name == "fresh":
         assert removed == sample.text
@@ -478,10 +447,7 @@ def test_no_text_whatever_breaks_reading_or_is_damaged_by_writing(soup: str, fen
     header = read_header(text)
     body = text[header.body_start :].removeprefix("\ufeff" if header.style == "none" else "")
     for key in [*header.properties, "new"]:
-        for change in (
-            lambda key=key: set_property(text, key, value),
-            lambda key=key: remove_property(text, key),
-        ):
+        for change in (lambda key=key: set_property(text, key, value), lambda key=key: remove_property(text, key)):
             try:
                 after = change()
             except SimplememError:

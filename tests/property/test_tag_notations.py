@@ -111,10 +111,7 @@ anything = st.recursive(
 
 
 @calm
-@given(
-    st.dictionaries(st.text(max_size=8), anything, max_size=4),
-    st.lists(st.sampled_from(["a", "A/b", "x/", "/"])),
-)
+@given(st.dictionaries(st.text(max_size=8), anything, max_size=4), st.lists(st.sampled_from(["a", "A/b", "x/", "/"])))
 def test_whatever_stands_in_the_tags_is_read(entries: dict[str, Any], inline: list[str]) -> None:
     for value in (entries, list(entries.values()), *entries.values()):
         properties = {**entries, "tags": value}
