@@ -24,9 +24,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from simplemem.config import Settings
-from simplemem.kinds.learned.entries import TYPES
-from simplemem.kinds.learned.keeping import knowledge_of
-from simplemem.kinds.learned.looking import look
+from simplemem.kinds.learned.analysis import analysis_of
+from simplemem.kinds.learned.entry import TYPES
+from simplemem.kinds.learned.knowledge import knowledge_of
 from simplemem.store import EnhancedStore
 
 SUBJECTS = "billing worker gateway cache queue index mailer exporter scheduler parser".split()
@@ -81,8 +81,8 @@ def costs(count: int) -> None:
                 ),
                 "save_knowledge": measured(lambda: knowledge.save("error", f"new {next(numbers)}", confidence=0.5), 9),
             }
-            seen = look(store)
-            rows["likeness of all"] = measured(lambda: seen.likeness)
+            seen = analysis_of(store)
+            rows["similarity of all"] = measured(lambda: seen.similarity.pairs(0.75))
             rows["detect_contradictions"] = measured(seen.contradictions)
             rows["cluster_knowledge"] = measured(seen.clusters)
             rows["generate_insights"] = measured(seen.insights)
@@ -99,7 +99,7 @@ def findings(folder: Path) -> None:
         shutil.copytree(folder, vault, ignore=shutil.ignore_patterns(".simplemem", ".git"))
         with EnhancedStore(vault, Settings()) as store:
             store.sync()
-            seen = look(store, "*")
+            seen = analysis_of(store, "*")
             rules = Counter(each.rule for each in seen.contradictions())
             print(f"{len(seen.entries)} notes of {folder}, by {seen.method}")
             print(f"  contradictions: {dict(rules) or 'none'}")

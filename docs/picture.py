@@ -18,8 +18,7 @@ from generate import copy_example
 
 from simplemem.config import load_settings
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.picture.from_store import drawing_of_store
-from simplemem.kinds.picture.page import html
+from simplemem.kinds.picture import drawing_of_store, html
 from simplemem.store import EnhancedStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -36,7 +36,7 @@ class Beside(StrEnum):
 
 
 def _formats() -> list[str]:
-    from simplemem.kinds.picture.forms import PICTURES
+    from simplemem.kinds.picture import PICTURES
 
     return ["jsonl", *PICTURES]
 
@@ -76,8 +76,7 @@ def export_graph(
     """
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.jsonl import written
-    from simplemem.kinds.picture.forms import PICTURES, WITH_TEXTS
-    from simplemem.kinds.picture.from_store import drawing_of_store
+    from simplemem.kinds.picture import PICTURES, drawing_of_store
     from simplemem.memory import Filter
     from simplemem.store import write_file
 
@@ -110,7 +109,7 @@ def export_graph(
             withheld = drawing.withheld()
             if not nodes:
                 warnings.append("there is nothing to draw (--notes all draws every note)")
-    if withheld and form in WITH_TEXTS:
+    if withheld and form != "dot":
         of_notes = "a private note is" if withheld == 1 else f"{withheld} private notes are"
         warnings.append(f"{of_notes} drawn without the text (--private puts it in)")
     size = len(text.encode())

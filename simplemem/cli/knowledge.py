@@ -21,10 +21,9 @@ from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
-    from simplemem.kinds.learned.access import Read
-    from simplemem.kinds.learned.entries import Entry
-    from simplemem.kinds.learned.keeping import Knowledge
-    from simplemem.kinds.learned.looking import Look
+    from simplemem.kinds.learned.analysis import Analysis
+    from simplemem.kinds.learned.entry import Entry
+    from simplemem.kinds.learned.knowledge import Knowledge, Reads
     from simplemem.store import EnhancedStore
 
 _knowledge = typer.Typer(
@@ -75,7 +74,7 @@ def vault_of(named: Path | None) -> Path | None:
 
 @contextmanager
 def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[tuple[EnhancedStore, Knowledge]]:
-    from simplemem.kinds.learned.keeping import knowledge_of
+    from simplemem.kinds.learned.knowledge import knowledge_of
 
     with opened(vault_of(vault), embed=embed) as store:
         yield store, knowledge_of(store)
@@ -118,10 +117,10 @@ def stats(vault: VaultOption = None) -> Answer:
     $ simplemem knowledge stats
     $ simplemem knowledge stats --json
     """
-    from simplemem.kinds.learned.statistics import stats as count
+    from simplemem.kinds.learned.counts import stats as count
 
     with _opened(vault) as (_, knowledge):
-        facts = count(knowledge.entries(), knowledge.access.all())
+        facts = count(knowledge.entries(), knowledge.reads())
     rest = {key: value for key, value in facts.items() if key != "most_accessed"}
     lines: list[list[Part]] = [
         [f"{each['count']:>4}  ", (each["id"][:8], "cyan"), f"  {each['says']}"] for each in facts["most_accessed"]
@@ -134,10 +133,10 @@ def stats(vault: VaultOption = None) -> Answer:
 Related = Mapping[str, Sequence[tuple[str, "Entry"]]]
 
 
-def _as_json(entry: Entry, read: Mapping[str, Read], related: Related) -> dict[str, Any]:
+def _as_json(entry: Entry, read: Mapping[str, Reads], related: Related) -> dict[str, Any]:
     """An entry with what it leads to, in which words."""
     from simplemem.faces.self_improving import entry_shown
-    from simplemem.kinds.learned.access import NEVER
+    from simplemem.kinds.learned.knowledge import NEVER
 
     ties = related.get(entry.path, ())
     relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
@@ -182,7 +181,7 @@ def list_entries(
             if (wanted is None or entry.type == wanted) and (entry.confidence or 0.0) >= min_confidence
         ]
         entries = every[:limit]
-        related, read = knowledge.leading_to(entries), knowledge.access.all()
+        related, read = knowledge.leading_to(entries), knowledge.reads()
     more: list[Part] = [(f"  {len(every) - limit} more: --limit {len(every)}", "dim")]
     lines = [[("Nothing yet.", "yellow")]] if not every else [more] if len(every) > limit else []
     facts = {"entries": [_as_json(entry, read, related) for entry in entries], "total": len(every)}
@@ -205,7 +204,7 @@ def search(
     asked = " ".join(query)
     with _opened(vault, embed=True) as (_, knowledge):
         found = knowledge.search(asked, kind=kind or "", least_confidence=min_confidence, limit=min(limit, 200))
-        related, read = knowledge.leading_to([hit.entry for hit in found.hits]), knowledge.access.all()
+        related, read = knowledge.leading_to([hit.entry for hit in found.hits]), knowledge.reads()
     lines: list[list[Part]] = []
     for hit in found.hits:
         *head, _, tags = _row(hit.entry)
@@ -230,8 +229,8 @@ def show(
     """
     with _opened(vault) as (_, knowledge):
         entry = knowledge.find(ref)
-        knowledge.access.count([entry.id])
-        related, read = knowledge.leading_to(knowledge.entries()), knowledge.access.all()
+        knowledge.count([entry.id])
+        related, read = knowledge.leading_to(knowledge.entries()), knowledge.reads()
     times = counted(read[entry.id].count, "time")
     facts = f"confidence {_sure(entry)} · made {day(entry.created)} · read {times}"
     lines: list[list[Part]] = [
@@ -266,7 +265,7 @@ def export(
     $ simplemem knowledge export html --output knowledge.html
     $ simplemem knowledge export dot | dot -Tsvg > knowledge.svg
     """
-    from simplemem.kinds.learned.exporting import export_text
+    from simplemem.kinds.learned.export import export_text
     from simplemem.store import write_file
 
     if out is None and for_a_program():
@@ -300,21 +299,21 @@ def analyze(
     $ simplemem knowledge analyze --notes projects/
     $ simplemem knowledge analyze --notes '*' --json
     """
-    from simplemem.kinds.learned.looking import look
+    from simplemem.kinds.learned.analysis import analysis_of
 
     with _opened(vault, embed=True) as (store, _):
-        return _analysis(look(store, notes), threshold)
+        return _analysis(analysis_of(store, notes), threshold)
 
 
-def _analysis(look: Look, threshold: float) -> Answer:
+def _analysis(look: Analysis, threshold: float) -> Answer:
     from simplemem.faces.insight import brief, cluster, contradiction, finding, suggestion
-    from simplemem.kinds.learned.access import NEVER
+    from simplemem.kinds.learned.knowledge import NEVER
 
     standing = [entry for entry in look.entries if not entry.is_superseded]
-    known = [entry for entry in standing if entry.is_knowledge]
+    known = [entry for entry in standing if entry.is_own]
     unsure = [entry for entry in standing if entry.confidence is not None and entry.confidence < _UNSURE]
     unverified = [entry for entry in known if not entry.verified]
-    never_read = [entry for entry in known if not look.read.get(entry.id, NEVER).count]
+    never_read = [entry for entry in known if not look.reads.get(entry.id, NEVER).count]
     superseded = [entry for entry in look.entries if entry.is_superseded]
     contradictions, patterns, clusters = look.contradictions(), look.patterns(), look.clusters(threshold)
     suggestions, insights, antipatterns = look.suggestions(threshold), look.insights(threshold), look.antipatterns()
@@ -325,7 +324,7 @@ def _analysis(look: Look, threshold: float) -> Answer:
         "never_read": list(map(brief, never_read)),
         "superseded": [brief(entry) | {"by": entry.superseded_by} for entry in superseded],
         "contradictions": [contradiction(each, None) for each in contradictions],
-        "recurring": [{"says": each.says, "count": len(each.entries)} for each in patterns.recurring],
+        "recurring": [{"says": some[0].headline, "count": len(some)} for some in patterns.recurring],
         "trend": patterns.trend,
         "clusters": list(map(cluster, clusters)),
         "suggested_tags": list(map(suggestion, suggestions)),
@@ -355,7 +354,7 @@ def _analysis(look: Look, threshold: float) -> Answer:
             f"\n    {each.one.name}: {one_line(each.said)}\n    {each.other.name}: {one_line(each.instead)}",
         ],
     )
-    section("Recurring", patterns.recurring, lambda each: [f"  {len(each.entries)} x {each.type}  {each.says}"])
+    section("Recurring", patterns.recurring, lambda some: [f"  {len(some)} x {some[0].type}  {some[0].headline}"])
     section(
         "Belong together",
         clusters,
@@ -388,7 +387,7 @@ def validate(vault: VaultOption = None) -> Answer:
     $ simplemem knowledge validate
     $ simplemem knowledge validate --json
     """
-    from simplemem.kinds.learned.validating import validate as problems_of
+    from simplemem.kinds.learned.counts import validate as problems_of
 
     with _opened(vault) as (_, knowledge):
         entries = knowledge.entries()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from simplemem.errors import SimplememError
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.keeping import Knowledge
+    from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class Call:
 
     @property
     def knowledge(self) -> Knowledge:
-        from simplemem.kinds.learned.keeping import knowledge_of
+        from simplemem.kinds.learned.knowledge import knowledge_of
 
         return knowledge_of(self.store)
 

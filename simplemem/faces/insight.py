@@ -19,12 +19,10 @@ from simplemem.faces.self_improving import MANNER, as_json
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.clusters import Cluster, Suggestion
-    from simplemem.kinds.learned.contradictions import Contradiction, Verdict
-    from simplemem.kinds.learned.entries import Entry
-    from simplemem.kinds.learned.insights import Finding
-    from simplemem.kinds.learned.keeping import Knowledge
-    from simplemem.kinds.learned.looking import Look
+    from simplemem.kinds.learned.analysis import Analysis, Contradiction, TagSuggestion, Theme, Verdict
+    from simplemem.kinds.learned.counts import EntryFinding
+    from simplemem.kinds.learned.entry import Entry
+    from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
 _MOST = 30
@@ -65,10 +63,10 @@ class FindingOut(TypedDict):
     numbers: dict[str, float]
 
 
-def _look(store: EnhancedStore, notes: str) -> Look:
-    from simplemem.kinds.learned.looking import look
+def _look(store: EnhancedStore, notes: str) -> Analysis:
+    from simplemem.kinds.learned.analysis import analysis_of
 
-    return look(store, notes)
+    return analysis_of(store, notes)
 
 
 # --- numbers
@@ -92,11 +90,11 @@ class Stats(TypedDict):
 @tool("Statistics", manner=MANNER)
 def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph) -> Reply[Stats]:
     """Totals by type and confidence, what is verified, what is read most, and how long answers took."""
-    from simplemem.kinds.learned.statistics import stats
+    from simplemem.kinds.learned.counts import stats
 
     whole = graph.read()
     return as_json(
-        stats(knowledge.entries(), knowledge.access.all())
+        stats(knowledge.entries(), knowledge.reads())
         | {
             "entities": sum(not entity.is_note for entity in whole.entities),
             "relations": len(whole.relations),
@@ -201,8 +199,8 @@ def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[PatternsO
     look = _look(store, notes)
     found = look.patterns()
     recurring = [
-        {"type": each.type, "says": each.says, "count": len(each.entries), "entries": list(map(brief, each.entries))}
-        for each in found.recurring
+        {"type": some[0].type, "says": some[0].headline, "count": len(some), "entries": list(map(brief, some))}
+        for some in found.recurring
     ]
     counts = {
         "types": dict(found.types),
@@ -275,7 +273,7 @@ class Clusters(TypedDict):
     method: str
 
 
-@tool("Cluster knowledge", manner=MANNER)
+@tool("Theme knowledge", manner=MANNER)
 def cluster_knowledge(
     store: EnhancedStore,
     similarityThreshold: Share = 0.75,
@@ -317,10 +315,10 @@ def export_graph(
 
 def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Export]:
     """An export as a file, and where it is data of a size a model can take, in the answer too."""
-    from simplemem.kinds.learned.exporting import export_text, file_name, write_export
+    from simplemem.kinds.learned.export import export_text, write_export
 
     text = export_text(store, form)
-    path = write_export(store, file_name(form), text)
+    path = write_export(store, form, text)
     count = len(knowledge.entries())
     shown = text if form != "html" and len(text) <= _MOST_OF_A_FILE else ""
     data: Any = {"path": str(path), "format": form, "entries": count, "bytes": len(text.encode("utf-8", "replace"))}
@@ -346,7 +344,7 @@ def contradiction(found: Contradiction, verdict: Verdict | None) -> dict[str, An
     return data | ({"winner": verdict.winner.id, "why": verdict.why} if verdict is not None else {})
 
 
-def finding(found: Finding) -> dict[str, Any]:
+def finding(found: EntryFinding) -> dict[str, Any]:
     return {
         "kind": found.kind,
         "priority": found.priority,
@@ -357,12 +355,12 @@ def finding(found: Finding) -> dict[str, Any]:
     }
 
 
-def cluster(found: Cluster) -> dict[str, Any]:
+def cluster(found: Theme) -> dict[str, Any]:
     members = [brief(entry) for entry in found.members]
     return {"words": list(found.words), "size": len(members), "entries": members}
 
 
-def suggestion(found: Suggestion) -> dict[str, Any]:
+def suggestion(found: TagSuggestion) -> dict[str, Any]:
     entries = [brief(entry) for entry in found.entries]
     return {"tag": found.tag, "known": found.is_known, "having": found.having, "of": found.of, "entries": entries}
 

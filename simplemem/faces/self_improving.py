@@ -20,24 +20,29 @@ from simplemem.faces.face import HIDDEN, Call, Caller, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import Added, EntityOut, GraphOut, Outcome, RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
-from simplemem.kinds.learned.seventeen import (
-    ENTITY_TYPES,
-    LONGEST_NAME,
-    LONGEST_OBSERVATION,
-    LONGEST_QUERY,
-    LONGEST_RELATION,
-    MOST_HITS,
-    MOST_NAMES,
-)
 from simplemem.memory import Filter
 from simplemem.note.names import path_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.access import Read
-    from simplemem.kinds.learned.entries import Entry
-    from simplemem.kinds.learned.keeping import Knowledge
+    from simplemem.kinds.learned.entry import Entry
+    from simplemem.kinds.learned.knowledge import Knowledge, Reads
     from simplemem.store import EnhancedStore
+
+
+ENTITY_TYPES: Final = (
+    *("project", "component", "dependency"),
+    *("error", "solution", "pattern", "insight", "decision"),
+    *("user-intent", "user-preference", "requirement"),
+    *("style-rule", "architectural-pattern", "tool-preference"),
+    *("session-snapshot", "continuation-point", "work-in-progress"),
+)
+LONGEST_NAME: Final = 200
+LONGEST_OBSERVATION: Final = 10_000
+LONGEST_RELATION: Final = 100
+LONGEST_QUERY: Final = 500
+MOST_HITS: Final = 100
+MOST_NAMES: Final = 50
 
 
 class _Learning(Manner):
@@ -151,7 +156,7 @@ def search_nodes(
     near = graph.open(scores)
     there = {entity.name: entity for entity in near.entities}
     entities = [entity_shown(there[name]) | {"score": score} for name, score in scores.items() if name in there]
-    embedder = knowledge.embedder()
+    embedder = knowledge.bench.embedder
     method = "words" if found.mode == "text" or not embedder else f"words and meaning ({embedder})"
     relations = [relation_shown(each) for each in near.relations]
     return as_json({"entities": entities, "relations": relations, "method": method})
@@ -258,11 +263,11 @@ def search_knowledge(
     minConfidence: Share = 0.0,
 ) -> Reply[Hits]:
     """Find what was learned, by meaning and words: ten entries at most. Search before you solve something again."""
-    from simplemem.kinds.learned.access import NEVER
+    from simplemem.kinds.learned.knowledge import NEVER
 
     _refuse_long(query)
     found = knowledge.search(query, kind=kind or "", least_confidence=minConfidence)
-    read = knowledge.access.all()
+    read = knowledge.reads()
     related = knowledge.leading_to([hit.entry for hit in found.hits])
     results: Any = [
         entry_shown(hit.entry, read.get(hit.entry.id, NEVER), [other for _, other in related[hit.entry.path]])
@@ -272,7 +277,7 @@ def search_knowledge(
     return Reply(pretty(results), {"results": results, "method": found.method, "degraded": found.degraded})
 
 
-def entry_shown(entry: Entry, read: Read, related: Iterable[Entry]) -> dict[str, Any]:
+def entry_shown(entry: Entry, read: Reads, related: Iterable[Entry]) -> dict[str, Any]:
     """An entry with the fields that clients know, and its note's name."""
     shown: dict[str, Any] = {
         "id": entry.id,

@@ -11,7 +11,7 @@ import pytest
 
 from simplemem.cli.knowledge import vault_of
 from simplemem.config import Settings
-from simplemem.kinds.learned.keeping import knowledge_of
+from simplemem.kinds.learned.knowledge import knowledge_of
 from simplemem.store import EnhancedStore
 from tests.cli.conftest import notes_of
 

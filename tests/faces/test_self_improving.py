@@ -11,7 +11,7 @@ import pytest
 from embedding_service import EmbeddingService
 
 from simplemem.faces.profiles import PROFILES, choose
-from simplemem.kinds.learned.seventeen import ENTITY_TYPES
+from simplemem.faces.self_improving import ENTITY_TYPES
 
 Ask = Callable[..., Any]
 

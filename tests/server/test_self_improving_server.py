@@ -16,7 +16,7 @@ from bare_client import Bare
 from simplemem.cli.serve import _vault
 from simplemem.config import Settings
 from simplemem.faces.profiles import PROFILES
-from simplemem.kinds.learned.keeping import knowledge_of
+from simplemem.kinds.learned.knowledge import knowledge_of
 from simplemem.store import EnhancedStore
 
 WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}

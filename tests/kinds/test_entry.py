@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.kinds.learned.entries import (
+from simplemem.kinds.learned.entry import (
+    LEARNED,
     Entry,
-    Tie,
+    EntryLink,
     body_of,
     clean_text,
     entry_of_note,
-    is_entry_note,
     plain,
     properties_of,
     read_entry,
@@ -19,14 +19,13 @@ from simplemem.kinds.learned.entries import (
     with_tie,
 )
 from simplemem.note.names import check_name
-from simplemem.store.edit import new_text
 
 AT = "2026-11-22T10:00:00"
 
 
 def written(content: str, context: str = "", **more: object) -> str:
     body, _, held = body_of(content, context)
-    return new_text("n", body, properties_of("an-id", "error", 0.9, False, ["pg"], {**held, **more}), AT)
+    return LEARNED.render(properties_of("an-id", "error", 0.9, False, ["pg"]) | held | more, body, AT)
 
 
 def read_back(text: str) -> Entry:
@@ -75,7 +74,7 @@ def test_a_relation_is_added_behind_whatever_it_says(content: str, context: str)
     text = with_tie(written(content.strip(), context), "fixes", "knowledge/error/other")
     text = with_tie(text, "relates to", "Some note")
     entry = read_back(text)
-    assert entry.ties[-2:] == (Tie("fixes", "knowledge/error/other"), Tie("relates to", "Some note"))
+    assert entry.ties[-2:] == (EntryLink("fixes", "knowledge/error/other"), EntryLink("relates to", "Some note"))
     assert (entry.content, entry.context) == (content.strip(), context)
 
 
@@ -90,12 +89,12 @@ def test_a_relation_is_added_behind_whatever_it_says(content: str, context: str)
 )
 def test_what_is_left_open_is_closed_so_that_it_swallows_nothing(content: str, closed: str) -> None:
     entry = read_back(with_tie(written(content, "a context"), "fixes", "x"))
-    assert (entry.content, entry.context, entry.ties) == (closed, "a context", (Tie("fixes", "x"),))
+    assert (entry.content, entry.context, entry.ties) == (closed, "a context", (EntryLink("fixes", "x"),))
 
 
 def test_an_odd_relationship_is_kept_to_the_letter() -> None:
     for odd in ('"quoted"', "[[a link]]", "- a bullet", "# a heading", "ünï"):
-        assert read_back(with_tie(written("text"), odd, "x")).ties == (Tie(odd, "x"),)
+        assert read_back(with_tie(written("text"), odd, "x")).ties == (EntryLink(odd, "x"),)
 
 
 def test_a_relation_joins_those_a_person_wrote_and_leaves_what_follows() -> None:
@@ -106,7 +105,7 @@ def test_a_relation_joins_those_a_person_wrote_and_leaves_what_follows() -> None
         == "---\ntype: knowledge\n---\ntext\n\n## Relations\n* knows [[Ada|her]]\n- fixes [[x]]\n\n## Log\nmore\n"
     )
     entry = read_back(longer)
-    assert entry.ties == (Tie("knows", "Ada"), Tie("fixes", "x"))
+    assert entry.ties == (EntryLink("knows", "Ada"), EntryLink("fixes", "x"))
     assert entry.content == "text\n\n## Log\nmore"
 
 
@@ -114,7 +113,7 @@ def test_line_ends_of_windows_stay() -> None:
     text = "---\r\ntype: knowledge\r\n---\r\ntext\r\n\r\n## Relations\r\n\r\n- a [[b]]\r\n"
     longer = with_tie(text, "fixes", "x")
     assert longer == text + "- fixes [[x]]\r\n"
-    assert read_back(longer).ties == (Tie("a", "b"), Tie("fixes", "x"))
+    assert read_back(longer).ties == (EntryLink("a", "b"), EntryLink("fixes", "x"))
 
 
 def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
@@ -135,15 +134,15 @@ def test_a_header_that_cannot_be_read_is_said_and_the_rest_is_there() -> None:
 
 
 def test_which_notes_are_knowledge() -> None:
-    assert is_entry_note("notes/a.md", "knowledge") and is_entry_note("knowledge/error/a.md", "")
-    assert not is_entry_note("notes/a.md", "") and not is_entry_note("knowledge/error/a.md", "person")
+    assert LEARNED.holds("notes/a.md", "Knowledge") and LEARNED.holds("knowledge/error/a.md", "")
+    assert not LEARNED.holds("notes/a.md", "") and not LEARNED.holds("knowledge/error/a.md", "person")
 
 
 def test_an_ordinary_note_is_looked_at_in_the_same_way() -> None:
     entry = entry_of_note("people/Ada.md", "---\ntype: person\ntags: [a]\n---\n# Ada\n\nSee [[Bo#x|him]].", "", AT, AT)
     assert (entry.id, entry.type, entry.confidence, entry.tags) == ("people/Ada", "person", None, ("a",))
-    assert entry.content == "# Ada\n\nSee [[Bo#x|him]]." and entry.ties == (Tie("links to", "Bo"),)
-    assert not entry.is_knowledge and entry.headline == "Ada"
+    assert entry.content == "# Ada\n\nSee [[Bo#x|him]]." and entry.ties == (EntryLink("links to", "Bo"),)
+    assert not entry.is_own and entry.headline == "Ada"
 
 
 def test_superseded_is_what_says_so() -> None:

@@ -7,12 +7,13 @@ to do with the others (capabilities.md §4.4). A person may write such a note by
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid
 from simplemem.kinds.graph import spelling
+from simplemem.kinds.kind import Kind
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.tags import tag_names
@@ -38,7 +39,7 @@ _ODD_LINE_ENDS: Final = re.compile(r"\r\n?")
 _CLOSINGS: Final = ("", "\n```", "\n~~~", "\n-->", " -->", "\n$$", "\n%%", "\n````", "\n~~~~")
 
 
-class Tie(NamedTuple):
+class EntryLink(NamedTuple):
     """A relation as it stands under `## Relations`: its words, and the link behind them."""
 
     relationship: str
@@ -62,13 +63,13 @@ class Entry:
     name: str
     path: str
     sha256: str
-    ties: tuple[Tie, ...] = ()
+    ties: tuple[EntryLink, ...] = ()
     status: str = ""
     superseded_by: str = ""
     superseded_at: str = ""
     superseded_reason: str = ""
     problem: str = ""
-    is_knowledge: bool = True
+    is_own: bool = True
 
     @property
     def text(self) -> str:
@@ -96,11 +97,6 @@ def plain(text: str) -> str:
 # -- reading
 
 
-def is_entry_note(path: str, kind: str) -> bool:
-    """Whether a note is knowledge: its `type:` says so, or it lies in the folder and says nothing else."""
-    return kind.casefold() == KIND if kind else path.startswith(f"{FOLDER}/")
-
-
 def read_entry(path: str, text: str, sha256: str) -> Entry:
     """The entry that a note is."""
     note = read_note(text.encode("utf-8", "surrogatepass"), sha256)
@@ -126,7 +122,17 @@ def read_entry(path: str, text: str, sha256: str) -> Entry:
         superseded_at=note.string("superseded_at") or "",
         superseded_reason=note.string("superseded_reason") or "",
         problem=note.problem or "",
+        is_own=LEARNED.holds(path, note.string("type")),
     )
+
+
+LEARNED: Final[Kind[Entry]] = Kind(
+    FOLDER,
+    KIND,
+    read=lambda read: read_entry(read.path, read.text, read.sha256),
+    place=lambda entry: (entry.created, entry.path),
+    twin=lambda entry: entry.id if entry.id != entry.name else None,
+)
 
 
 def entry_of_note(path: str, text: str, sha256: str, created: str, modified: str) -> Entry:
@@ -147,11 +153,11 @@ def entry_of_note(path: str, text: str, sha256: str, created: str, modified: str
         name=name,
         path=path,
         sha256=sha256,
-        ties=tuple(Tie("links to", target) for target in links if target),
+        ties=tuple(EntryLink("links to", target) for target in links if target),
         status=note.string("status") or "",
         superseded_by=_linked(note.string("superseded_by") or ""),
         problem=note.problem or "",
-        is_knowledge=False,
+        is_own=False,
     )
 
 
@@ -190,7 +196,7 @@ def _share(value: Any) -> float | None:
     return float(value)
 
 
-def _ties(relations: str) -> list[Tie]:
+def _ties(relations: str) -> list[EntryLink]:
     found = []
     for bullet in _BULLET.finditer(relations):
         said, _ = spelling.split_attributes(bullet[1].strip())
@@ -200,36 +206,25 @@ def _ties(relations: str) -> list[Tie]:
             said = said[end:].lstrip() if kind is not None else said
         linked = spelling.link_in(said)
         if linked is not None:
-            found.append(Tie(kind if kind is not None else linked[0] or "relates_to", _target(linked[1])))
+            found.append(
+                EntryLink(kind if kind is not None else linked[0] or "relates_to", spelling.target_of(linked[1]))
+            )
     return found
-
-
-def _target(link: str) -> str:
-    return link.split("|", 1)[0].split("#", 1)[0].strip()
 
 
 def _linked(value: str) -> str:
     """The target of a property that is a link."""
     found = re.fullmatch(r"\[\[([^\[\]]+)\]\]", value.strip())
-    return _target(found[1]) if found else value.strip()
+    return spelling.target_of(found[1]) if found else value.strip()
 
 
 # -- writing
 
 
-def properties_of(
-    id_: str, kind: str, confidence: float, verified: bool, tags: Sequence[str], more: Mapping[str, Any] = {}
-) -> dict[str, Any]:
+def properties_of(id_: str, kind: str, confidence: float, verified: bool, tags: Sequence[str]) -> dict[str, Any]:
     """The header of a new entry."""
-    properties: dict[str, Any] = {"type": KIND, "id": id_, "knowledge_type": kind}
-    properties |= {"confidence": _plain(confidence), "verified": verified, **more}
-    if tags:
-        properties["tags"] = list(tags)
-    return properties
-
-
-def _plain(confidence: float) -> float | int:
-    return int(confidence) if confidence in (0, 1) else confidence
+    sure = int(confidence) if confidence in (0, 1) else confidence
+    return {"tags": list(tags), "id": id_, "knowledge_type": kind, "confidence": sure, "verified": verified}
 
 
 def body_of(content: str, context: str) -> tuple[str, str, dict[str, Any]]:
@@ -262,7 +257,7 @@ def _bodies(content: str, context: str) -> list[tuple[bool, str]]:
 def _is_open(body: str) -> bool:
     """Whether what is added at the end will be a section of its own."""
     ties = _ties(_probed(f"{body}\n## Relations\n\n- probes [[it]]\n")[2])
-    return bool(ties) and ties[-1] == Tie("probes", "it")
+    return bool(ties) and ties[-1] == EntryLink("probes", "it")
 
 
 def _probed(body: str) -> tuple[str, str, str]:

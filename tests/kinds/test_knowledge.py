@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,9 +13,8 @@ from embedding_service import EmbeddingService
 
 from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, ReadOnly, TooLong, Unreadable
-from simplemem.kinds.learned.contradictions import Verdict
-from simplemem.kinds.learned.keeping import Knowledge, knowledge_of
-from simplemem.kinds.learned.looking import look
+from simplemem.kinds.learned.analysis import Verdict, analysis_of
+from simplemem.kinds.learned.knowledge import Knowledge, Reads, knowledge_of
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -145,8 +146,7 @@ def test_each_hit_counts_as_a_read_and_no_note_is_written_for_it(knowledge: Know
     before = {path: path.read_bytes() for path in vault.rglob("*.md")}
     knowledge.search("pool")
     knowledge.search("pool")
-    knowledge.search("pool", counted=False)
-    counts = knowledge.access.all()
+    counts = knowledge.reads()
     assert counts[entry.id].count == 2 and counts[entry.id].last and other.id not in counts
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
 
@@ -206,7 +206,7 @@ def verdicts(knowledge: Knowledge) -> list[Verdict]:
         "decision", "Use Postgres for the billing store.", confidence=0.9, verified=True, who="a", tool="save_knowledge"
     )
     knowledge.save("decision", "Use MySQL for the billing store.", confidence=0.35, who="a", tool="save_knowledge")
-    seen = look(knowledge._store)
+    seen = analysis_of(knowledge._store)
     return seen.verdicts(seen.contradictions())
 
 
@@ -224,11 +224,11 @@ def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
         and header["superseded_reason"] == "slot: it is verified"
     )
     assert (vault / f"{winner.name}.md").read_text().endswith(f"- supersedes [[{loser.name}]]\n")
-    seen = look(knowledge._store)
+    seen = analysis_of(knowledge._store)
     assert seen.contradictions() == [] and [e.id for e in seen.entries if e.is_superseded] == [loser.id]
     knowledge._store.undo(version)
     assert {path: path.read_text() for path in vault.rglob("*.md")} == before
-    assert len(look(knowledge._store).contradictions()) == 1
+    assert len(analysis_of(knowledge._store).contradictions()) == 1
 
 
 def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
@@ -248,7 +248,7 @@ def test_what_a_person_edited_wins_over_what_is_verified(
     assert verdicts[0].why == "it is verified"
     file = vault / f"{verdicts[0].loser.name}.md"
     file.write_text(file.read_text() + "\nDecided with Ada.\n")
-    seen = look(knowledge._store)
+    seen = analysis_of(knowledge._store)
     (verdict,) = seen.verdicts(seen.contradictions())
     assert verdict.winner.id == verdicts[0].loser.id and verdict.why == "a person edited it"
 
@@ -273,10 +273,65 @@ def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(knowledge: Kno
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}), read_only=True) as store:
         reading = knowledge_of(store)
         assert [hit.entry.id for hit in reading.search("pool").hits] == [entry.id]
-        assert reading.access.all()[entry.id].count == 1
+        assert reading.reads()[entry.id].count == 1
         with pytest.raises(ReadOnly):
             reading.save("error", "another", confidence=0.2)
-    assert knowledge.access.all() == {}
+    assert knowledge.reads() == {}
+
+
+# -- how often entries are read
+
+LOG = ".simplemem/state/access.jsonl"
+
+
+def test_counts_of_several_processes_are_one_and_what_is_no_line_of_ours_is_passed_over(
+    knowledge: Knowledge, vault: Path
+) -> None:
+    knowledge.count([])
+    assert knowledge.reads() == {} and not (vault / LOG).exists()
+    knowledge.count(["a"])
+    with EnhancedStore(vault, knowledge._store.settings) as store:
+        knowledge_of(store).count(["a", "c"])
+        with (vault / LOG).open("ab") as file:
+            file.write(b'nonsense\n[1]\n{"at": 5, "ids": ["a"]}\n{"at": "2026", "ids": [7, "b"]}\n')
+            file.write(b'{"at": "2026-01-02", "ids": ["to')  # a power cut
+        knowledge.count(["a"])
+        counts = knowledge.reads()
+        assert {key: reads.count for key, reads in counts.items()} == {"a": 3, "b": 1, "c": 1}
+        assert knowledge_of(store).reads() == counts and counts["b"] == Reads(1, "2026")
+
+
+def test_a_grown_log_is_written_anew_when_a_process_first_counts_and_no_count_is_lost(
+    knowledge: Knowledge, vault: Path
+) -> None:
+    knowledge.count(["a", "b"])
+    with (vault / LOG).open("ab") as file:
+        file.write(b'{"at":"2026-01-02T00:00:00Z","ids":["a"]}\n' * 8000)
+    with EnhancedStore(vault, knowledge._store.settings) as store:
+        knowledge_of(store).count(["c"])
+    assert len((vault / LOG).read_text().splitlines()) == 3
+    knowledge.count(["a"])
+    assert {key: reads.count for key, reads in knowledge.reads().items()} == {"a": 8002, "b": 1, "c": 1}
+
+
+def test_several_processes_count_together(knowledge: Knowledge, vault: Path) -> None:
+    program = (
+        "import sys; from simplemem import open_store; from simplemem.kinds.learned.knowledge import knowledge_of\n"
+        "with open_store(sys.argv[1]) as store:\n"
+        "    for k in range(50): knowledge_of(store).count(['shared', sys.argv[2]])\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, str(vault), str(k)]) for k in range(3)]
+    assert [each.wait(60) for each in running] == [0, 0, 0]
+    assert {key: reads.count for key, reads in knowledge.reads().items()} == {"shared": 150, "0": 50, "1": 50, "2": 50}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_no_link_is_followed_out_of_the_vault(knowledge: Knowledge, vault: Path, tmp_path: Path) -> None:
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    knowledge.entries()
+    (vault / ".simplemem" / "state").symlink_to(elsewhere)
+    knowledge.count(["a"])
+    assert list(elsewhere.iterdir()) == [] and knowledge.reads()["a"].count == 1
 
 
 # -- vectors
@@ -305,7 +360,7 @@ def test_what_changes_only_the_header_is_embedded_by_nobody(vault: Path, service
         store.update(one.name, metadata={"confidence": 0.95, "verified": False})
         store.sync()
         assert [asked.texts for asked in service.asked] == []
-        seen = look(store)
+        seen = analysis_of(store)
         knowledge.supersede(seen.verdicts(seen.contradictions()))
         store.sync()
         sent = [text for asked in service.asked for text in asked.texts]
