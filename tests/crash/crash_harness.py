@@ -18,28 +18,10 @@ from typing import Any, Literal
 
 from simplemem.vault import kernel
 
-_IN_OS = [
-    "open",
-    "write",
-    "pwrite",
-    "truncate",
-    "ftruncate",
-    "fsync",
-    "rename",
-    "replace",
-    "link",
-    "symlink",
-    "unlink",
-    "remove",
-    "mkdir",
-    "rmdir",
-    "chmod",
-    "fchmod",
-    "chown",
-    "fchown",
-    "setxattr",
-    "utime",
-]
+_IN_OS = (
+    "open write pwrite truncate ftruncate fsync rename replace link symlink unlink remove mkdir rmdir chmod fchmod chown "
+    "fchown setxattr utime"
+).split()
 _IN_KERNEL = ("exchange", "rename_new")
 
 
@@ -121,3 +103,26 @@ def _wire(at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]])
     for owner, name in (*((kernel, name) for name in _IN_KERNEL), *also):
         setattr(owner, name, wrap(name, getattr(owner, name)))
     return calls
+
+
+def in_child(action: Callable[[], Any]) -> Any:
+    """What `action` returns in a child, which may ruin its own limits and mounts. Its exceptions come back as text."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        answer: tuple[bool, Any] = (False, "it ended without an answer")
+        try:
+            answer = (True, action())
+        except BaseException:
+            answer = (False, traceback.format_exc())
+        finally:
+            with os.fdopen(writing, "wb") as pipe:
+                pickle.dump(answer, pipe)
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        fine, value = pickle.load(pipe)
+    os.waitpid(pid, 0)
+    assert fine, value
+    return value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pickle
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from crash_harness import in_child
 
 _NEW_MOUNTS, _PRIVATE = 0x20000, 0x4000 | 0x40000
 READ_ONLY, _REMOUNT, _BIND = 1, 32, 4096
@@ -41,30 +41,16 @@ def read_only(place: Path, action: Callable[[], Any]) -> Any:
 
 
 def in_own_mounts(prepare: Callable[[], None], action: Callable[[], Any]) -> Any:
-    """Run both in a child with mounts of its own. Its exceptions come back as text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        answer: tuple[bool, Any] = (False, "it ended without an answer")
-        try:
-            if ctypes.CDLL(None, use_errno=True).unshare(_NEW_MOUNTS):
-                raise OSError(ctypes.get_errno(), "unshare")
-            _mount("", "/", "", _PRIVATE, "")
-            prepare()
-            answer = (True, action())
-        except BaseException:
-            answer = (False, traceback.format_exc())
-        finally:
-            with os.fdopen(writing, "wb") as pipe:
-                pickle.dump(answer, pipe)
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        fine, value = pickle.load(pipe)
-    os.waitpid(pid, 0)
-    assert fine, value
-    return value
+    """Run both in a child with mounts of its own."""
+
+    def run() -> Any:
+        if ctypes.CDLL(None, use_errno=True).unshare(_NEW_MOUNTS):
+            raise OSError(ctypes.get_errno(), "unshare")
+        _mount("", "/", "", _PRIVATE, "")
+        prepare()
+        return action()
+
+    return in_child(run)
 
 
 def mount(kind: str, place: Path, options: str = "", source: str = "test") -> None:

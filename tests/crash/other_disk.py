@@ -9,18 +9,18 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import pickle
 import signal
 import stat
 import struct
 import sys
 import time
-import traceback
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from crash_harness import in_child
 
 _NEW_MOUNTS, _PRIVATE, _DETACH = 0x20000, 0x4000 | 0x40000, 2
 _SPARE, _SWAP = 1, 2  # flags of renameat2
@@ -52,30 +52,16 @@ def can_mount() -> bool:
 
 
 def on_disk(mount_point: Path, manners: Manners, action: Callable[[], Any]) -> Any:
-    """What `action` returns, run where `mount_point` is an empty disk of such manners. Its exceptions come back as text."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        answer: tuple[bool, Any] = (False, "it ended without an answer")
-        server = 0
+    """What `action` returns, run where `mount_point` is an empty disk of such manners."""
+
+    def run() -> Any:
+        server = _mount(str(mount_point), manners)
         try:
-            server = _mount(str(mount_point), manners)
-            answer = (True, action())
-        except BaseException:
-            answer = (False, traceback.format_exc())
+            return action()
         finally:
-            with os.fdopen(writing, "wb") as pipe:
-                pickle.dump(answer, pipe)
-            if server:
-                os.kill(server, signal.SIGKILL)
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        fine, value = pickle.load(pipe)
-    os.waitpid(child, 0)
-    assert fine, value
-    return value
+            os.kill(server, signal.SIGKILL)
+
+    return in_child(run)
 
 
 def _mount(path: str, manners: Manners) -> int:

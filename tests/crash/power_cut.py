@@ -9,12 +9,13 @@ is there, or gone.
 from __future__ import annotations
 
 import os
-import pickle
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from crash_harness import in_child
 
 from simplemem.vault import kernel
 
@@ -73,23 +74,7 @@ def disk_at(root: Path) -> Disk:
 
 def record(root: Path, action: Callable[[], Any]) -> list[Event]:
     """The events of an action, carried out in a child on `root`."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        write = os.write
-        try:
-            events = _Recorder(str(root)).events_of(action)
-            answer = pickle.dumps(events)
-            while answer:
-                answer = answer[write(writing, answer) :]
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        events = pickle.loads(pipe.read())
-    os.waitpid(pid, 0)
-    return list(events)
+    return list(in_child(lambda: _Recorder(str(root)).events_of(action)))
 
 
 def cuts(before: Disk, events: list[Event]) -> Iterator[tuple[int, Disk]]:

@@ -33,56 +33,25 @@ def run(room: Path, name: str, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_killed_at_random_nothing_is_lost_torn_or_left_behind(room: Path) -> None:
-    code, said = run(room, "crash", "--kills", "80")
-    assert code == 0, said
-    assert "80 kills" in said and "nothing was lost" in said
-
-
-def test_a_writer_that_writes_in_place_does_not_get_past_the_kills(room: Path) -> None:
-    code, said = run(room, "crash", "--kills", "200", "--careless")
-    assert code == 1, said
-    assert "a kill did harm" in said
-
-
-def test_eight_stores_on_four_notes_lose_nothing(room: Path) -> None:
-    code, said = run(room, "contention", "--through", "store", "--writes", "100")
-    assert code == 0, said
-    assert "800 writes by 8 stores" in said
-
-
-def test_servers_and_their_clients_on_four_notes_lose_nothing(room: Path) -> None:
-    code, said = run(room, "contention", "--servers", "4", "--writes", "20")
-    assert code == 0, said
-    assert "80 writes by 4 servers" in said
-
-
-def test_whatever_is_done_to_an_index_no_answer_stays_wrong(room: Path) -> None:
-    code, said = run(room, "corruptions", "--rounds", "154")
-    assert code == 0, said
-    assert "154 damages" in said
-
-
-def test_eight_stores_that_start_at_once_make_one_index_and_write_to_it_together(room: Path) -> None:
-    code, said = run(room, "cold_starts", "--rounds", "5", "--commits", "40")
-    assert code == 0, said
-    assert "5 cold starts of 8 stores" in said and "8 times 40 changes, 0 failed" in said
-
-
-def test_a_power_cut_on_a_real_file_system_loses_nothing_that_was_answered(room: Path) -> None:
-    code, said = run(room, "power_cuts", "--cuts", "8")
-    assert code == 0, said
-    if "No power can be cut here" in said:
-        pytest.skip(said.strip())
-    assert "8 power cuts" in said
-
-
-def test_a_writer_that_does_not_sync_does_not_get_past_the_power_cuts(room: Path) -> None:
-    code, said = run(room, "power_cuts", "--cuts", "40", "--careless")
-    if "No power can be cut here" in said:
-        pytest.skip(said.strip())
-    assert code == 1, said
-    assert "a cut did harm" in said
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("crash --kills 80", 0, ("80 kills", "nothing was lost")),
+        ("crash --kills 200 --careless", 1, ("a kill did harm",)),
+        ("contention --through store --writes 100", 0, ("800 writes by 8 stores",)),
+        ("contention --servers 4 --writes 20", 0, ("80 writes by 4 servers",)),
+        ("corruptions --rounds 154", 0, ("154 damages",)),
+        ("cold_starts --rounds 5 --commits 40", 0, ("5 cold starts of 8 stores", "8 times 40 changes, 0 failed")),
+        ("power_cuts --cuts 8", 0, ("8 power cuts",)),
+        ("power_cuts --cuts 40 --careless", 1, ("a cut did harm",)),
+    ],
+)
+def test_nothing_is_lost_and_a_careless_writer_is_caught(room: Path, words: str, code: int, said: tuple[str]) -> None:
+    found, printed = run(room, *words.split())
+    if "No power can be cut here" in printed:
+        pytest.skip(printed.strip())
+    assert found == code, printed
+    assert all(each in printed for each in said), printed
 
 
 @pytest.mark.parametrize(

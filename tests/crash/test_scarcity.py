@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import mounts
 import pytest
+from crash_harness import in_child
 
 from simplemem.config import Settings
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
@@ -29,27 +28,6 @@ import resource
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
 FIVE_AND_MORE = {*(f"n{k}.md" for k in range(5)), "more.md", "elsewhere/n2.md"}
 MOUNTS = pytest.mark.skipif(not mounts.may_mount(), reason="needs Linux and root, for a mount of its own")
-
-
-def in_child(action: Callable[[], Any]) -> Any:
-    """What `action` returns in a child, which may ruin its own limits."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        try:
-            answer: tuple[bool, Any] = (True, action())
-        except BaseException:
-            answer = (False, traceback.format_exc())
-        with os.fdopen(writing, "wb") as pipe:
-            pickle.dump(answer, pipe)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        fine, value = pickle.load(pipe)
-    os.waitpid(pid, 0)
-    assert fine, value
-    return value
 
 
 def plums(store: EnhancedStore) -> set[str]:

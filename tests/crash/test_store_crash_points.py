@@ -47,6 +47,7 @@ CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
     "undo": lambda s: s.undo("water"),
     "restore": lambda s: s.restore("water", at="before v1"),
     "undo of all that somebody did": lambda s: s.undo_all("agent", "v1"),
+    "merge of a conflict copy": lambda s: s.merge_conflict(s.conflict_merges()[0], keep="marked"),
     # One step of the graph is notes together: all of them, or none.
     "create three entities": lambda s: graph_of(s).create_entities(ENTITIES),
     "delete two entities and what leads there": lambda s: graph_of(s).delete_entities(["Ada", "Bob"]),
@@ -63,6 +64,9 @@ GRAPH = {
 """The entities that the steps of the graph are about; only those steps have them in their vault."""
 
 
+CONFLICT = "deep/milk.sync-conflict-20260101-120000-ABCDEFG.md"
+
+
 def make(root: Path, name: str) -> None:
     if " entit" in name:
         (root / "graph").mkdir(parents=True)
@@ -72,6 +76,8 @@ def make(root: Path, name: str) -> None:
     for path, data in NOTES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
+    if "conflict" in name:
+        (root / CONFLICT).write_bytes(NOTES["deep/milk.md"] + b"And sugar.\n")
     with EnhancedStore(root, SETTINGS) as store:
         store.sync(embed=False)
         store.update("water", append="Sparkling.", who="agent 1")
@@ -111,5 +117,6 @@ def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_t
             assert states[-1] in (old, new), (at, call)
             wrong = [finding for finding in store.doctor(only=OF_THE_VAULT) if finding.level == "error"]
             assert not wrong, (at, call, wrong)
-            assert set(store.names()) == {path.removesuffix(".md") for path in states[-1]}
+            assert set(store.names()) == {path.removesuffix(".md") for path in states[-1] if path != CONFLICT}
+            assert len(store.conflict_copies()) == (CONFLICT in states[-1]), (at, call)
     assert states[0] == old and new in states

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
-from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.vault import vault as vault_module
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Vault, Wish
@@ -480,29 +479,6 @@ class TestRecovering:
                 write()
         assert opened.recover() == [] and files(vault) == before
         assert opened.read("n.md").data == b"x" and len(list(opened.history.log.backwards())) == 1
-
-
-class TestDifference:
-    def test_it_is_bounded_whatever_the_texts(self) -> None:
-        texts = [
-            b"",
-            b"x" * 150_000,
-            b"\n" * 150_000,
-            b"a\nb\n" * 40_000,
-            b"b\na\n" * 40_000,
-            b"\xff\xfe\x00" * 1000,
-            "\u2028\u0085".encode() * 5000,
-            b"".join(b"%d\n" % (k * 7919 % 1000) for k in range(20_000)),
-        ]
-        for one in texts:
-            for other in texts:
-                assert len(unified_diff(one, other, WHAT_YOU_HAD)) <= 4100
-        assert unified_diff(None, b"x", WHAT_YOU_WANT) == unified_diff(b"x" * 300_000, b"y", WHAT_YOU_HAD) == ""
-
-    def test_equal_texts_differ_in_nothing_and_a_last_line_without_newline_is_seen(self) -> None:
-        assert unified_diff(b"a\nb", b"a\nb", WHAT_YOU_HAD) == ""
-        assert "-b" in unified_diff(b"a\nb\n", b"a\nc\n", WHAT_YOU_HAD)
-        assert unified_diff(b"a\n", b"a", WHAT_YOU_HAD) != ""
 
 
 def test_undoing_a_move_may_bring_back_two_names_that_collide_if_both_were_there(vault: Path, opened: Vault) -> None:
