@@ -10,9 +10,10 @@ import typer
 from simplemem.cli.command import Answer, can_ask, command, preview
 from simplemem.cli.opening import WHO, finishing, opened
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_copy, flag, option
-from simplemem.cli.text import counted, diff_lines
+from simplemem.cli.text import diff_lines
 from simplemem.cli.write import broken_links, undo_with
 from simplemem.errors import SimplememError
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part

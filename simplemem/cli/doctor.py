@@ -12,8 +12,9 @@ import typer
 from simplemem.cli.command import Answer, agree, command, preview
 from simplemem.cli.opening import WHO, finishing, opened, progress_bar
 from simplemem.cli.options import VaultOption, flag, option
-from simplemem.cli.text import counted, diff_lines, one_line
+from simplemem.cli.text import diff_lines, one_line
 from simplemem.errors import Invalid, ReadOnly
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from simplemem.cli.text import counted, one_line
+from simplemem.cli.text import one_line
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.output import Screen

@@ -11,8 +11,9 @@ import typer
 from simplemem.cli.command import Answer, command, renderer
 from simplemem.cli.opening import opened
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.text import counted, day, one_line, short_title, tags_shown
+from simplemem.cli.text import day, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.output import Screen

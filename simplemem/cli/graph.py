@@ -12,8 +12,8 @@ import typer
 from simplemem.cli.command import Answer, command, for_a_program, renderer
 from simplemem.cli.opening import WHO, opened, progress_bar
 from simplemem.cli.options import NOTES, VaultOption, argument, flag, option
-from simplemem.cli.text import counted
 from simplemem.errors import Invalid
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.output import Screen

@@ -16,8 +16,9 @@ import typer
 from simplemem.cli.command import Answer, command, finish, for_a_program
 from simplemem.cli.opening import WHO, make_folder, opened
 from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
-from simplemem.cli.text import counted, day, facts_table, one_line, tags_shown
+from simplemem.cli.text import day, facts_table, one_line, tags_shown
 from simplemem.errors import Invalid
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part

@@ -9,9 +9,10 @@ import typer
 from simplemem.cli.command import Answer, agree, command, finish, preview, renderer
 from simplemem.cli.opening import WHO, opened
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
-from simplemem.cli.text import ago, counted, diff_lines, one_line
+from simplemem.cli.text import ago, diff_lines, one_line
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.output import Screen

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from simplemem.note.words import counted
+
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
 
@@ -22,11 +24,6 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """A text on one line, its runs of white space made single spaces."""
     return plain(" ".join(text.split()))
-
-
-def counted(number: int, thing: str, things: str = "") -> str:
-    """`1 note`, `1,200 notes`, `2 entities`."""
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def tags_shown(tags: Iterable[str]) -> str:

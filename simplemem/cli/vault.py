@@ -14,7 +14,8 @@ import typer
 from simplemem.cli.command import Answer, agree, command
 from simplemem.cli.opening import make_folder, opened, progress_bar, warn, warn_of_doubt
 from simplemem.cli.options import SendOption, VaultOption, argument, flag
-from simplemem.cli.text import counted, facts_table, in_words, tags_shown
+from simplemem.cli.text import facts_table, in_words, tags_shown
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part

@@ -10,8 +10,9 @@ import typer
 from simplemem.cli.command import Answer, command, finish, renderer
 from simplemem.cli.opening import WHO, opened
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
-from simplemem.cli.text import counted, tags_shown
+from simplemem.cli.text import tags_shown
 from simplemem.errors import Invalid, SimplememError
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.output import Screen

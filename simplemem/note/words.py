@@ -102,6 +102,11 @@ def _small(word: str) -> str:
     return small if len(small) == len(word) else word
 
 
+def counted(number: int, thing: str, things: str = "") -> str:
+    """`1 note`, `1,200 notes`, `2 entities`."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
 def well_formed(text: str) -> str:
     """A text that can be written down: half a character, as a careless program may send it, becomes a sign of its own."""
     if text.isascii():
