@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
-_GONE = frozenset({"embed.download", "rerank.download"})  # of earlier versions: read, and ignored
+_GONE = frozenset({"graph.dialect", "embed.download", "rerank.download"})  # of earlier versions: read, and ignored
 _WIDTH = 115  # of a line of the sample
 
 FromVault = Literal["yes", "no", "narrower", "adds"] | tuple[str, ...]
@@ -172,12 +172,6 @@ class AccessSettings(_Section):
     )
 
 
-class GraphSettings(_Section):
-    """Which version of the graph memory server its profiles speak as, where two differ (memento.md §1)."""
-
-    dialect: Literal["published", "main"] = _setting("published", "for the profiles server-memory and memento")
-
-
 class RerankSettings(_Section):
     """What orders the best notes of a search again. `none` leaves the order that words and meaning give."""
 
@@ -221,7 +215,6 @@ class Settings(_Section):
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
     access: AccessSettings = AccessSettings()
-    graph: GraphSettings = GraphSettings()
     rerank: RerankSettings = RerankSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 

@@ -54,7 +54,6 @@ TABLE: dict[str, tuple[Rule, str]] = {
     "write.secrets": ("narrows", ""),
     "access.read_only": ("adds", ""),
     "access.hidden": ("adds", ""),
-    "graph.dialect": ("how", "what a client hears of this vault's own graph"),
     "rerank.provider": ("no place", "none"),
     "rerank.url": ("never", "notes would be sent there"),
     "rerank.model": ("never", "it could name one that costs"),

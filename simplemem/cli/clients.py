@@ -27,22 +27,20 @@ Lines = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: how people call it, where its lines belong on each system, and what the lines are for a
-    command."""
+    """A client: how people call it, what the lines are for a command, where they belong (on macOS, Linux and Windows), and
+    what a person does next, so that the client reads its settings again."""
 
     name: str
     title: str
     lines: Lines
-    macos: str
-    linux: str
-    windows: str
+    places: tuple[str, str, str]
     then: str
-    """What a person does next, so that the client reads its settings anew."""
 
     @property
     def here(self) -> str:
         """Where the lines belong on this system."""
-        return {"darwin": self.macos, "win32": self.windows}.get(sys.platform, self.linux)
+        macos, linux, windows = self.places
+        return {"darwin": macos, "win32": windows}.get(sys.platform, linux)
 
 
 def _json(key: str, **more: str) -> Lines:
@@ -74,87 +72,51 @@ def _command_line(command: Sequence[str]) -> str:
     return subprocess.list2cmdline(typed) if sys.platform == "win32" else shlex.join(typed)
 
 
-def _at_home(path: str) -> dict[str, str]:
+def _at_home(path: str) -> tuple[str, str, str]:
     """A file that lies at the same place below the home folder of every system."""
-    return {"macos": f"~/{path}", "linux": f"~/{path}", "windows": "%USERPROFILE%\\" + path.replace("/", "\\")}
+    return f"~/{path}", f"~/{path}", "%USERPROFILE%\\" + path.replace("/", "\\")
 
 
-CLIENTS = {
-    client.name: client
-    for client in (
-        Client(
-            "claude-desktop",
-            "Claude Desktop",
-            _json("mcpServers"),
-            macos="~/Library/Application Support/Claude/claude_desktop_config.json",
-            linux="~/.config/Claude/claude_desktop_config.json",
-            # The installer of 2026 is an MSIX package, and such an app reads its own copy of %APPDATA%.
-            windows="%LOCALAPPDATA%\\Packages\\Claude_*\\LocalCache\\Roaming\\Claude\\claude_desktop_config.json"
-            " (where there is no such folder: %APPDATA%\\Claude\\claude_desktop_config.json)",
-            then="quit Claude Desktop, not only its window, and start it again",
-        ),
-        Client(
-            "claude-code",
-            "Claude Code",
-            _command_line,
-            macos="a terminal",
-            linux="a terminal",
-            windows="a terminal",
-            then="`claude mcp list` shows whether it answers; /mcp does so in a session",
-        ),
-        Client(
-            "cursor",
-            "Cursor",
-            _json("mcpServers"),
-            **_at_home(".cursor/mcp.json"),
-            then="Cursor reads the file when it changes; its settings show the server under MCP",
-        ),
-        Client(
-            "vscode",
-            "VS Code",
-            _json("servers", type="stdio"),
-            macos="~/Library/Application Support/Code/User/mcp.json",
-            linux="~/.config/Code/User/mcp.json",
-            windows="%APPDATA%\\Code\\User\\mcp.json",
-            then="`MCP: List Servers` in the command palette starts it and shows its output",
-        ),
-        Client(
-            "zed",
-            "Zed",
-            _json("context_servers"),
-            macos="~/.config/zed/settings.json",
-            linux="~/.config/zed/settings.json",
-            windows="%APPDATA%\\Zed\\settings.json",
-            then="the settings of the agent panel show a green dot beside it",
-        ),
-        Client(
-            "codex",
-            "Codex",
-            _toml,
-            **_at_home(".codex/config.toml"),
-            then="/mcp in a new session lists it",
-        ),
-        Client(
-            "windsurf",
-            "Devin Desktop (once Windsurf)",
-            # Its schema allows no key that it does not know, `type` among them.
-            _json("mcpServers"),
-            macos="~/.config/devin/mcp_config.json",
-            linux="~/.config/devin/mcp_config.json",
-            windows="%APPDATA%\\devin\\mcp_config.json",
-            then="open a new agent tab (Cascade and Windsurf before June 2026: ~/.codeium/windsurf/mcp_config.json)",
-        ),
-    )
-}
+def _elsewhere(macos: str, linux: str, windows: str) -> tuple[str, str, str]:
+    """A file that every system has in a folder of its own for settings."""
+    return f"~/{macos}", f"~/{linux}", f"%APPDATA%\\{windows}"
 
-_ALSO_CALLED = {
-    "code": "vscode",
-    "vs-code": "vscode",
-    "visual-studio-code": "vscode",
-    "codex-cli": "codex",
-    "devin": "windsurf",
-    "devin-desktop": "windsurf",
-}
+
+# The installer of 2026 is an MSIX package, and such an app reads its own copy of %APPDATA%.
+_CLAUDE_ON_WINDOWS = (
+    "%LOCALAPPDATA%\\Packages\\Claude_*\\LocalCache\\Roaming\\Claude\\claude_desktop_config.json"
+    " (where there is no such folder: %APPDATA%\\Claude\\claude_desktop_config.json)"
+)
+_CLAUDE = (
+    "~/Library/Application Support/Claude/claude_desktop_config.json",
+    "~/.config/Claude/claude_desktop_config.json",
+    _CLAUDE_ON_WINDOWS,
+)
+_VSCODE = _elsewhere(
+    "Library/Application Support/Code/User/mcp.json", ".config/Code/User/mcp.json", "Code\\User\\mcp.json"
+)
+_ZED = _elsewhere(".config/zed/settings.json", ".config/zed/settings.json", "Zed\\settings.json")
+_DEVIN = _elsewhere(".config/devin/mcp_config.json", ".config/devin/mcp_config.json", "devin\\mcp_config.json")
+_TERMINAL = ("a terminal", "a terminal", "a terminal")
+_ROWS: tuple[tuple[str, str, Lines, tuple[str, str, str], str], ...] = (
+    ("claude-desktop", "Claude Desktop", _json("mcpServers"), _CLAUDE,
+     "quit Claude Desktop, not only its window, and start it again"),
+    ("claude-code", "Claude Code", _command_line, _TERMINAL,
+     "`claude mcp list` shows whether it answers; /mcp does so in a session"),
+    ("cursor", "Cursor", _json("mcpServers"), _at_home(".cursor/mcp.json"),
+     "Cursor reads the file when it changes; its settings show the server under MCP"),
+    ("vscode", "VS Code", _json("servers", type="stdio"), _VSCODE,
+     "`MCP: List Servers` in the command palette starts it and shows its output"),
+    ("zed", "Zed", _json("context_servers"), _ZED, "the settings of the agent panel show a green dot beside it"),
+    ("codex", "Codex", _toml, _at_home(".codex/config.toml"), "/mcp in a new session lists it"),
+    # Its schema allows no key that it does not know, `type` among them.
+    ("windsurf", "Devin Desktop (once Windsurf)", _json("mcpServers"), _DEVIN,
+     "open a new agent tab (Cascade and Windsurf before June 2026: ~/.codeium/windsurf/mcp_config.json)"),
+)  # fmt: skip
+CLIENTS = {row[0]: Client(*row) for row in _ROWS}
+
+_ALSO_CALLED = dict.fromkeys(("code", "vs-code", "visual-studio-code"), "vscode")
+_ALSO_CALLED |= {"codex-cli": "codex", "devin": "windsurf", "devin-desktop": "windsurf"}
 
 
 def client_called(name: str) -> Client:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid, SimplememError
 
 if TYPE_CHECKING:
-    from simplemem.faces.face import Face
+    from simplemem.faces.face import Face, Tool
 
 _EXAMPLES = """\
 examples:
@@ -40,25 +40,18 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--vault", metavar="FOLDER", help="the folder of notes; without it one is found")
-    parser.add_argument("--config", metavar="FILE", help="the settings file of a profile that has its own")
-    parser.add_argument("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
-    parser.add_argument(
-        "--profile",
-        metavar="NAME",
-        help="which tools to show: default, or those of simplemem, server-memory, memento or self-improving",
-    )
-    parser.add_argument(
-        "--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away"
-    )
-    parser.add_argument("--read-only", action="store_true", default=None, help="refuse every write")
-    parser.add_argument("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
-    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
-    parser.add_argument(
-        "--print-config",
-        metavar="CLIENT",
-        help="print the lines a client needs, and end: claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf",
-    )
+    add = parser.add_argument
+    profiles = "which tools to show: default, or those of simplemem, server-memory, memento or self-improving"
+    clients = "claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf"
+    add("--vault", metavar="FOLDER", help="the folder of notes; without it one is found")
+    add("--config", metavar="FILE", help="the settings file of a profile that has its own")
+    add("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
+    add("--profile", metavar="NAME", default=os.environ.get("SIMPLEMEM_PROFILE"), help=profiles)
+    add("--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away")
+    add("--read-only", action="store_true", default=None, help="refuse every write")
+    add("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
+    add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
+    add("--print-config", metavar="CLIENT", help=f"print the lines a client needs, and end: {clients}")
     return parser
 
 
@@ -77,14 +70,11 @@ def serve_main(argv: Sequence[str]) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported
     from simplemem.config import load_settings
-    from simplemem.faces.profiles import choose, profile_called, split_names
     from simplemem.server.serve import serve_stdio, take_standard_streams
 
-    profile = profile_called(asked.profile or os.environ.get("SIMPLEMEM_PROFILE"))
-    tools = choose(profile, split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS")))
+    profile, _, tools = _profile(asked)
     root = _vault(asked, profile)
-    flags: dict[str, Any] = {"db": asked.db, "read_only": asked.read_only, "log_level": asked.log_level}
-    flags |= {"no_delete": asked.no_delete}
+    flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     wire = take_standard_streams()
@@ -100,6 +90,15 @@ def _serve(asked: argparse.Namespace) -> int:
         return store
 
     return serve_stdio(profile, tools, root, opening, wire, log_level=settings.log_level)
+
+
+def _profile(asked: argparse.Namespace) -> tuple[Face, list[str], tuple[Tool, ...]]:
+    """The profile that is asked for, the toolsets that are added to it or taken away, and the tools that makes."""
+    from simplemem.faces.profiles import choose, profile_called, split_names
+
+    profile = profile_called(asked.profile)
+    toolsets = split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS"))
+    return profile, toolsets, choose(profile, toolsets)
 
 
 def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
@@ -130,18 +129,13 @@ def _print_config(asked: argparse.Namespace) -> int:
     """The lines on stdout, to be sent into a file; what a person should know about them on stderr. What the
     environment chooses here is written out: the client will not have it."""
     from simplemem.cli.clients import client_called, server_command
-    from simplemem.faces.profiles import choose, profile_called, split_names
 
     client = client_called(asked.print_config)
-    named = asked.profile or os.environ.get("SIMPLEMEM_PROFILE")
-    toolsets = split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS"))
-    profile = profile_called(named)
-    # A mistake is told here rather than in the log of a client.
-    choose(profile, toolsets)
+    profile, toolsets, _ = _profile(asked)  # a mistake is told here rather than in the log of a client
     if asked.config:
         _own_settings(asked, profile)
     vault = _vault(asked, profile)
-    more = ["--profile", named] if named else []
+    more = ["--profile", asked.profile] if asked.profile else []
     more += [f"--tools={','.join(toolsets)}"] if toolsets else []  # with `=`, as a name may begin with a minus
     more += ["--read-only"] if asked.read_only else []
     more += ["--no-delete"] if asked.no_delete else []

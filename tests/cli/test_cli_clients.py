@@ -172,6 +172,6 @@ def test_the_page_shows_the_same_lines_and_places(client: Client) -> None:
     ida = ["/home/ida/simplemem/.venv/bin/simplemem", "serve", "--vault", "/home/ida/notes"]
     kind = {"claude-code": "sh", "codex": "toml"}.get(client.name, "json")
     assert f"```{kind}\n{client.lines(ida)}\n```\n" in page
-    for place in (client.macos, client.linux, client.windows):
+    for place in client.places:
         for file in re.findall(r"[~%][^()]*?\.(?:json|toml)", place):
             assert f"`{file}`" in page
