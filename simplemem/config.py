@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -25,16 +25,15 @@ from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
 _GONE = frozenset({"graph.dialect", "embed.download", "rerank.download"})  # of earlier versions: read, and ignored
-_WIDTH = 115  # of a line of the sample
 
 FromVault = Literal["yes", "no", "narrower", "adds"] | tuple[str, ...]
 """What a vault's own file may say of a setting: anything; nothing; only what is stricter than its user's word; more of a
 list, which all files add to; only these values, which keep its notes on this machine."""
 
 
-def _setting(default: Any, meaning: str, *, vault: FromVault = "yes", example: Any = None, **more: Any) -> Any:
-    """A field with its policy. `example` stands in the sample where the default says too little."""
-    policy: dict[str, Any] = {"vault": vault, "example": example}
+def _setting(default: Any, meaning: str, vault: FromVault = "yes", *, eg: Any = None, **more: Any) -> Any:
+    """A field with its policy. `eg` stands in the sample where the default says too little."""
+    policy: dict[str, Any] = {"vault": vault, "example": eg}
     return Field(default, description=meaning, json_schema_extra=policy, **more)
 
 
@@ -81,43 +80,21 @@ class EmbedSettings(_Section):
     """What makes vectors. `none` searches by words alone; what is empty, the provider knows best."""
 
     provider: Literal["wordllama", "voyage", "openai", "ollama", "none"] = _setting(
-        "wordllama",
-        "what makes vectors: wordllama (offline, in the package), openai (any service that speaks its language), "
-        "ollama, voyage, or none for words alone; see docs/embedders.md",
-        vault=("wordllama", "none"),
+        "wordllama", "what makes vectors (docs/services.md); wordllama needs no network", ("wordllama", "none")
     )
-    model: str = _setting("", "the model, by the name the service has for it", vault="no")
-    url: str = _setting("", "where the service is, for example http://localhost:1234/v1", vault="no")
-    api_key: _ApiKey = _setting(
-        None,
-        'the key, or where it lies: { env = "NAME" }, { path = "FILE" }',
-        vault="no",
-        example={"path": "~/.config/embed.key"},
-    )
-    dimensions: int | None = _setting(
-        None, "fewer numbers a vector than the model has of itself, if it can", vault="no", example=512, ge=8, le=16_384
-    )
-    batch: int | None = _setting(None, "texts in one request", example=64, ge=1, le=2048)
+    model: str = _setting("", "the model, by the name the service has for it", "no")
+    url: str = _setting("", "where the service is, for example http://localhost:1234/v1", "no")
+    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"path": "~/.config/embed.key"})
+    dimensions: int | None = _setting(None, "fewer numbers a vector, if it can", "no", eg=512, ge=8, le=16_384)
+    batch: int | None = _setting(None, "texts in one request", eg=64, ge=1, le=2048)
     timeout_seconds: float = _setting(60.0, "seconds for one request", gt=0, le=3600)
-    query_prefix: str | None = _setting(None, "what goes before a question", vault="no", example="query: ")
-    document_prefix: str | None = _setting(
-        None, "what goes before a passage; known models have theirs", vault="no", example="passage: "
-    )
-    cache_mb: int = _setting(512, "megabytes of vectors kept beside the index, so that none is paid for twice", ge=0)
+    query_prefix: str | None = _setting(None, "what goes before a question", "no", eg="query: ")
+    document_prefix: str | None = _setting(None, "what goes before a passage", "no", eg="passage: ")
+    cache_mb: int = _setting(512, "megabytes of vectors kept, so that none is paid for twice", ge=0)
     keep_alive: str = _setting("", "how long ollama keeps the model loaded, for example 30m")
-    private: _Names = _setting(
-        (),
-        "folders, notes and patterns whose text never leaves this machine; so are notes with `private: true` or the tag "
-        "`private`",
-        vault="adds",
-        example=["journal/", "*.secret"],
-    )
-    query_seconds: float = _setting(
-        2.0, "seconds a search waits for its vector; then it goes by words only", gt=0, le=60
-    )
-    max_tokens_unasked: int = _setting(
-        100_000, "tokens that may be sent without asking; more waits for `simplemem index`", vault="no", ge=0
-    )
+    private: _Names = _setting((), "notes whose text never leaves this machine", "adds", eg=["journal/", "*.secret"])
+    query_seconds: float = _setting(2.0, "seconds a search waits for its vector, then goes by words", gt=0, le=60)
+    max_tokens_unasked: int = _setting(100_000, "tokens that may be sent without asking", "no", ge=0)
 
 
 class HistorySettings(_Section):
@@ -128,15 +105,11 @@ class HistorySettings(_Section):
 
 
 class GitSettings(_Section):
-    """What is read from the git repository a vault lies in, and whether our changes are committed to it."""
+    """What is read from the git repository a vault lies in, and whether our changes are committed to it: that writes under
+    the person's name."""
 
     history: bool = _setting(True, "show the commits of a note beside our own history")
-    # It writes outside the vault's notes, under the person's name.
-    commit: Literal["off", "each", "batch"] = _setting(
-        "off",
-        "commit what simplemem changes: off, each change, or a batch once it is quiet; see docs/git.md",
-        vault="no",
-    )
+    commit: Literal["off", "each", "batch"] = _setting("off", "commit each change, or a batch once it is quiet", "no")
     quiet_seconds: float = _setting(30.0, "seconds a batch waits for another change", ge=0.1, le=3600)
 
 
@@ -145,68 +118,54 @@ class IndexSettings(_Section):
 
     max_note_mb: float = _setting(5.0, "megabytes; a larger note is listed by `stats`, not searched", gt=0, le=64)
     scan_minutes: float = _setting(5.0, "minutes between two looks of a server at the whole vault", ge=0.05)
-    watch: Literal["auto", "poll", "off"] = _setting(
-        "auto", "how a server hears of changes; poll is for network drives"
-    )
+    watch: Literal["auto", "poll", "off"] = _setting("auto", "how a server hears of changes; network drives want poll")
 
 
 class WriteSettings(_Section):
-    """How notes are written, and what becomes of a write that adds a secret."""
+    """How notes are written, and what becomes of a write that adds what looks like a password, key or token."""
 
-    durability: Literal["full", "fast"] = _setting(
-        "full", "full waits for the disk; fast does not, and a power cut may lose the last writes"
-    )
-    secrets: Literal["off", "warn", "refuse"] = _setting(
-        "warn", "a write that adds what looks like a password, key or token: off, warn or refuse", vault="narrower"
-    )
+    durability: Literal["full", "fast"] = _setting("full", "full waits for the disk; fast may lose the last writes")
+    secrets: Literal["off", "warn", "refuse"] = _setting("warn", "what becomes of a write with a secret", "narrower")
 
 
 class AccessSettings(_Section):
     """Rules by folder for whoever is served. The command line is the person's own and goes by none of these."""
 
-    read_only: _Names = _setting(
-        (), "folders, notes and patterns that agents cannot change", vault="adds", example=["Archive/", "Templates/"]
-    )
-    hidden: _Names = _setting(
-        (), "folders, notes and patterns that agents cannot see or find", vault="adds", example=["Private/"]
-    )
+    read_only: _Names = _setting((), "notes that agents cannot change", "adds", eg=["Archive/", "Templates/"])
+    hidden: _Names = _setting((), "notes that agents cannot see or find", "adds", eg=["Private/"])
 
 
 class RerankSettings(_Section):
-    """What orders the best notes of a search again. `none` leaves the order that words and meaning give."""
+    """What orders the best notes of a search again. `none` leaves the order that words and meaning give; `http` is an
+    endpoint that speaks as Cohere's, Jina's or text-embeddings-inference does."""
 
-    provider: Literal["none", "voyage", "http"] = _setting(
-        "none",
-        "what orders the best notes of a search again: voyage, http (an endpoint that speaks as Cohere's, Jina's or "
-        "text-embeddings-inference does), or none; see docs/rerankers.md",
-        vault=("none",),
-    )
-    url: str = _setting("", "where the endpoint is, for example http://localhost:8000/v1/rerank", vault="no")
-    model: str = _setting("", "the model, by the name the service has for it", vault="no")
-    api_key: _ApiKey = _setting(None, "the key, or where it lies", vault="no", example={"env": "COHERE_API_KEY"})
-    candidates: int = _setting(20, "so many of the best notes are ordered again", vault="no", ge=2, le=100)
-    seconds: float = _setting(1.5, "seconds a search waits for it", vault="no", gt=0, le=60)
+    provider: Literal["none", "voyage", "http"] = _setting("none", "what reranks (docs/services.md)", ("none",))
+    url: str = _setting("", "where the endpoint is, for example http://localhost:8000/v1/rerank", "no")
+    model: str = _setting("", "the model, by the name the service has for it", "no")
+    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"env": "COHERE_API_KEY"})
+    candidates: int = _setting(20, "so many of the best notes are ordered again", "no", ge=2, le=100)
+    seconds: float = _setting(1.5, "seconds a search waits for it", "no", gt=0, le=60)
 
 
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (capabilities.md SM-17): Voyage's key and models, where `embed` and
     `rerank` name none."""
 
-    api_key: _ApiKey = _setting(None, "the key, or where it lies", vault="no", example={"path": "~/.config/voyage.key"})
-    model: str = _setting("voyage-3.5", "the model for vectors", vault="no")
-    rerank_model: str = _setting("rerank-lite-1", "the model for ranking", vault="no")
+    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"path": "~/.config/voyage.key"})
+    model: str = _setting("voyage-3.5", "the model for vectors", "no")
+    rerank_model: str = _setting("rerank-lite-1", "the model for ranking", "no")
 
 
 class Settings(_Section):
     """Everything that can be set, with its default."""
 
-    vault: Path | None = _setting(None, "the vault to use when no other is named", vault="no", example="~/notes")
-    db: Path | None = _setting(None, "another place for the index", vault="no", example="~/.cache/simplemem/notes.db")
-    read_only: bool = _setting(False, "refuse every write", vault="narrower")
-    no_delete: bool = _setting(False, "agents cannot delete; see docs/trust.md", vault="narrower")
+    vault: Path | None = _setting(None, "the vault to use when no other is named", "no", eg="~/notes")
+    db: Path | None = _setting(None, "another place for the index", "no", eg="~/.cache/simplemem/notes.db")
+    read_only: bool = _setting(False, "refuse every write", "narrower")
+    no_delete: bool = _setting(False, "agents cannot delete; see docs/trust.md", "narrower")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("warning", "how much a server says on stderr")
     max_memory_length: int | None = _setting(
-        None, "characters of a memory, for the profile `simplemem` alone; 0 is no limit", example=2500
+        None, "characters of a memory, for the profile `simplemem`; 0 is no limit", eg=2500
     )
     search: SearchSettings = SearchSettings()
     embed: EmbedSettings = EmbedSettings()
@@ -247,8 +206,7 @@ def known_keys() -> Iterator[str]:
 
 def _policy(key: str) -> FromVault:
     extra: Any = _FIELDS[key].json_schema_extra
-    policy: FromVault = extra["vault"]
-    return policy
+    return extra["vault"]  # type: ignore[no-any-return]
 
 
 def example_config() -> str:
@@ -267,15 +225,9 @@ def example_config() -> str:
             section = table
             lines += ["", f"[{section}]"]
         extra: Any = field.json_schema_extra
-        value = field.default if extra["example"] is None else extra["example"]
-        marks = {"no": " (not in a vault)", "adds": " (what all files say adds up)"}
-        meaning = f"{field.description}{marks.get(extra['vault'], '')}"
-        setting = f"# {name} = {_toml(value)}"
-        if len(setting) + len(meaning) > _WIDTH - 4:
-            lines += textwrap.wrap(meaning, _WIDTH, initial_indent="# ## ", subsequent_indent="# ## ")
-            lines.append(setting)
-        else:
-            lines.append(f"{setting:<30} # {meaning}")
+        setting = f"# {name} = {_toml(field.default if extra['example'] is None else extra['example'])}"
+        mark = {"no": " (not in a vault)", "adds": " (what all files say adds up)"}.get(extra["vault"], "")
+        lines.append(f"{setting:<30} # {field.description}{mark}")
     return "\n".join(lines) + "\n"
 
 
@@ -301,13 +253,7 @@ def settings_with_sources(
     """Every setting as (dotted name, value, where it came from)."""
     values, sources = _merged(flags or {}, vault, os.environ if env is None else env)
     settings = _validated(values, sources)
-    rows = []
-    for key in known_keys():
-        value: Any = settings
-        for part in key.split("."):
-            value = getattr(value, part)
-        rows.append((key, value, sources.get(key, "default")))
-    return rows
+    return [(key, attrgetter(key)(settings), sources.get(key, "default")) for key in known_keys()]
 
 
 def _merged(

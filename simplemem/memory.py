@@ -20,11 +20,6 @@ class Value:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
-def _without_empty(value: Value, *names: str) -> dict[str, Any]:
-    """A value as plain JSON, without those of some fields that hold nothing: they are there when they were asked for."""
-    return {key: item for key, item in Value.as_dict(value).items() if item or key not in names}
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Value):
         return value.as_dict()
@@ -32,9 +27,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and value != value:
-        return None
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+    is_plain = isinstance(value, (str, int, float, bool, type(None)))
+    return (value if value == value else None) if is_plain else str(value)  # NaN is no JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +62,8 @@ class Filter(Value):
         wanted: dict[str, str] = {}
         for key, value in (parse_tag_request(tags) if tags not in (None, "", [], {}) else {}).items():
             if value is None or value is False:
-                raise Invalid(
-                    f"a tag filter cannot ask for {key} = {value}",
-                    hint='Use "" to ask that the tag is there.',
-                )
+                hint = 'Use "" to ask that the tag is there.'
+                raise Invalid(f"a tag filter cannot ask for {key} = {value}", hint=hint)
             wanted[key] = "" if value is True else str(value)
         return cls(tags=wanted, **{key: value for key, value in fields.items() if value is not None})
 
@@ -144,7 +136,8 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Hit(Value):
-    """A memory that answers a question: enough to answer from and to cite."""
+    """A memory that answers a question: enough to answer from and to cite. `authors` says who changed it last (`human`, a
+    client's name or `unknown`), and `written` when, if that was asked for."""
 
     name: str
     title: str
@@ -159,19 +152,17 @@ class Hit(Value):
     modified: str
     sha256: str
     why: Mapping[str, Any] | None = None
-    authors: tuple[
-        str, ...
-    ] = ()  # who changed it last, when that was asked for: `human`, a client's name, `unknown`...
-    written: str | None = None  # ...and when, if that is known
+    authors: tuple[str, ...] = ()
+    written: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return _without_empty(self, "authors", "written")
+        shown = Value.as_dict(self)
+        return {key: shown[key] for key in shown if shown[key] or key not in ("authors", "written")}
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Value):
-    """The answer to a search. `degraded` says in a sentence what was missing, and is empty when nothing was; `why`
-    accounts for a note that was asked for by name."""
+    """The answer to a search. `degraded` says what was missing, or is empty; `why` accounts for a note asked for by name."""
 
     query: str
     mode: str
@@ -338,8 +329,7 @@ class Restored(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConflictCopy(Value):
-    """A file that a synchroniser or git left beside a note that was changed in two places. `by` and `when` are what its name
-    says of whose it is, if it says so."""
+    """A file that a synchroniser or git left beside a note that was changed in two places, `by` whom and `when`, if known."""
 
     name: str
     path: str
@@ -352,9 +342,8 @@ class ConflictCopy(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConflictMerge(Value):
-    """What a merge would make of a note and a conflict copy of it. `base` names the version both began as, and is empty
-    when none is known; `removes` says that it is only likely and that the merge would take a line from the note.
-    `text` is None, and `problem` says why, when they cannot be merged."""
+    """What a merge would make of a note and a copy of it. `base` names the version both began as, or is empty; `removes`: it
+    is only likely, and the merge takes a line from the note. `text` is None where there is a `problem`."""
 
     copy: ConflictCopy
     text: str | None
@@ -384,8 +373,8 @@ class ConflictMerged(Value):
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """Something the doctor noticed. `line` is of the file, 0 where none is meant; `candidates` are what a broken link may
-    mean, the likeliest first; `fix` says what mending would do, and is empty where only a person can."""
+    """Something the doctor noticed. `candidates` are what a broken link may mean, the likeliest first; `fix` is what mending
+    would do, empty where only a person can."""
 
     check: str
     level: Literal["error", "warning", "note"]
