@@ -329,7 +329,7 @@ class Restored(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConflictCopy(Value):
-    """A file that a synchroniser or git left beside a note that was changed in two places, `by` whom and `when`, if known."""
+    """A file that a synchroniser or git left beside a note that was changed in two places; `by` and `when` if known."""
 
     name: str
     path: str
