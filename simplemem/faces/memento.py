@@ -233,12 +233,10 @@ def semantic_search(
     # A similarity is that of its database, (1 + cosine) / 2, so that a threshold means what it meant there. An entity is
     # found when its similarity or its score reaches it, since it may hold the very words and yet be far in meaning.
     # Where there are no vectors words are searched alone, and the answer says so.
-    from simplemem.store.likeness import likeness
-
     began, whole = datetime.now(UTC), graph.read()
     types = {each.casefold() for each in entity_types or ()}
     wanted = {each.path: each for each in whole.entities if not types or each.type.casefold() in types}
-    alike = likeness(store.core, query, wanted.keys())
+    alike = store.bench.likeness(query, wanted.keys())
     weight = semantic_weight if hybrid_search else 1.0
     found: list[tuple[float, Entity, dict[str, float]]] = []
     for path, entity in wanted.items():
@@ -270,12 +268,10 @@ def get_entity_embedding(
     store: EnhancedStore, graph: KnowledgeGraph, entity_name: Annotated[str, about("The entity's name")]
 ) -> Reply[None]:
     """The vector of an entity, as searches by meaning compare it"""
-    from simplemem.store.likeness import vector_of
-
     entity = graph.entity(entity_name)
     if entity is None:
         return Reply(f"Entity not found: {entity_name}")
-    found = vector_of(store.core, entity.path)
+    found = store.bench.vector_of(entity.path)
     if found is None:
         return Reply(f"No embedding found for entity: {entity_name}")
     vector, model = found

@@ -6,6 +6,7 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -17,8 +18,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from simplemem.errors import Unavailable
 from simplemem.index import bm25, file
-from simplemem.index.file import Damaged, Replaced, speaking_plainly
+from simplemem.index.file import Damaged, Replaced
 
 _WAL_LIMIT = 8 * 1024 * 1024
 _WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
@@ -53,13 +55,12 @@ class Database:
             self.path.parent.mkdir(parents=not file.is_beside_notes(self.path), exist_ok=True)
         except OSError as error:
             raise file.cannot_be_made(self.path, error.strerror or str(error)) from error
-        if file.is_ready(self.path):
-            self._identity = self._identity_on_disk()
-            return
-        with self._lock():
+        with speaking_plainly():
             if not file.is_ready(self.path):
-                file.create(self.path)
-            self._identity = self._identity_on_disk()
+                with self._lock():
+                    if not file.is_ready(self.path):
+                        file.create(self.path)
+        self._identity = self._identity_on_disk()
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
         try:
@@ -203,13 +204,15 @@ class Database:
         with self._lock():
             if self._identity_on_disk() == seen or not self._usable():
                 fresh = file.beside(self.path)
-                file.create(fresh)
+                with speaking_plainly():
+                    file.create(fresh)
                 self._swap_in(fresh)
         self.connection()
 
     def _usable(self) -> bool:
         try:
-            return file.is_ready(self.path)
+            with speaking_plainly():
+                return file.is_ready(self.path)
         except Damaged:
             return False
 
@@ -338,3 +341,56 @@ class Rows:
         for sql, rows in self._waiting.items():
             db.executemany(sql, rows)
         self._waiting.clear()
+
+
+# -- what SQLite reports, as failures of ours
+
+# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
+_NOT_TAKEN = {
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+
+
+@contextmanager
+def speaking_plainly() -> Iterator[None]:
+    """SQLite's failures as ours: a busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
+    try:
+        yield
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) in _NOT_TAKEN:
+            raise _not_written(f"the disk does not take what is written ({error})") from error
+        raise Damaged(str(error)) from error
+    except apsw.CantOpenError as error:
+        if _lacks_descriptors():
+            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        raise Damaged(str(error)) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise Damaged(str(error)) from error
+    except apsw.SQLError as error:
+        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
+        if "no such" in str(error) or "fts5 file format" in str(error):
+            raise Damaged(str(error)) from error
+        raise
+    except apsw.BusyError as error:
+        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
+    except apsw.FullError as error:
+        raise _not_written("the disk is full") from error
+
+
+def _not_written(why: str) -> Unavailable:
+    return Unavailable(f"{why}; the index could not be written", hint="Free some space; notes are safe without it.")
+
+
+def _lacks_descriptors() -> bool:
+    """Whether as many files as SQLite needs could not be opened now."""
+    held: list[int] = []
+    try:
+        held.extend(os.dup(2) for _ in range(5))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for fd in held:
+            os.close(fd)
+    return False

@@ -6,7 +6,6 @@ machine: the note is read again right before its text is sent, whatever the inde
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from simplemem.index import vectors
 from simplemem.index.database import Database
 from simplemem.index.facts import facts_of, to_embed
 from simplemem.index.reconcile import Progress
+from simplemem.index.sync import Waiting
 from simplemem.index.vectors import Generation
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_reason
@@ -24,36 +24,6 @@ from simplemem.services.failures import Refused
 from simplemem.vault.vault import Vault
 
 _NOTES_AT_ONCE = 500
-MOST_CHARACTERS = 40_000_000
-
-
-class Waiting:
-    """By note: the hash its text had, and the places that need a vector with what to embed."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._texts: dict[int, tuple[str, list[tuple[int, str]]]] = {}
-        self._characters = 0
-
-    def keep(self, note_id: int, sha256: str, rows: list[tuple[int, str]]) -> None:
-        """Remember a note's texts, if there is room."""
-        size = sum(len(text) for _, text in rows)
-        with self._lock:
-            self._forget(note_id)
-            if rows and self._characters + size <= MOST_CHARACTERS:
-                self._texts[note_id] = (sha256, rows)
-                self._characters += size
-
-    def take(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
-        """A note's texts, once."""
-        with self._lock:
-            return self._forget(note_id)
-
-    def _forget(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
-        found = self._texts.pop(note_id, None)
-        if found is not None:
-            self._characters -= sum(len(text) for _, text in found[1])
-        return found
 
 
 def adopt(database: Database, embedder: Embedder) -> None:

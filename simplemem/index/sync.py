@@ -15,7 +15,6 @@ import apsw
 from simplemem.errors import SimplememError
 from simplemem.index import changes, links, notes, text, vectors
 from simplemem.index.database import Database, Rows
-from simplemem.index.fill import Waiting
 from simplemem.index.notes import Known, Stat, Understood, stat_of, understood
 from simplemem.index.reconcile import Progress, Reconciling, Sides, SyncReport, collector_at_rest
 from simplemem.note.copies import is_copy_reason
@@ -23,6 +22,8 @@ from simplemem.note.note import Note, read_note
 from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry, File, Vault
+
+_MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
 
 Looked = Understood | SimplememError | OSError
 """What came of reading a file: its note, or why it could not be read."""
@@ -75,7 +76,10 @@ class Sync:
             links.remove_files(db, gone)
             named = links.named_by(db)
             for each in read:
-                self.put_unless_large(db, each, named)
+                known = notes.known(db, each.path)
+                is_put = known is not None and (known.sha256, known.stat) == (each.note.sha256, each.stat)
+                if moved is not None or not is_put:  # else the background was faster
+                    self.put_unless_large(db, each, named)
             if came or gone:
                 links.resolve_again(db, {*came, *gone}, named)
             self.judge_copies_of(db, {*(each.path for each in read), *gone}, named)
@@ -221,3 +225,33 @@ class Sync:
             return self.vault.read(path).data.decode("utf-8", "replace")
         except (SimplememError, OSError):
             return None
+
+
+class Waiting:
+    """Texts that were just indexed and wait for their vectors, so that no note is read twice. By note: the hash its text
+    had, and the places that need a vector with what to embed. What finds no room is read again when its turn comes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: dict[int, tuple[str, list[tuple[int, str]]]] = {}
+        self._characters = 0
+
+    def keep(self, note_id: int, sha256: str, rows: list[tuple[int, str]]) -> None:
+        """Remember a note's texts, if there is room."""
+        size = sum(len(text) for _, text in rows)
+        with self._lock:
+            self._forget(note_id)
+            if rows and self._characters + size <= _MOST_CHARACTERS:
+                self._texts[note_id] = (sha256, rows)
+                self._characters += size
+
+    def take(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
+        """A note's texts, once."""
+        with self._lock:
+            return self._forget(note_id)
+
+    def _forget(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
+        found = self._texts.pop(note_id, None)
+        if found is not None:
+            self._characters -= sum(len(text) for _, text in found[1])
+        return found

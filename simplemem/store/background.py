@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import SimplememError
 from simplemem.index.file import Damaged
-from simplemem.index.notes import is_note
 from simplemem.index.reconcile import Stopped
 from simplemem.note.names import name_of, path_of
 from simplemem.vault.lock import Leadership
@@ -35,8 +34,9 @@ Listener = Callable[[frozenset[str]], None]
 class Background:
     """The background thread of one store. `start` returns at once; `stop` ends within a note's work."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, *, embed: bool) -> None:
         self._core = core
+        self._embed = embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
         self._watch = core.settings.index.watch
         self._leadership = Leadership(core.index.path.with_suffix(".leader"))
@@ -44,36 +44,21 @@ class Background:
         self._wake = threading.Event()
         self._hints: set[str] = set()
         self._guard = threading.Lock()
-        self._embed = False
         self._scan_wanted = True
         self._fill_wanted = True
         self._check_wanted = True  # each leader asks once whether the index was checked lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
-        self._settled = threading.Event()  # the first scan is done
-        self._thread: threading.Thread | None = None
+        self.settled = threading.Event()  # the first scan is done
+        self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
 
-    @property
-    def is_running(self) -> bool:
-        return self._thread is not None
-
-    def start(self, *, embed: bool) -> None:
-        with self._guard:
-            if self._thread is not None or self._stop.is_set():
-                return
-            self._embed = embed
-            self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
-            self._thread.start()
+    def start(self) -> None:
+        self._thread.start()
 
     def stop(self) -> None:
         self._stop.set()
         self._wake.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=5.0)
-        self._thread = None
-
-    def wait_until_settled(self, timeout: float) -> bool:
-        """Whether the first scan is done, waiting for it."""
-        return self._thread is None or self._settled.wait(timeout)
 
     def scan_soon(self) -> None:
         """The index was replaced or doubts itself: look through the whole vault."""
@@ -107,7 +92,7 @@ class Background:
                     self._carefully(self._core.compare_all)
                     last_scan = time.monotonic()
                     if not self._stop.is_set():
-                        self._settled.set()
+                        self.settled.set()
                 self._look_at_hints()
                 if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
                     self._fill_wanted, self._fill_at = False, float("inf")
@@ -179,6 +164,7 @@ class Listeners:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._guard = threading.Lock()
         self._listeners: list[Listener] = []
         self._told: dict[str, int | None] = {}  # the change of each note that was told last; None: that it went
         self._heard: Mark | None = None  # up to which change of the index a follower was told of others...
@@ -188,23 +174,17 @@ class Listeners:
         self._listeners.append(listener)
 
     def tell(self, names: Iterable[str]) -> None:
-        """Say which memories changed to all who listen."""
-        told = frozenset(names)
-        if not told or not self._listeners:
-            return
-        changes = self._changes({path_of(name) for name in told})
-        self._told.update((name, changes.get(path_of(name))) for name in told)
-        for listener in self._listeners:
-            listener(told)
-
-    def unheard(self, paths: Iterable[str]) -> set[str]:
-        """The names of those notes that another process has put or removed, of which nobody here was told yet. Who leads
-        hears of the file, and finds it indexed: by itself, or by another."""
-        if not self._listeners:
-            return set()
-        notes = {path for path in paths if is_note(path)}
-        changes = self._changes(notes)
-        return {name_of(path) for path in notes if self._told.get(name_of(path), _NEVER) != changes.get(path)}
+        """Say which memories changed to all who listen, if nobody has told them of this very change."""
+        paths = {path_of(name) for name in names}
+        with self._guard:
+            try:
+                changes = {path: known.rev for path, known in self._core.index.known_at(paths).items()}
+            except (SimplememError, Damaged):
+                changes = {}  # a change that is safe has not failed because of this; it may be told of twice
+            fresh = {path for path in paths if self._told.get(path, _NEVER) != changes.get(path)}
+            self._told.update((path, changes.get(path)) for path in fresh)
+        for listener in self._listeners if fresh else ():
+            listener(frozenset(map(name_of, fresh)))
 
     def tell_of_others(self) -> None:
         """Tell what another process has indexed since this was last asked. The first time there is nothing to compare
@@ -216,15 +196,8 @@ class Listeners:
         there = set(index.all_paths())
         if self._heard is not None:
             changed = {known.path for known in found.notes}
-            self.tell({name_of(path) for path in changed | (self._heard_paths - there)})
+            self._core.tell({name_of(path) for path in changed | (self._heard_paths - there)})
         self._heard, self._heard_paths = found.mark, there
-
-    def _changes(self, paths: set[str]) -> Mapping[str, int]:
-        """Which change of the index made each of some notes what it is; none for those that are not there."""
-        try:
-            return {path: known.rev for path, known in self._core.index.known_at(paths).items()}
-        except (SimplememError, Damaged):
-            return {}  # a change that is safe has not failed because of this; it may be told of twice
 
 
 class CatchUp:

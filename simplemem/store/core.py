@@ -19,13 +19,13 @@ from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import Database
 from simplemem.index.file import Damaged
-from simplemem.index.notes import stat_of
+from simplemem.index.notes import is_note, stat_of
 from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.memory import IndexState
 from simplemem.note.names import name_of
-from simplemem.store.background import Background, CatchUp, Listeners
+from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.read_lately import TextsReadLately
@@ -51,6 +51,7 @@ class Core:
             raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
+        self._settings_files = tuple(os.path.join(self.root, *name.split("/")) for name in CONVENTION_FILES)
         self._settings_seen = self._settings_stamps()
         self.conventions = read_conventions(self.root)
         self.vault = Vault(
@@ -72,7 +73,8 @@ class Core:
         if self.settings.access.hidden:
             self.vault.history.may_tell = self.changes.may_tell
         self.listeners = Listeners(self)
-        self.background = Background(self)
+        self._is_heard = False  # whether anybody listens
+        self._background: Background | None = None
         self.read_lately = TextsReadLately()
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self._catch_up = CatchUp(self)
@@ -84,7 +86,8 @@ class Core:
     def close(self) -> None:
         """End the background work and let go of every file."""
         self.rows.stop.set()
-        self.background.stop()
+        if self._background is not None:
+            self._background.stop()
         self._catch_up.end()
         self.embedding.close()
         self.index.close()
@@ -94,11 +97,21 @@ class Core:
     def start(self, *, embed: bool) -> None:
         """Keep in step from now on, in the background."""
         self.long_lived = True
-        if not self.background.is_running:
+        if self._background is None:
             self.index.keep_vectors_in_memory()
-            self.embedding.answers_again = self.background.fill_soon
-            self.background.start(embed=embed)
+            self._background = Background(self, embed=embed)
+            self.embedding.answers_again = self._background.fill_soon
+            self._background.start()
             self.committing.begin()
+
+    def wait_until_settled(self, timeout: float) -> bool:
+        """Whether the first scan of the background is done, waiting for it."""
+        return self._background is None or self._background.settled.wait(timeout)
+
+    def on_change(self, listener: Listener) -> None:
+        """Tell somebody the names of memories that changed, whoever changed them."""
+        self._is_heard = True
+        self.listeners.add(listener)
 
     def must_be_writable(self) -> None:
         if self.read_only or self.vault.read_only:
@@ -118,11 +131,13 @@ class Core:
 
     def tell(self, names: Iterable[str]) -> None:
         """Say which memories changed to all who listen."""
-        self.listeners.tell(names)
+        if self._is_heard:
+            self.listeners.tell(names)
 
     def fill_soon(self) -> None:
         """Have the background embed what was just written."""
-        self.background.fill_soon()
+        if self._background is not None:
+            self._background.fill_soon()
 
     def _follow_obsidian(self) -> None:
         """Read Obsidian's settings again when they have changed: not every server watches them."""
@@ -132,7 +147,7 @@ class Core:
             self.conventions = read_conventions(self.root)
 
     def _settings_stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
-        return tuple(_stamp(os.path.join(self.root, *name.split("/"))) for name in CONVENTION_FILES)
+        return tuple(map(_stamp, self._settings_files))
 
     # -- the whole vault
 
@@ -201,8 +216,8 @@ class Core:
     def _begin_anew(self) -> None:
         """Another file lies where our index was. If it is empty, read the vault again."""
         self._scanned = self.index.database.meta("scanned") is not None
-        if not self._scanned and self.background.is_running:
-            self.background.scan_soon()
+        if not self._scanned and self._background is not None:
+            self._background.scan_soon()
         elif not self._scanned:
             self._scan(None, believe=False)
 
@@ -268,7 +283,8 @@ class Core:
             return
         report = self.index.consistently(lambda: self.rows.look_at(notes))
         self._doubt(report.doubted)
-        self.tell({name_of(path) for path in report.changed()} | self.listeners.unheard(notes))
+        # Who leads hears of a file that another process has put, and finds it indexed: that is told too.
+        self.tell({name_of(path) for path in {*report.changed(), *filter(is_note, notes)}})
 
     def recheck(self, paths: Iterable[str]) -> bool:
         """Look again at notes about to be returned; True when one of them had changed."""

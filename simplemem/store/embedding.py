@@ -20,9 +20,9 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import fill
 from simplemem.index.database import Database
-from simplemem.index.fill import Waiting
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.sync import Waiting
 from simplemem.index.vectors import NOW, Estimate, Generation, QueryVector, nothing_made_before
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Cached, Choice, Embedder, ServiceEmbedder, embedder_named

@@ -137,11 +137,11 @@ class EnhancedStore:
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Whether the first scan of the background is done, waiting for it."""
-        return self.core.background.wait_until_settled(timeout)
+        return self.core.wait_until_settled(timeout)
 
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self.core.listeners.add(listener)
+        self.core.on_change(listener)
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
