@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypedDict, TypeVar
 from weakref import WeakKeyDictionary
 
 from simplemem.errors import Conflict, Unreadable
@@ -43,9 +43,12 @@ R = TypeVar("R")
 M = TypeVar("M")
 
 
-def is_of(folder: str, kind: str, path: str, told: str | None) -> bool:
-    """Whether a note is of a kind: its `type:` says so, or it lies in the folder and says no other."""
-    return told.casefold() == kind if told else path.startswith(f"{folder}/")
+class By(TypedDict, total=False):
+    """Who makes a change, with which tool, and why: it stands in the history."""
+
+    who: str
+    tool: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Kind(Generic[T]):
     having: str = ""
 
     def holds(self, path: str, told: str | None) -> bool:
-        return is_of(self.folder, self.type, path, told)
+        """Whether a note is of this kind: its `type:` says so, or it lies in the folder and says no other."""
+        return told.casefold() == self.type if told else path.startswith(f"{self.folder}/")
 
     def render(self, properties: Mapping[str, Any], body: str, now: str) -> str:
         """The text of a new note: title, type and tags first, then its other properties, then the body."""
@@ -127,10 +131,7 @@ def change(
     shelves: Sequence[Shelf[Any]],
     make: Callable[[], S],
     draft: Callable[[S], R],
-    *,
-    who: str,
-    tool: str,
-    reason: str,
+    by: By,
 ) -> tuple[R, Carried]:
     """Draft on what the vault holds now and write it as one step with one undo. Somebody who saves one of the notes
     meanwhile makes it be drafted again. Returns what the draft returned, and what was written."""
@@ -159,7 +160,7 @@ def change(
     with ExitStack() as held:
         for shelf in shelves:
             held.enter_context(shelf.lock)
-        carried = bench.change(attempt, who=who, tool=tool, reason=reason)
+        carried = bench.change(attempt, who=by.get("who", ""), tool=by.get("tool", ""), reason=by.get("reason", ""))
         for shelf in shelves:
             shelf.take_written(drafts, carried)
     return answers[-1], carried

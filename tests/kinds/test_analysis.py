@@ -72,14 +72,6 @@ def test_a_cluster_grows_around_the_entry_that_is_read_most() -> None:
     assert found.members[0].id != "c" or POOL[2].confidence == 0.8
 
 
-def test_threshold_size_and_number_are_heeded() -> None:
-    assert grouped(ALL, {}, 0.99) == []
-    assert grouped(ALL, {}, 0.4, least=4) == []
-    assert len(grouped(ALL, {}, 0.0, least=1)) == 1
-    alone = grouped(ALL, {}, 0.4, least=1, most=2)
-    assert [len(each.members) for each in alone] == [3, 1]
-
-
 def test_no_entry_is_in_two_clusters() -> None:
     found = grouped(ALL, {}, 0.1, least=1, most=None)
     ids = [each.id for theme in found for each in theme.members]
@@ -98,11 +90,6 @@ def test_how_far_something_is_is_suggested_to_nobody() -> None:
     some = [replace(each, tags=("status/open",) if each.id != "c" else ()) for each in POOL]
     found = grouped(some, {}, 0.3)
     assert len(found) == 1 and "status/open" not in {each.tag for each in suggested_tags(found, {"status/open": 2})}
-
-
-def test_two_alike_suggest_no_tag() -> None:
-    two = POOL[:2]
-    assert suggested_tags(grouped(two, {}, 0.3), {}) == []
 
 
 def test_vectors_are_compared_where_there_are_some() -> None:
@@ -138,18 +125,6 @@ def test_each_pair_is_told_by_its_rule_with_the_words_that_disagree() -> None:
     assert (each.rule, each.one.id, each.other.id) == ("slot", "p", "m")
     assert (each.said, each.instead) == (POSTGRES.content, MYSQL.content)
     assert "billing" in each.about and "store" in each.about
-
-
-def test_one_differing_number_is_two_values_of_one_thing() -> None:
-    low = entry("a", "Raise the pool size to 50 and restart the worker.")
-    high = entry("b", "Raise the pool size to 80 and restart the worker.")
-    assert rules(low, high) == ["slot"]
-
-
-def test_a_denial_is_told_as_polarity() -> None:
-    assert rules(entry("a", "Never use eval in templates."), entry("b", "Always use eval in templates.")) == [
-        "polarity"
-    ]
 
 
 def test_duplicates_of_unlike_confidence_are_only_suspected() -> None:
@@ -301,11 +276,6 @@ def test_what_was_made_lately_is_counted_by_days_and_compared_with_the_month_bef
     assert patterns([made("2026-11-10"), made("2026-10-11")], TODAY).trend == "steady"
 
 
-def test_confidence_is_averaged_by_type() -> None:
-    some = [entry("a", confidence=0.5), entry("b", confidence=1.0), entry("c", kind="error", confidence=None)]
-    assert patterns(some, TODAY).confidence == {"insight": 0.75}
-
-
 def kinds(
     entries: list[Entry], read: dict[str, Reads] | None = None, solved: frozenset[str] = frozenset()
 ) -> dict[str, str]:
@@ -328,10 +298,6 @@ def test_weak_confidence_unread_entries_and_open_errors_are_told() -> None:
     assert kinds(weak, {"a": Reads(1), "b": Reads(1)}, frozenset("b")) == {"low confidence": "high"}
     third = [entry("a", "x"), entry("b", "y"), entry("c", "z")]
     assert "never read" in kinds(third, {"a": Reads(1), "b": Reads(1)})  # one of three is more than 30 %
-
-
-def test_what_is_superseded_is_nobodys_weakness() -> None:
-    assert kinds([entry("a", "x", confidence=0.1, status="superseded"), entry("b", "y")], {"b": Reads(1)}) == {}
 
 
 def test_antipatterns_have_their_shares() -> None:

@@ -60,11 +60,6 @@ def test_any_other_name_gets_a_near_one_that_is_its_own(name: str) -> None:
     assert unicodedata.normalize("NFC", stem) == stem
 
 
-def test_names_never_share_a_file() -> None:
-    paths = [file_for(name, free).casefold() for name in HARD]
-    assert len(set(paths)) == len(paths)
-
-
 def test_a_name_that_is_taken_is_left_alone() -> None:
     taken = {"graph/alice.md"}
     path = file_for("alice", lambda path: path in taken)

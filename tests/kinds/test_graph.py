@@ -59,16 +59,6 @@ def test_an_entity_is_a_note_that_reads_well(store: EnhancedStore, graph: Knowle
     assert [link.name for link in store.backlinks("graph/Identity Service", kinds=("link",))] == ["graph/Aurora API"]
 
 
-def test_what_is_there_is_not_made_again(graph: KnowledgeGraph) -> None:
-    graph.create_entities([an("A", "t", "old")])
-    assert graph.create_entities([an("A", "u", "new"), an("B"), an("B", "twin")]) == [an("B")]
-    assert texts(graph.read()) == {"A": ["old"], "B": []}
-    graph.create_relations([Relation("A", "knows", "B")])
-    assert graph.create_relations([Relation("A", "knows", "B"), Relation("A", "Knows", "B")]) == [
-        Relation("A", "Knows", "B")
-    ]
-
-
 def test_a_hand_written_note_and_bullet_are_in_the_graph_at_once(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     graph.create_entities([an("Ada", "person", "likes tea")])
     text = note(store, "graph/Ada.md")
@@ -94,34 +84,11 @@ def test_a_comment_of_a_person_is_kept_and_never_told(store: EnhancedStore, grap
     )
 
 
-def test_what_was_written_before_the_server_came_is_there(tmp_path: Path) -> None:
-    (tmp_path / "graph").mkdir()
-    (tmp_path / "graph" / "Ada.md").write_text("## Observations\n- likes tea\n")
-    with open_store(tmp_path) as store:
-        assert texts(graph_of(store).search("TEA")) == {"Ada": ["likes tea"]}
-
-
 def test_a_client_and_a_person_change_one_note(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     graph.create_entities([an("Ada", "person", "likes tea")])
     write(store, "graph/Ada.md", "<!-- mine -->\n" + note(store, "graph/Ada.md").split("---\n\n")[1] + "- by hand\n")
     graph.add_observations([("Ada", [Observation("by the client"), Observation("by hand")])])
     assert note(store, "graph/Ada.md") == "<!-- mine -->\n## Observations\n- likes tea\n- by hand\n- by the client\n"
-
-
-def test_two_servers_see_each_other_at_once(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    with open_store(store.root) as other:
-        theirs = graph_of(other)
-        theirs.read()
-        graph.create_entities([an("A", "t", "one")])
-        assert texts(theirs.search("one")) == {"A": ["one"]}
-        theirs.add_observations([("A", [Observation("two")])])
-        theirs.create_entities([an("B")])
-        theirs.create_relations([Relation("B", "knows", "A")])
-        assert texts(graph.open(["A"])) == {"A": ["one", "two"]}
-        assert edges(graph.open(["A"])) == [("B", "knows", "A")]
-        theirs.delete_entities(["A"])
-        assert texts(graph.read()) == {"B": []}
-        assert edges(graph.read()) == []
 
 
 def test_writers_at_once_lose_nothing(store: EnhancedStore) -> None:
@@ -180,15 +147,6 @@ def test_a_relation_may_lead_to_a_name_that_is_not_there(store: EnhancedStore, g
     assert not (store.root / "graph/phantom.md").exists()  # what only held a relation goes with it
     graph.delete_entities(["ghost"])
     assert edges(graph.read()) == []
-
-
-def test_names_that_differ_in_case_alone_are_apart(graph: KnowledgeGraph) -> None:
-    names = ["alice", "Alice", "ALICE"]
-    graph.create_entities([an(name, "person", name) for name in names[:2]])
-    graph.create_relations([Relation("alice", "is not", "Alice"), Relation("Alice", "is not", "ALICE")])
-    assert edges(graph.read()) == [("alice", "is not", "Alice"), ("Alice", "is not", "ALICE")]
-    graph.create_entities([an("ALICE")])
-    assert list(texts(graph.read())) == names
 
 
 def test_notes_that_an_entity_links_to_are_part_of_the_graph(store: EnhancedStore, graph: KnowledgeGraph) -> None:
@@ -295,16 +253,6 @@ def test_a_page_whose_header_is_broken_is_read_and_never_rewritten(store: Enhanc
         graph.add_observations([("Bad", [Observation("new")])])
 
 
-def test_order_is_that_of_making_and_survives_a_restart(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    names = ["z", "a", "m", "Z"]
-    for name in names:
-        graph.create_entities([an(name)])
-    graph.delete_entities(["a"])
-    graph.create_entities([an("a")])
-    with open_store(store.root) as again:
-        assert list(texts(graph_of(again).read())) == ["z", "m", "Z", "a"]
-
-
 def test_search_is_literal_in_one_field_and_knows_no_limit(graph: KnowledgeGraph) -> None:
     graph.create_entities(
         [an("a.b", "ΟΔΟΣ", "100% sure"), an("axb", "t", "two\nlines"), *(an(f"n{i}") for i in range(60))]
@@ -377,15 +325,6 @@ def test_what_a_person_says_beside_a_relation_outlives_it(store: EnhancedStore, 
     graph.delete_entities(["Bob", "Cy"])
     assert note(store, "Monday.md").endswith("- talk to Bob and dear Cy about cake\n  - on Tuesday\n- eat\n")
     assert edges(graph.read()) == [("Ada", "plans", "Monday")]
-
-
-def test_of_two_equal_relations_the_one_that_is_told_is_changed(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    graph.create_entities([an("Bob")])
-    write(store, "graph/Ada.md", "## Relations\n- knows [[Bob]]\n- knows [[Bob]]\n")
-    graph.update_relation(Relation("Ada", "knows", "Bob", {"strength": 0.5}))
-    found = graph.relation("Ada", "knows", "Bob")
-    assert found is not None
-    assert found.attributes == {"strength": 0.5}
 
 
 def test_a_folder_that_went_and_came_back_is_all_there(store: EnhancedStore, graph: KnowledgeGraph) -> None:

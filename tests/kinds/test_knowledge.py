@@ -86,10 +86,6 @@ def test_tags_that_no_note_can_have_are_spelled_as_it_can_and_that_is_said(knowl
     assert len(kept.warnings) == 1 and "'node-js'" in kept.warnings[0]
 
 
-def test_ten_thousand_characters_are_kept_whole(knowledge: Knowledge) -> None:
-    assert len(knowledge.save("insight", "x" * 10_000, confidence=1).entry.content) == 10_000
-
-
 def test_what_a_person_writes_moves_and_deletes_is_known_at_once(
     knowledge: Knowledge, write: Write, vault: Path
 ) -> None:

@@ -6,14 +6,14 @@ What is read is what the vault holds now, whoever wrote it; what is changed is r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, Unpack
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph.edit import Edit
 from simplemem.kinds.graph.network import Network
 from simplemem.kinds.graph.page import Page, place
 from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
-from simplemem.kinds.kind import change, one_of
+from simplemem.kinds.kind import By, change, one_of
 from simplemem.note.names import base_name
 
 if TYPE_CHECKING:
@@ -73,12 +73,10 @@ class KnowledgeGraph:
 
     # -- writing
 
-    def create_entities(
-        self, entities: Sequence[Entity], *, who: str = "", tool: str = "create_entities", reason: str = ""
-    ) -> list[Entity]:
+    def create_entities(self, entities: Sequence[Entity], **by: Unpack[By]) -> list[Entity]:
         """Make entities; those that are there are left as they are. Returns those that were made."""
 
-        return self._change(lambda edit: self._create(edit, entities), who, tool, reason)
+        return self._change(lambda edit: self._create(edit, entities), By(tool="create_entities") | by)
 
     def _create(self, edit: Edit, entities: Iterable[Entity]) -> list[Entity]:
         made: dict[str, Entity] = {}
@@ -99,15 +97,15 @@ class KnowledgeGraph:
         *,
         missing: Literal["stub", "refuse", "skip"] = "stub",
         update: bool = False,
-        who: str = "",
-        tool: str = "create_relations",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> list[Relation]:
         """Relate names; a relation that is there is not made again. For a name without an entity a page is made that only
         holds relations ("stub"), or all is refused, or the relation is skipped. With `update` a relation that is there
         gets these attributes, and counts as made."""
 
-        return self._change(lambda edit: self._relate(edit, relations, missing, update), who, tool, reason)
+        return self._change(
+            lambda edit: self._relate(edit, relations, missing, update), By(tool="create_relations") | by
+        )
 
     @staticmethod
     def _relate(
@@ -138,9 +136,7 @@ class KnowledgeGraph:
         additions: Sequence[tuple[str, Sequence[Observation]]],
         *,
         missing: Literal["refuse", "skip"] = "refuse",
-        who: str = "",
-        tool: str = "add_observations",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> list[tuple[str, list[str]]]:
         """Say more of entities; what is said already is not said again. Returns what was added, for each."""
 
@@ -158,11 +154,9 @@ class KnowledgeGraph:
                 added.append((name, [each.text for each in new]))
             return added
 
-        return self._change(draft, who, tool, reason)
+        return self._change(draft, By(tool="add_observations") | by)
 
-    def delete_entities(
-        self, names: Sequence[str], *, who: str = "", tool: str = "delete_entities", reason: str = ""
-    ) -> list[str]:
+    def delete_entities(self, names: Sequence[str], **by: Unpack[By]) -> list[str]:
         """Put entities into the trash, and take out every relation from and to these names. Returns the names that were
         no entity's."""
 
@@ -188,15 +182,12 @@ class KnowledgeGraph:
             edit.drop_idle_stubs(gone)
             return [name for name in names if all(page.is_stub for page in every[name])]
 
-        return self._change(draft, who, tool, reason)
+        return self._change(draft, By(tool="delete_entities") | by)
 
     def delete_observations(
         self,
         deletions: Sequence[tuple[str, Sequence[str]]],
-        *,
-        who: str = "",
-        tool: str = "delete_observations",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> tuple[int, list[str]]:
         """Take observations out, all that are equal to these texts. Returns how many, and the names that were no
         entity's."""
@@ -211,11 +202,9 @@ class KnowledgeGraph:
                     count += edit.unsay(page.path, set(texts))
             return count, absent
 
-        return self._change(draft, who, tool, reason)
+        return self._change(draft, By(tool="delete_observations") | by)
 
-    def delete_relations(
-        self, relations: Sequence[Relation], *, who: str = "", tool: str = "delete_relations", reason: str = ""
-    ) -> int:
+    def delete_relations(self, relations: Sequence[Relation], **by: Unpack[By]) -> int:
         """Take relations out. Returns how many there were."""
 
         def draft(edit: Edit) -> int:
@@ -226,11 +215,9 @@ class KnowledgeGraph:
             edit.drop_idle_stubs()
             return count
 
-        return self._change(draft, who, tool, reason)
+        return self._change(draft, By(tool="delete_relations") | by)
 
-    def update_relation(
-        self, relation: Relation, *, who: str = "", tool: str = "update_relation", reason: str = ""
-    ) -> Relation:
+    def update_relation(self, relation: Relation, **by: Unpack[By]) -> Relation:
         """Give a relation other attributes, in place of those it has."""
 
         def draft(edit: Edit) -> Relation:
@@ -243,16 +230,13 @@ class KnowledgeGraph:
             edit.set_attributes(held, relation.attributes)
             return relation
 
-        return self._change(draft, who, tool, reason)
+        return self._change(draft, By(tool="update_relation") | by)
 
     def take_in(
         self,
         graph: Graph,
         progress: Callable[[int, int], None] | None = None,
-        *,
-        who: str = "",
-        tool: str = "import",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> tuple[int, int]:
         """Take in a whole graph, some hundred notes a step. What is there is left as it is, so that an import which was cut
         short can be made again. Returns how many entities and relations are new."""
@@ -273,7 +257,7 @@ class KnowledgeGraph:
                         edit.make(name, None)
                 return len(new), len(self._relate(edit, (each for name in some for each in leaving.get(name, ()))))
 
-            counts = self._change(draft, who, tool, reason, plan)
+            counts = self._change(draft, By(tool="import") | by, plan)
             made, related, done = made + counts[0], related + counts[1], done + len(some)
             if progress is not None:
                 progress(done, len(names))
@@ -284,10 +268,8 @@ class KnowledgeGraph:
         there = self.network.named(name)
         return None if there is None or there.is_stub else edit.page(there.path)
 
-    def _change(
-        self, draft: Callable[[Edit], R], who: str, tool: str, reason: str, plan: dict[str, str] | None = None
-    ) -> R:
-        return change([self.network], lambda: Edit(self.network, plan), draft, who=who, tool=tool, reason=reason)[0]
+    def _change(self, draft: Callable[[Edit], R], by: By, plan: dict[str, str] | None = None) -> R:
+        return change([self.network], lambda: Edit(self.network, plan), draft, by)[0]
 
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:

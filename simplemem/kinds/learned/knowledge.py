@@ -10,12 +10,12 @@ import re
 import time
 import uuid
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import Step, change, one_of
+from simplemem.kinds.kind import By, Step, change, one_of
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.counts import Latencies
 from simplemem.kinds.learned.entry import FOLDER, KIND, LEARNED, MOST_CHARACTERS, SUPERSEDED, TYPES, Entry
@@ -25,12 +25,13 @@ from simplemem.memory import Filter
 from simplemem.note.names import path_of
 from simplemem.note.properties import set_property
 from simplemem.note.tags import parse_tag_request, tags_for_new_note
-from simplemem.store import now
+from simplemem.store import Carried, now
 
 if TYPE_CHECKING:
     from simplemem.kinds.learned.analysis import Verdict
     from simplemem.store import EnhancedStore
 
+R = TypeVar("R")
 MOST_HITS: Final = 10
 _LEAST_PREFIX: Final = 3
 _SECTIONS: Final = re.compile(r"## (?:Context|Relations)\b")
@@ -186,9 +187,7 @@ class Knowledge:
         confidence: float,
         verified: bool = False,
         tags: Sequence[str] = (),
-        who: str = "",
-        tool: str = "save_knowledge",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> SavedEntry:
         """Keep something that was learned, as a note of its own."""
         said, where = entries.clean_text(content, "content"), entries.clean_text(context, "context")
@@ -206,9 +205,7 @@ class Knowledge:
             every = self.shelf.in_order()
             return path, [e for e in every if (e.type, e.content, e.context) == (kind, said, where)]
 
-        (path, twins), carried = change(
-            [self.shelf], lambda: Step(self.bench), draft, who=who, tool=tool, reason=reason
-        )
+        (path, twins), carried = self._change(draft, By(tool="save_knowledge") | by)
         return SavedEntry(self.shelf.items[path], twins, (*warnings, *carried.warnings))
 
     def link(
@@ -216,10 +213,7 @@ class Knowledge:
         source: str,
         target: str,
         relationship: str = "relates_to",
-        *,
-        who: str = "",
-        tool: str = "link_knowledge",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> tuple[Entry, Entry, bool]:
         """Relate an entry to another. Returns both, and whether that was new."""
         kind = " ".join(relationship.split()) or "relates_to"
@@ -234,18 +228,13 @@ class Knowledge:
                 step.put(one.path, entries.with_tie(step.text(one.path), kind, other.name))
             return one, other, is_new
 
-        (one, other, is_new), _ = change(
-            [self.shelf], lambda: Step(self.bench), draft, who=who, tool=tool, reason=reason
-        )
+        (one, other, is_new), _ = self._change(draft, By(tool="link_knowledge") | by)
         return self.shelf.items[one.path], other, is_new
 
     def supersede(
         self,
         verdicts: Sequence[Verdict],
-        *,
-        who: str = "",
-        tool: str = "auto_resolve_contradictions",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> str:
         """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says what
         it supersedes. One step; its version."""
@@ -272,13 +261,13 @@ class Knowledge:
                     step.put(loser.path, set_property(step.text(loser.path), key, value))
             return ""
 
-        why = reason or f"{len(verdicts)} contradictions resolved"
-        stale, carried = change([self.shelf], lambda: Step(self.bench), draft, who=who, tool=tool, reason=why)
+        why = f"{len(verdicts)} contradictions resolved"
+        stale, carried = self._change(draft, By(tool="auto_resolve_contradictions", reason=why) | by)
         if stale:
             raise Conflict(f"{stale} has changed since it was looked at", current_sha256=None, hint="Ask again.")
         return carried.written[0].version if carried.written else ""
 
-    def reset(self, *, who: str = "", tool: str = "reset", reason: str = "") -> tuple[int, str]:
+    def reset(self, **by: Unpack[By]) -> tuple[int, str]:
         """Put every entry into the trash, as one step. How many there were, and its version."""
 
         def draft(step: Step) -> int:
@@ -286,8 +275,11 @@ class Knowledge:
                 step.drop(path)
             return len(self.shelf.items)
 
-        count, carried = change([self.shelf], lambda: Step(self.bench), draft, who=who, tool=tool, reason=reason)
+        count, carried = self._change(draft, By(tool="reset") | by)
         return count, carried.written[0].version if carried.written else ""
+
+    def _change(self, draft: Callable[[Step], R], by: By) -> tuple[R, Carried]:
+        return change([self.shelf], lambda: Step(self.bench), draft, by)
 
 
 def _pick(every: Sequence[Entry], ref: str) -> Entry:
