@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from simplemem.note.yaml_values import Node, RefusedError, read_json, read_plain_yaml, read_yaml, same
+from simplemem.note.yaml_values import Node, RefusedError, read_plain_yaml, read_yaml, same
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Scalar(NamedTuple):
 class Header:
     """A note's properties as YAML 1.2 core values, in order. `problem` says why nothing may be rewritten."""
 
-    style: Literal["none", "yaml", "json", "broken"]
+    style: Literal["none", "yaml", "broken"]
     properties: Mapping[str, Any]
     problem: Problem | None
     body_start: int
@@ -119,9 +119,6 @@ def _read(text: str) -> Reading:
     try:
         root, end = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
     except RefusedError as refused:
-        # JSON has escapes that libyaml does not know: "\ud83d\ude00" is one smiling character in two halves.
-        if text.startswith("{", start) and (found := read_json(text, start, end)) is not None:
-            return Reading(_unwritable("json", found, text, start, body, None), fences, end)
         return Reading(_broken(text, fences, refused.message, refused.offset), fences, end)
     if root is None:
         return Reading(Header("yaml", {}, None, body), fences, end)
@@ -129,10 +126,9 @@ def _read(text: str) -> Reading:
         return Reading(Header("yaml", root.value, None, body, text, root), fences, end)
     if root.style != "{":
         return Reading(_broken(text, fences, "it is not a list of properties (name: value)", root.start), fences, end)
-    found = read_json(text, start, end)
-    if found is not None:
-        return Reading(_unwritable("json", found, text, root.start, body, root), fences, end)
-    return Reading(_unwritable("yaml", root.value, text, root.start, body, root), fences, end)
+    # JSON, as Obsidian reads it as well, is YAML in braces.
+    problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
+    return Reading(Header("yaml", root.value, problem, body, text, root), fences, end)
 
 
 def find_fences(text: str) -> Fences | None:
@@ -156,14 +152,6 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
         if spelled.casefold() == folded:
             return spelled
     return None
-
-
-def _unwritable(
-    style: Literal["yaml", "json"], found: dict[str, Any], text: str, at: int, body: int, root: Node | None
-) -> Header:
-    what = "JSON" if style == "json" else "one pair of braces"
-    problem = _problem(text, f"it is {what}, which is read but not rewritten", at)
-    return Header(style, found, problem, body, text, root)
 
 
 def _broken(text: str, fences: Fences, message: str, offset: int) -> Header:

@@ -9,11 +9,10 @@ line at a quarter of the cost, and a property test holds the two readers equal.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -293,31 +292,3 @@ def _plain_scalar(found: re.Match[str]) -> Node:
         return Node(written[0], written[1:-1], start, start, end)
     plain = written.rstrip(" ")
     return Node("", core_value(plain), start, start, start + len(plain))
-
-
-def read_json(text: str, start: int, end: int) -> dict[str, Any] | None:
-    """The JSON object that text[start:end] is, or None. Obsidian reads such headers (obsidian.md §3.1)."""
-    if end - start > HEADER_LIMIT:
-        return None
-
-    def number(digits: str) -> int | str:
-        return int(digits) if len(digits) <= DIGIT_LIMIT else digits
-
-    def refused(word: str) -> NoReturn:
-        raise ValueError(word)
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        return found if len(found) == len(pairs) else refused("repeated key")
-
-    try:
-        found = json.loads(text[start:end], parse_int=number, parse_constant=refused, object_pairs_hook=unique)
-        json.dumps(found, ensure_ascii=False).encode()  # an escaped half of a character could not be stored
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and not _is_deeper(found, DEPTH_LIMIT) else None
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inner is not None and (levels == 0 or any(_is_deeper(item, levels - 1) for item in inner))
