@@ -77,9 +77,7 @@ class EntityOut(TypedDict):
 RelationOut = TypedDict("RelationOut", {"from": str, "to": str, "relationType": str})
 
 
-class Added(TypedDict):
-    entityName: str
-    addedObservations: list[str]
+Added = TypedDict("Added", {"entityName": str, "addedObservations": list[str]})
 
 
 class GraphOut(TypedDict):
@@ -174,14 +172,8 @@ def _tool(rules: Rules, verb: Any) -> Tool:
 # --- the verbs
 
 
-class Made(TypedDict):
-    entities: list[EntityOut]
-    merged: list[Learned]
-
-
-class Learned(TypedDict):
-    name: str
-    added: list[str]
+Learned = TypedDict("Learned", {"name": str, "added": list[str]})
+Made = TypedDict("Made", {"entities": list[EntityOut], "merged": list[Learned]})
 
 
 def create_entities(
@@ -199,9 +191,7 @@ def create_entities(
     return rules.voice(Outcome("create_entities", entities=made, there=names, learned=learned))
 
 
-class Related(TypedDict):
-    relations: list[RelationOut]
-    skipped: list[RelationOut]
+Related = TypedDict("Related", {"relations": list[RelationOut], "skipped": list[RelationOut]})
 
 
 def create_relations(
@@ -239,9 +229,7 @@ def relate(
     return rules.voice(Outcome("create_relations", relations=made, lacking=lacking, absent=absent))
 
 
-class Learnt(TypedDict):
-    results: list[Added]
-    not_found: list[str]
+Learnt = TypedDict("Learnt", {"results": list[Added], "not_found": list[str]})
 
 
 def add_observations(
@@ -273,9 +261,7 @@ def observe(
     return rules.voice(Outcome("add_observations", learned=learned, absent=absent))
 
 
-class Deleted(TypedDict):
-    deleted: list[str]
-    not_found: list[str]
+Deleted = TypedDict("Deleted", {"deleted": list[str], "not_found": list[str]})
 
 
 def delete_entities(
@@ -296,9 +282,7 @@ def delete_entities(
     return rules.voice(Outcome("delete_entities", deleted=gone, absent=lacking))
 
 
-class Removed(TypedDict):
-    deleted: int
-    not_found: list[str]
+Removed = TypedDict("Removed", {"deleted": int, "not_found": list[str]})
 
 
 def delete_observations(
@@ -317,8 +301,7 @@ def delete_observations(
     return rules.voice(Outcome("delete_observations", count=count, absent=list(dict.fromkeys(absent))))
 
 
-class Unrelated(TypedDict):
-    deleted: int
+Unrelated = TypedDict("Unrelated", {"deleted": int})
 
 
 def delete_relations(
@@ -394,18 +377,8 @@ def open_nodes(
 # --- the toolset `graph`: its own verbs
 
 
-class Way(TypedDict):
-    name: str
-    entityType: str
-    depth: int
-    path: list[RelationOut]
-
-
-class Ways(TypedDict):
-    hits: list[Way]
-    more: bool
-
-
+Way = TypedDict("Way", {"name": str, "entityType": str, "depth": int, "path": list[RelationOut]})
+Ways = TypedDict("Ways", {"hits": list[Way], "more": bool})
 Direction = Annotated[Literal["both", "out", "in"], one_of("both", "out", "in", outgoing="out", incoming="in")]
 
 
@@ -440,10 +413,7 @@ def traverse_graph(
     return Reply(text if hits else "No relation leads on from there.", _clean({"hits": hits, "more": walk.more}))
 
 
-class Path(TypedDict):
-    path: list[RelationOut]
-    length: int
-    found: bool
+Path = TypedDict("Path", {"path": list[RelationOut], "length": int, "found": bool})
 
 
 @tool("Find a path")

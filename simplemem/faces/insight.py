@@ -36,11 +36,7 @@ Form = Literal["html", "json", "dot", "d3", "cytoscape"]
 Least = Annotated[int, Field(ge=2)]
 
 
-class Brief(TypedDict):
-    id: str
-    name: str
-    type: str
-    says: str
+Brief = TypedDict("Brief", {"id": str, "name": str, "type": str, "says": str})
 
 
 class Pair(TypedDict):
@@ -108,9 +104,7 @@ def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph)
 # --- contradictions
 
 
-class Contradictions(TypedDict):
-    contradictions: list[Pair]
-    method: str
+Contradictions = TypedDict("Contradictions", {"contradictions": list[Pair], "method": str})
 
 
 @tool("Detect contradictions", manner=MANNER)
@@ -130,11 +124,7 @@ def detect_contradictions(
     return _answer(head, "contradictions", pairs, f"{_RULES}; similarity by {look.method}; {_NO_MODEL}")
 
 
-class Resolution(TypedDict):
-    applied: bool
-    version: str
-    resolved: list[Pair]
-    method: str
+Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Pair], "method": str})
 
 
 @tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
@@ -159,9 +149,7 @@ def auto_resolve_contradictions(
     return _answer(head, "resolved", pairs, f"{_RULES}; {order}; {_NO_MODEL}", more)
 
 
-class SupersededEntries(TypedDict):
-    superseded: list[dict[str, Any]]
-    method: str
+SupersededEntries = TypedDict("SupersededEntries", {"superseded": list[dict[str, Any]], "method": str})
 
 
 @tool("What was superseded", manner=MANNER)
@@ -216,9 +204,7 @@ def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[PatternsO
     return _answer(head, "recurring", recurring, how, counts)
 
 
-class InsightsOut(TypedDict):
-    insights: list[FindingOut]
-    method: str
+InsightsOut = TypedDict("InsightsOut", {"insights": list[FindingOut], "method": str})
 
 
 @tool("Generate insights", manner=MANNER)
@@ -233,9 +219,7 @@ def generate_insights(
     return _answer(head, "insights", list(map(finding, found)), how)
 
 
-class Antipatterns(TypedDict):
-    antipatterns: list[FindingOut]
-    method: str
+Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[FindingOut], "method": str})
 
 
 @tool("Detect antipatterns", manner=MANNER)
@@ -247,9 +231,7 @@ def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipa
     return _answer(head, "antipatterns", list(map(finding, found)), f"counted; {_NO_MODEL}")
 
 
-class Suggestions(TypedDict):
-    suggestions: list[dict[str, Any]]
-    method: str
+Suggestions = TypedDict("Suggestions", {"suggestions": list[dict[str, Any]], "method": str})
 
 
 @tool("Suggest tags", manner=MANNER)
@@ -262,15 +244,8 @@ def suggest_tags(store: EnhancedStore, similarityThreshold: Share = 0.75, notes:
     return _answer(head, "suggestions", list(map(suggestion, found)), how)
 
 
-class ClusterOut(TypedDict):
-    words: list[str]
-    size: int
-    entries: list[Brief]
-
-
-class Clusters(TypedDict):
-    clusters: list[ClusterOut]
-    method: str
+ClusterOut = TypedDict("ClusterOut", {"words": list[str], "size": int, "entries": list[Brief]})
+Clusters = TypedDict("Clusters", {"clusters": list[ClusterOut], "method": str})
 
 
 @tool("Theme knowledge", manner=MANNER)
@@ -292,11 +267,7 @@ def cluster_knowledge(
 # --- exports
 
 
-class Export(TypedDict):
-    path: str
-    format: str
-    entries: int
-    bytes: int
+Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int})
 
 
 @tool("Export as Markdown", manner=MANNER)

@@ -87,29 +87,11 @@ class Removal(Arguments):
     observations: Several[str]
 
 
-class Made(TypedDict):
-    entities: list[EntityOut]
-    existing: list[str]
-
-
-class Related(TypedDict):
-    relations: list[RelationOut]
-    notFound: list[str]
-
-
-class Learnt(TypedDict):
-    results: list[Added]
-    notFound: list[str]
-
-
-class Deleted(TypedDict):
-    deleted: list[str]
-    notFound: list[str]
-
-
-class Removed(TypedDict):
-    deleted: int
-    notFound: list[str]
+Made = TypedDict("Made", {"entities": list[EntityOut], "existing": list[str]})
+Related = TypedDict("Related", {"relations": list[RelationOut], "notFound": list[str]})
+Learnt = TypedDict("Learnt", {"results": list[Added], "notFound": list[str]})
+Deleted = TypedDict("Deleted", {"deleted": list[str], "notFound": list[str]})
+Removed = TypedDict("Removed", {"deleted": int, "notFound": list[str]})
 
 
 def _outcome(done: Outcome) -> Reply[Any]:
@@ -132,10 +114,7 @@ class ScoredEntity(EntityOut):
     score: NotRequired[float]
 
 
-class Near(TypedDict):
-    entities: list[ScoredEntity]
-    relations: list[RelationOut]
-    method: str
+Near = TypedDict("Near", {"entities": list[ScoredEntity], "relations": list[RelationOut], "method": str})
 
 
 @tool("Search nodes", manner=MANNER)
@@ -202,11 +181,7 @@ GRAPH: tuple[Tool, ...] = (
 Kind = Literal["decision", "error", "solution", "pattern", "insight"]
 
 
-class Saved(TypedDict):
-    id: str
-    name: str
-    same_as: list[str]
-    warnings: list[str]
+Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
 
 
 @tool("Save knowledge", writes=True, idempotent=False, manner=MANNER)
@@ -249,10 +224,7 @@ class EntryOut(TypedDict):
     supersededBy: NotRequired[str]
 
 
-class Hits(TypedDict):
-    results: list[EntryOut]
-    method: str
-    degraded: str
+Hits = TypedDict("Hits", {"results": list[EntryOut], "method": str, "degraded": str})
 
 
 @tool("Search knowledge", manner=MANNER)
@@ -296,11 +268,7 @@ def entry_shown(entry: Entry, read: Reads, related: Iterable[Entry]) -> dict[str
     return shown | ({"status": "superseded", "supersededBy": entry.superseded_by} if entry.is_superseded else {})
 
 
-class Linked(TypedDict):
-    sourceId: str
-    targetId: str
-    relationship: str
-    changed: bool
+Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
 
 
 @tool("Link knowledge", writes=True, manner=MANNER)
@@ -357,9 +325,7 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     )
 
 
-class Cleared(TypedDict):
-    cleared: int
-    says: str
+Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
 
 
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)
@@ -372,9 +338,7 @@ def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     return Reply(said, {"cleared": gone, "says": said})
 
 
-class Persisted(TypedDict):
-    persisted: int
-    says: str
+Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
 
 
 @tool("Persist the cache", manner=MANNER)

@@ -115,21 +115,10 @@ class Removal(Exact):
     observations: Annotated[List[str], about("What to remove")]
 
 
-class Entities(TypedDict):
-    entities: list[EntityOut]
-
-
-class Relations(TypedDict):
-    relations: list[RelationOut]
-
-
-class Results(TypedDict):
-    results: list[Added]
-
-
-class Done(TypedDict):
-    success: bool
-    message: str
+Entities = TypedDict("Entities", {"entities": list[EntityOut]})
+Relations = TypedDict("Relations", {"relations": list[RelationOut]})
+Results = TypedDict("Results", {"results": list[Added]})
+Done = TypedDict("Done", {"success": bool, "message": str})
 
 
 def as_json(done: Outcome) -> Reply[Any]:
