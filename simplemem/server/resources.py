@@ -15,26 +15,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
+import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    EmptyResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    SubscribeRequestParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-    TextResourceContents,
-    UnsubscribeRequestParams,
-)
 
 from simplemem.errors import SimplememError
 from simplemem.faces.render import index_line, line
@@ -71,7 +56,7 @@ def uri_of(name: str) -> str:
 def name_in(uri: str) -> str:
     """The name a URI stands for; `.md` may be there or not."""
     if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
-        raise MCPError(INVALID_PARAMS, "There is no such resource: they begin with memory://")
+        raise MCPError(types.INVALID_PARAMS, "There is no such resource: they begin with memory://")
     name = unquote(uri.removeprefix(SCHEME), errors="surrogateescape")
     return name[:-3] if name.lower().endswith(".md") else name
 
@@ -88,18 +73,20 @@ class _Subscriptions:
         self._subscribed: dict[str, ServerSession] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """2025: word comes on the connection until it is unsubscribed."""
         if self.check([params.uri]):
             self._subscribed[params.uri] = ctx.session
             self._begin()
-        return EmptyResult()
+        return types.EmptyResult()
 
-    async def unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+    async def unsubscribe(self, _ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         self._subscribed.pop(params.uri, None)
-        return EmptyResult()
+        return types.EmptyResult()
 
-    async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         """2026: word comes as long as this request lasts."""
         asked = self.check(params.notifications.resource_subscriptions or [])
         if params.notifications.resources_list_changed:
@@ -144,8 +131,8 @@ class _Subscriptions:
                 self._loop.call_soon_threadsafe(self.note, names)
 
 
-def _contents(uri: str, kind: str, text: str) -> ReadResourceResult:
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])
+def _contents(uri: str, kind: str, text: str) -> types.ReadResourceResult:
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
 
 class NoteResources(_Subscriptions):
@@ -156,21 +143,21 @@ class NoteResources(_Subscriptions):
         self._untold: set[str] = set()
         self._telling: asyncio.Task[None] | None = None
 
-    async def templates(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        template = ResourceTemplate(
+    async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
             name="memory",
             title="A memory",
             uri_template=TEMPLATE,
             description="A note of the vault by its name, whole, with its properties.",
             mime_type=_MARKDOWN,
         )
-        return ListResourceTemplatesResult(resource_templates=[template])
+        return types.ListResourceTemplatesResult(resource_templates=[template])
 
-    async def shown(self, _ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def shown(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
         page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
         found = [
-            Resource(
+            types.Resource(
                 uri=uri_of(item.name),
                 name=item.name,
                 title=line(item.title),
@@ -181,9 +168,9 @@ class NoteResources(_Subscriptions):
             for item in page.items
         ]
         feed = [] if cursor else [_FEED_RESOURCE]
-        return ListResourcesResult(resources=[*feed, *found], next_cursor=page.next_cursor)
+        return types.ListResourcesResult(resources=[*feed, *found], next_cursor=page.next_cursor)
 
-    async def read(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         name = None if params.uri == CHANGES else name_in(params.uri)
 
         def text() -> str:
@@ -197,7 +184,8 @@ class NoteResources(_Subscriptions):
             name_in(uri)  # raises when it can be no memory's
         if len(self.wanted() | set(uris)) > _MOST_SUBSCRIBED:
             raise MCPError(
-                INVALID_PARAMS, f"At most {_MOST_SUBSCRIBED} resources can be subscribed to; {CHANGES} tells of all."
+                types.INVALID_PARAMS,
+                f"At most {_MOST_SUBSCRIBED} resources can be subscribed to; {CHANGES} tells of all.",
             )
         return list(uris)
 
@@ -226,14 +214,14 @@ def latest_changes(store: EnhancedStore) -> str:
     return "\n\n".join(part for part in said if part) + "\n"
 
 
-_FEED_RESOURCE = Resource(
+_FEED_RESOURCE = types.Resource(
     uri=CHANGES,
     name="changes",
     title="Latest changes",
     description="The memories that changed last. Subscribe to hear of every change.",
     mime_type=_MARKDOWN,
 )
-_GRAPH_RESOURCE = Resource(
+_GRAPH_RESOURCE = types.Resource(
     uri=GRAPH,
     name="knowledge-graph",
     title="Knowledge Graph",
@@ -252,15 +240,15 @@ class GraphResource(_Subscriptions):
         self._heard = False
         self._looking: asyncio.Task[None] | None = None
 
-    async def shown(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=[_GRAPH_RESOURCE])
+    async def shown(self, _ctx: Context, _params: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[_GRAPH_RESOURCE])
 
-    async def templates(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=[])
+    async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[])
 
-    async def read(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         if params.uri != GRAPH:
-            raise MCPError(INVALID_PARAMS, f"MCP error -32602: Resource {params.uri} not found")
+            raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: types.Resource {params.uri} not found")
 
         def text() -> str:
             from simplemem.faces.server_memory import graph_text

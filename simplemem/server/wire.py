@@ -22,18 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import mcp_types as types
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -83,7 +73,7 @@ async def stdio_wire(
                 async for each in outward:
                     line = _line_of(each.message, half_pairs)
                     await asyncio.get_running_loop().run_in_executor(thread, _write_all, wire_out, line)
-                    if isinstance(each.message, (JSONRPCResponse, JSONRPCError)):
+                    if isinstance(each.message, (types.JSONRPCResponse, types.JSONRPCError)):
                         in_work.drop(each.message.id)
         except OSError:
             into.close()
@@ -166,11 +156,11 @@ class _Reader:
         message = _message(line, self.half_pairs)
         if isinstance(message, _Refusal):
             return self.hand_over(self.refusals, message)
-        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+        if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
             while not self.in_work.has_room(_LOOK):
                 self.look_whether_gone()
             self.in_work.add(message.id, len(line or b""))
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self.in_work.drop((message.params or {}).get("requestId"))  # a cancelled request has no answer
         return self.hand_over(self.messages, message)
 
@@ -222,30 +212,30 @@ def lines(chunks: Iterator[bytes], most: int = MOST_BYTES) -> Iterator[bytes | N
 # --- messages
 
 
-class _Refusal(JSONRPCError):
+class _Refusal(types.JSONRPCError):
     """Our own answer to a line that is no message."""
 
 
 def _message(line: bytes | None, half_pairs: bool) -> Any:
     """A line as a message, or as our refusal about it."""
     if line is None:
-        return _refusal(None, INVALID_REQUEST, f"the message is longer than {MOST_BYTES // 1024 // 1024} MB")
+        return _refusal(None, types.INVALID_REQUEST, f"the message is longer than {MOST_BYTES // 1024 // 1024} MB")
     with suppress(ValueError):
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        return _refusal(None, PARSE_ERROR, "this line is not JSON")
+        return _refusal(None, types.PARSE_ERROR, "this line is not JSON")
     if half_pairs and b"\\ud" in line.lower():
         with suppress(ValueError):
-            return jsonrpc_message_adapter.validate_python(found, by_name=False)
+            return types.jsonrpc_message_adapter.validate_python(found, by_name=False)
     ident = found.get("id") if isinstance(found, dict) else None
     known = ident if isinstance(ident, (str, int)) and not isinstance(ident, bool) else None
-    return _refusal(known, INVALID_REQUEST, "this is not a JSON-RPC 2.0 message")
+    return _refusal(known, types.INVALID_REQUEST, "this is not a JSON-RPC 2.0 message")
 
 
 def _refusal(ident: str | int | None, code: int, message: str) -> _Refusal:
-    return _Refusal(jsonrpc="2.0", id=ident, error=ErrorData(code=code, message=message))
+    return _Refusal(jsonrpc="2.0", id=ident, error=types.ErrorData(code=code, message=message))
 
 
 def _line_of(message: Any, half_pairs: bool) -> bytes:
@@ -256,7 +246,7 @@ def _line_of(message: Any, half_pairs: bool) -> bytes:
     except ValueError:
         if half_pairs:
             return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
-        error = {"code": INTERNAL_ERROR, "message": "the answer holds text that is not valid Unicode"}
+        error = {"code": types.INTERNAL_ERROR, "message": "the answer holds text that is not valid Unicode"}
         # The request's own number may be that text: escaped it goes back as it came.
         return json.dumps({"jsonrpc": "2.0", "id": getattr(message, "id", None), "error": error}).encode() + b"\n"
 
