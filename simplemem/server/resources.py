@@ -248,7 +248,7 @@ class GraphResource(_Subscriptions):
 
     async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         if params.uri != GRAPH:
-            raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: types.Resource {params.uri} not found")
+            raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {params.uri} not found")
 
         def text() -> str:
             from simplemem.faces.server_memory import graph_text

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from simplemem.faces.face import Face, Tool
     from simplemem.server.door import Door
+    from simplemem.server.wire import Wire
     from simplemem.store import EnhancedStore
 
 log = logging.getLogger("simplemem.server")
@@ -150,16 +151,13 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
 
 
 async def _converse(server: Server[Any], face: Face, door: Door, wire: tuple[int, int]) -> None:
-    from mcp.server.lowlevel.server import NotificationOptions
-
     from simplemem.server.logs import log_lost_task
     from simplemem.server.wire import stdio_wire
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_lost_task)
     ending = _ending(door)
-    is_graph = face.known_as is not None  # those servers promise word of changed lists
-    async with stdio_wire(*wire, ending, half_pairs=is_graph) as line:
+    async with stdio_wire(*wire, ending, half_pairs=face.known_as is not None) as line:
 
         def hang_up() -> None:
             ending(_SIGNAL_END)
@@ -169,9 +167,17 @@ async def _converse(server: Server[Any], face: Face, door: Door, wire: tuple[int
             if hasattr(signal, name):
                 _on_signal(loop, getattr(signal, name), hang_up)
         loop.call_later(_UNASKED, door.tend)
-        changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
-        await server.run(line.messages, line.answers, server.create_initialization_options(changes))
+        await talk(server, face, line)
         ending(_SIGNAL_END)
+
+
+async def talk(server: Server[Any], face: Face, line: Wire) -> None:
+    """Serve until there are no more messages. The graph memory servers promise word of changed lists."""
+    from mcp.server.lowlevel.server import NotificationOptions
+
+    is_graph = face.known_as is not None
+    changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
+    await server.run(line.messages, line.answers, server.create_initialization_options(changes))
 
 
 def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@ beyond the handshake."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -11,6 +12,15 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+
+import anyio
+
+from simplemem.config import load_settings
+from simplemem.faces.profiles import PROFILES, choose
+from simplemem.server.door import Door
+from simplemem.server.serve import assemble, talk
+from simplemem.server.wire import stdio_wire
+from simplemem.store import open_store
 
 PATIENCE = 30.0
 _FINISHED = object()
@@ -28,6 +38,7 @@ class Bare:
         command: list[str] | None = None,
         cwd: Path | None = None,
     ) -> None:
+        self.said = b""
         self.process = subprocess.Popen(
             command or [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
             cwd=cwd,
@@ -37,14 +48,18 @@ class Bare:
             bufsize=0,
             env={**os.environ, **(env or {})},
         )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._log = threading.Thread(target=self._read_log, daemon=True)
+        self._log.start()
+        self._begin(self.process.stdin.fileno(), self.process.stdout.fileno(), read)
+
+    def _begin(self, into: int, out: int, read: bool) -> None:
+        self._into, self._out = into, out
         self.not_json: list[bytes] = []
         self.notifications: list[dict[str, Any]] = []
-        self.said = b""
         self._answers: dict[Any, dict[str, Any]] = {}
         self._lines: queue.Queue[Any] = queue.Queue()
         self._next = 0
-        self._log = threading.Thread(target=self._read_log, daemon=True)
-        self._log.start()
         if read:
             self.read_on()
 
@@ -65,13 +80,11 @@ class Bare:
 
     def read_a_little(self) -> bytes:
         """What the server says first, for a client that reads no more than that: the server is there."""
-        assert self.process.stdout is not None
-        return os.read(self.process.stdout.fileno(), 65536)
+        return os.read(self._out, 65536)
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         held = b""
-        while chunk := os.read(self.process.stdout.fileno(), 65536):
+        while chunk := os.read(self._out, 65536):
             *lines, held = (held + chunk).split(b"\n")
             for line in lines:
                 self._lines.put(line)
@@ -83,10 +96,9 @@ class Bare:
             self.said += chunk
 
     def send(self, data: bytes) -> None:
-        assert self.process.stdin is not None
         left = memoryview(data)
         while left:
-            left = left[os.write(self.process.stdin.fileno(), left) :]
+            left = left[os.write(self._into, left) :]
 
     def post(self, method: str, params: dict[str, Any] | None = None) -> int:
         """Send a request without waiting for its answer."""
@@ -160,3 +172,40 @@ class Bare:
     def resident_kb(self) -> int:
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+class Inside(Bare):
+    """The same client on a server in this process: all of it but the process, over the wire between two pipes."""
+
+    def __init__(self, vault: Path, profile: str = "default", *, no_delete: bool = False, **settings: Any) -> None:
+        theirs_in, into = os.pipe()
+        out, theirs_out = os.pipe()
+        face = PROFILES[profile]
+        asked = {"embed.provider": "none", "no_delete": no_delete} | {
+            name.replace("__", "."): value for name, value in settings.items()
+        }
+        own = load_settings(asked, vault=vault)
+        door = Door(vault, lambda: open_store(vault, settings=own, read_only=own.read_only))
+        tools = tuple(tool for tool in choose(face) if not (no_delete and tool.deletes))
+
+        async def serve() -> None:
+            async with stdio_wire(theirs_in, theirs_out, lambda _: None, half_pairs=face.known_as is not None) as line:
+                await talk(assemble(face, tools, door), face, line)
+
+        def run() -> None:
+            anyio.run(serve)
+            door.close(writing=1, closing=5)
+            os.close(theirs_in)
+            os.close(theirs_out)
+
+        self._server = threading.Thread(target=run, daemon=True)
+        self._server.start()
+        self._begin(into, out, read=True)
+
+    def __exit__(self, *_: object) -> None:
+        self.end_input()
+        self._server.join(PATIENCE)
+
+    def end_input(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self._into)

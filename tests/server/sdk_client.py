@@ -1,4 +1,4 @@
-"""The official client on a real server process, in both generations of the protocol."""
+"""The official client on our server, in both generations of the protocol."""
 
 from __future__ import annotations
 
@@ -14,20 +14,40 @@ import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
 
+from simplemem.faces.profiles import PROFILES, choose
+from simplemem.server.door import Door
+from simplemem.server.serve import assemble
+from simplemem.store import open_store
+
 PATIENCE = 20.0
 LEGACY, MODERN = "legacy", "2026-07-28"
 both = pytest.mark.parametrize("mode", [LEGACY, MODERN])
 
 
 @asynccontextmanager
-async def connected(vault: Path, mode: str, *options: str, **more: Any) -> AsyncIterator[Client]:
+async def connected(
+    vault: Path, mode: str, profile: str = "default", *, read_only: bool = False, **more: Any
+) -> AsyncIterator[Client]:
+    """The client on a server in this process: what `serve` puts together, without the wire."""
+    face = PROFILES[profile]
+    door = Door(vault, lambda: open_store(vault, read_only=read_only))
+    about = types.Implementation(name="protocol-test", version="1.2")
+    try:
+        async with Client(assemble(face, choose(face), door), mode=mode, client_info=about, **more) as client:
+            yield client
+    finally:
+        door.close(writing=1, closing=5)
+
+
+@asynccontextmanager
+async def connected_to_process(vault: Path, mode: str) -> AsyncIterator[Client]:
     command = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "simplemem", "serve", "--vault", str(vault), *options],
+        args=["-m", "simplemem", "serve", "--vault", str(vault)],
         env={name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")},
     )
     about = types.Implementation(name="protocol-test", version="1.2")
-    async with Client(command, mode=mode, client_info=about, **more) as client:
+    async with Client(command, mode=mode, client_info=about) as client:
         yield client
 
 

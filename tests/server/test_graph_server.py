@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from bare_client import Bare
+from bare_client import Bare, Inside
 from sdk_client import both, connected, run
 from waiting import eventually
 
@@ -24,16 +24,15 @@ def entity(name: str, *observations: str) -> dict[str, Any]:
     return {"name": name, "entityType": "t", "observations": list(observations)}
 
 
-def serving(vault: Path, *options: str, profile: str = "server-memory", **more: Any) -> Bare:
-    env = WORDS | more.pop("env", {})
-    return Bare(vault, "--profile", profile, *options, env=env, **more)
+def serving(vault: Path, profile: str = "server-memory", **settings: Any) -> Inside:
+    return Inside(vault, profile, **settings)
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bare, dict[str, Any]]]:
     """One server for the tests that leave nothing behind that another minds, and how it introduced itself."""
-    home = tmp_path_factory.mktemp("home")
-    with serving(home / "vault", env={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}) as server:
+    vault = tmp_path_factory.mktemp("vault")
+    with serving(vault) as server:
         yield server, server.initialize()
 
 
@@ -219,7 +218,7 @@ def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[s
 @both
 def test_the_official_client_takes_its_answers(vault: Path, mode: str) -> None:
     async def body() -> None:
-        async with connected(vault, mode, "--profile", "server-memory") as client:
+        async with connected(vault, mode, "server-memory") as client:
             await client.list_tools()
             made = await client.call_tool("create_entities", {"entities": [entity("A", "o")]})
             assert made.structured_content == {"entities": [entity("A", "o")]}
@@ -292,7 +291,7 @@ def test_memento_has_its_name_and_its_seventeen_tools(vault: Path) -> None:
 def test_a_server_that_may_not_write_reads_and_refuses(vault: Path) -> None:
     (vault / "graph").mkdir()
     (vault / "graph/Ann.md").write_text("- likes tea\n")
-    with serving(vault, "--read-only", "--no-delete") as server:
+    with serving(vault, read_only=True, no_delete=True) as server:
         server.initialize()
         tools = [tool["name"] for tool in server.request("tools/list")["result"]["tools"]]
         assert not [name for name in tools if name.startswith("delete")]

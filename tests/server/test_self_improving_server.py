@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bare_client import Bare
+from bare_client import Bare, Inside
 
 from simplemem.cli.serve import _vault
 from simplemem.config import Settings
@@ -87,7 +87,7 @@ def test_what_was_acknowledged_survives_a_kill(vault: Path) -> None:
 
 
 def test_two_servers_and_a_person_keep_and_find_together(vault: Path) -> None:
-    with Bare(vault, *PROFILE, env=WORDS) as one, Bare(vault, *PROFILE, env=WORDS) as other:
+    with Inside(vault, "self-improving") as one, Inside(vault, "self-improving") as other:
         for server in (one, other):
             server.initialize()
         asked = [

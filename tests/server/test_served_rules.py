@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bare_client import Bare
+from bare_client import Bare, Inside
 
 CANARY = "quetzalcoatl"
 
@@ -36,12 +36,12 @@ def settled(bare: Bare, notes: int) -> None:
     "rule", ["setting of the user", "setting of the vault"], ids=["set by the user", "set by the vault"]
 )
 def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, rule: str) -> None:
-    env = {"SIMPLEMEM_ACCESS_HIDDEN": "Private/"}
+    settings = {"access__hidden": ["Private/"]}
     if rule == "setting of the vault":
-        env = {}
+        settings = {}
         (house / ".simplemem").mkdir()
         (house / ".simplemem" / "config.toml").write_text('[access]\nhidden = ["Private/"]\n')
-    with Bare(house, env=env) as bare:
+    with Inside(house, **settings) as bare:
         offered(bare)
         settled(bare, 2)
         bare.request("resources/subscribe", {"uri": "memory://changes"})
@@ -89,7 +89,7 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, rule: str) -> N
 
 
 def test_what_is_read_only_is_not_changed_by_an_agent(house: Path) -> None:
-    with Bare(house, env={"SIMPLEMEM_ACCESS_READ_ONLY": "Archive/, Templates/"}) as bare:
+    with Inside(house, access__read_only=["Archive/", "Templates/"]) as bare:
         offered(bare)
         assert bare.call("read_memory", name="Archive/old")["isError"] is False
         for tool, more in (
@@ -107,7 +107,7 @@ def test_what_is_read_only_is_not_changed_by_an_agent(house: Path) -> None:
 
 
 def test_an_agent_is_told_nothing_of_the_past_of_what_is_hidden(house: Path, write: Callable[..., Path]) -> None:
-    with Bare(house) as bare:  # somebody who sees all of it
+    with Inside(house) as bare:  # somebody who sees all of it
         offered(bare)
         settled(bare, 3)
         hidden = bare.call("read_memory", name="Private/diary")["structuredContent"]["sha256"]
@@ -116,7 +116,7 @@ def test_an_agent_is_told_nothing_of_the_past_of_what_is_hidden(house: Path, wri
         bare.call("create_memory", name="plan", content=f"The plan of {CANARY}.")
         bare.call("move_memory", name="plan", new_name="Private/plan")
         assert CANARY in json.dumps(bare.call("read_memory", name="tea", version=hidden))
-    with Bare(house, env={"SIMPLEMEM_ACCESS_HIDDEN": "Private/"}) as bare:
+    with Inside(house, access__hidden=["Private/"]) as bare:
         offered(bare)
         settled(bare, 2)
         said = [bare.call("memory_history", diff=True), bare.call("read_memory", name="tea", version=hidden)]
@@ -132,7 +132,7 @@ def test_an_agent_is_told_nothing_of_the_past_of_what_is_hidden(house: Path, wri
 
 @pytest.mark.parametrize("profile", ["default", "simplemem"])
 def test_a_server_that_may_not_delete_offers_no_tool_for_it(house: Path, profile: str) -> None:
-    with Bare(house, "--no-delete", "--profile", profile) as bare:
+    with Inside(house, profile, no_delete=True) as bare:
         tools = offered(bare)
         assert "update_memory" in tools
         assert "delete_memory" not in tools

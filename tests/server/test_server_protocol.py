@@ -1,4 +1,4 @@
-"""The official client, in both generations of the protocol, over a real process: every tool, resource and prompt."""
+"""The official client, in both generations of the protocol: every tool, resource and prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
-from sdk_client import LEGACY, MODERN, both, connected, run, text_of, until
+from sdk_client import LEGACY, MODERN, both, connected, connected_to_process, run, text_of, until
 
 
 @both
@@ -21,7 +21,7 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
     """Each tool, in the course of an ordinary conversation; text and structured content both."""
 
     async def body() -> None:
-        async with connected(vault, mode) as client:
+        async with connected_to_process(vault, mode) as client:
             listed = (await client.list_tools()).tools
             schemas = {tool.name: tool.output_schema for tool in listed}
             used = set()
@@ -292,7 +292,7 @@ def test_a_long_call_gives_signs_of_life(vault: Path) -> None:
             arguments = {"name": "a", "append": mode}
             assert not (await client.call_tool("update_memory", arguments, progress_callback=hear)).is_error
 
-        async with connected(vault, LEGACY) as old, connected(vault, MODERN) as new:
+        async with connected_to_process(vault, LEGACY) as old, connected_to_process(vault, MODERN) as new:
             await old.call_tool("create_memory", {"name": "a", "content": "x"})
             await new.call_tool("read_memory", {"name": "a"})
             async with anyio.create_task_group() as tasks:
@@ -313,7 +313,7 @@ def test_a_long_call_gives_signs_of_life(vault: Path) -> None:
 def test_a_read_only_server_says_so(vault: Path) -> None:
     async def body() -> None:
         (vault / "a.md").write_text("here")
-        async with connected(vault, MODERN, "--read-only") as client:
+        async with connected(vault, MODERN, read_only=True) as client:
             refused = await client.call_tool("create_memory", {"name": "b", "content": "x"})
             assert refused.structured_content["error"]["code"] == "read_only"
             assert (await client.call_tool("read_memory", {"name": "a"})).structured_content["content"] == "here"

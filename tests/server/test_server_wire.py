@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bare_client import Bare
+from bare_client import Bare, Inside
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,7 +58,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
-    with Bare(tmp_path_factory.mktemp("wire")) as bare:
+    with Inside(tmp_path_factory.mktemp("wire")) as bare:
         bare.initialize()
         yield bare
 
