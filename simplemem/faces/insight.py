@@ -248,7 +248,7 @@ ClusterOut = TypedDict("ClusterOut", {"words": list[str], "size": int, "entries"
 Clusters = TypedDict("Clusters", {"clusters": list[ClusterOut], "method": str})
 
 
-@tool("Theme knowledge", manner=MANNER)
+@tool("Cluster knowledge", manner=MANNER)
 def cluster_knowledge(
     store: EnhancedStore,
     similarityThreshold: Share = 0.75,
