@@ -213,6 +213,16 @@ def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
                 list(threads.map(kernel.sync_file, fds))
 
 
+def put(here: Beneath, path: str, data: bytes, *, sync: bool) -> None:
+    """Give a file of ours its bytes, in one step: whatever was there goes."""
+    temp, _ = stage(here, parent(path), data, like=None, sync=sync, hold=False)
+    try:
+        rename_over(here, temp, path)
+    except BaseException:
+        remove(here, temp)
+        raise
+
+
 def write_file(path: Path, data: bytes) -> None:
     """Put a file that is no note in place, whole: whoever interrupts this has the old one, or none."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")

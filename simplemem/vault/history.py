@@ -96,7 +96,7 @@ class History:
                 return
         here.make(parent(path))
         # No sync of its own: until the kernel has written it, the displaced file or the trash holds the same text.
-        self._put_down(here, path, data)
+        disk.put(here, path, data, sync=False)
         self._kept += len(data)
 
     def keep_for_asker(self, here: Beneath, data: bytes) -> None:
@@ -151,7 +151,7 @@ class History:
             self._settle(here, _A_DAY, thorough=True)
             dropped = thinning.thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
             here.make(parent(THINNED))
-            self._put_down(here, THINNED, str(self.log.size()).encode())
+            disk.put(here, THINNED, str(self.log.size()).encode(), sync=False)
             self._kept = 0
             return dropped
 
@@ -219,15 +219,6 @@ class History:
         kept = self.log.stamp([step], first=self.log.next_number(), tool="recover", who="", reason=reason)
         self.log.append(here, kept)
         return kept[0]
-
-    def _put_down(self, here: Beneath, path: str, data: bytes) -> None:
-        """Give a file of ours its bytes, in one step."""
-        temp, _ = disk.stage(here, parent(path), data, like=None, sync=False, hold=False)
-        try:
-            disk.rename_over(here, temp, path)
-        except BaseException:
-            disk.remove(here, temp)
-            raise
 
     def _places(self, here: Beneath, sha: str) -> Iterator[str]:
         """Where a text may lie. The displaced files are listed only when it is not where it should be."""

@@ -2,131 +2,38 @@
 
 `.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds a plan
 there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has
-changed the note since, what was not begun is dropped (durability.md §3, F6). Every step can be told done or not done by
-hashes alone: `STATES` lists what may be found.
+changed the note since, what was not begun is dropped (durability.md §3, F6; the states of a step: `plan.py`).
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, Literal
 
-from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.note.names import compare_key
+from simplemem.errors import SimplememError, Unavailable
 from simplemem.vault import disk, kernel
-from simplemem.vault.disk import TEMP, Backing, Intruded, sha256
+from simplemem.vault.disk import Backing, Intruded
 from simplemem.vault.history import DISPLACED, History
-from simplemem.vault.log import LOG, Version, read_version
-from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, is_path, parent
+from simplemem.vault.log import LOG
+from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, parent
+from simplemem.vault.plan import (
+    OWN_TRASH,
+    State,
+    Step,
+    hash_at,
+    is_respelling,
+    is_twice,
+    read_plan,
+    spell_plan,
+    state_of,
+)
 
-OWN_TRASH = f"{SIDECAR}/trash"
-OBSIDIAN_TRASH = ".trash"
 PLAN = f"{SIDECAR}/journal/plan"
 _NOTHING = b"nothing is under way\n"
 
-State = Literal["ahead", "between", "doubled", "carried", "intruded", "done", "foreign"]
-STATES: Final[dict[State, str]] = {
-    "ahead": "Nothing of the step is done: all of it is done now.",
-    "between": "A change of spelling stopped at its third name: the file goes on to its new one.",
-    "doubled": "The file has both names, since the disk knows no rename that spares: the old one goes.",
-    "carried": "The note has moved, with its old text: its new text takes the place.",
-    "intruded": "The exchange displaced what somebody saved in that moment: theirs goes back, and the step is given up.",
-    "done": "The step stands, whatever was done to the note since.",
-    "foreign": "Somebody else has changed the note: it is left as it is.",
-}
 _NOT_BEGUN = ("ahead", "foreign")
 _ENDS = ("done", "foreign")
 _MOST_STATES = 5  # that follow one another in a step
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One note's part of a change. `temp` is where its new text is staged: a file of ours, or one in the trash."""
-
-    version: Version
-    temp: str | None = None
-
-    @property
-    def kind(self) -> Literal["put", "swap", "move", "trash"]:
-        """What happens to the note, whatever the change is called."""
-        if self.version.before is None:
-            return "put"
-        if self.version.after is None:
-            return "trash"
-        return "swap" if self.version.new_path is None else "move"
-
-    @property
-    def target(self) -> str:
-        """Where the note's file is afterwards."""
-        return (self.version.trash if self.kind == "trash" else self.version.new_path) or self.version.path
-
-    @property
-    def staged(self) -> str | None:
-        """The staged file, when it is one of ours."""
-        return self.temp if self.temp and TEMP.fullmatch(self.temp.rpartition("/")[2]) else None
-
-    @property
-    def via(self) -> str:
-        """The third name that a change of spelling goes through, where the disk ignores case."""
-        digest = hashlib.sha256(f"{self.version.id} {self.version.path}".encode()).hexdigest()[:24]
-        return "/".join((*parent(self.version.path), f".simplemem-0-{digest}.tmp"))
-
-    def __str__(self) -> str:
-        version = self.version
-        return f"{version.op} of {version.path!r}" + (f" to {version.new_path!r}" if version.new_path else "")
-
-
-def spell_plan(steps: Sequence[Step], folders: Sequence[str]) -> bytes:
-    """The plan as a line under its seal. `folders` are those that will be made for it."""
-    actions = [step.version.as_dict() | {"temp": step.temp} for step in steps]
-    line = json.dumps({"folders": list(folders), "steps": actions}).encode()
-    return sha256(line).encode() + b"\n" + line + b"\n"
-
-
-def is_trash(path: str) -> bool:
-    """Whether a path lies in one of the two trash folders."""
-    for trash in (OWN_TRASH, OBSIDIAN_TRASH):
-        if path.startswith(trash + "/"):
-            return is_path(path.removeprefix(trash + "/"))
-    return False
-
-
-def read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
-    """A plan, or None when it is damaged or asks for what no plan of ours asks for.
-
-    Only notes are named here, only our own staged files and the trash are taken from, so that no plan can reach a hidden
-    file such as a hook of git.
-    """
-    seal, _, line = data.partition(b"\n")
-    line = line.partition(b"\n")[0]
-    if seal != sha256(line).encode():
-        return None
-    try:
-        plan = json.loads(line)
-        folders, steps = plan["folders"], []
-        for item in plan["steps"]:
-            version, temp = read_version(item), item["temp"]
-            if version is None or not is_path(version.path) or not (version.before or version.after):
-                return None
-            steps.append(Step(version, temp))
-            staged = temp is None or (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp)))
-            if not staged or not (is_trash if steps[-1].kind == "trash" else is_path)(steps[-1].target):
-                return None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    if not steps or not all(isinstance(folder, str) and is_path(folder) for folder in folders):
-        return None
-    return steps, folders
-
-
-def _is_staged(path: str) -> bool:
-    above, _, name = path.rpartition("/")
-    return TEMP.fullmatch(name) is not None and (not above or is_path(above))
 
 
 class Journal:
@@ -214,12 +121,12 @@ class Journal:
         except FileNotFoundError as error:
             raise Intruded(source, None) from error
         except FileExistsError:
-            if not _is_respelling(here, step):
+            if not is_respelling(here, step):
                 raise
             # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
             disk.carry(here, self._backing, source, step.via)
             disk.carry(here, self._backing, step.via, target)
-        found = _hash_at(here, target)
+        found = hash_at(here, target)
         if found != step.version.before:
             with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
                 disk.carry(here, self._backing, target, source)
@@ -228,18 +135,18 @@ class Journal:
     def _revert(self, here: Beneath, step: Step) -> None:
         version, temp = step.version, step.temp or ""
         if step.kind == "put":
-            if _hash_at(here, version.path) == version.after:
+            if hash_at(here, version.path) == version.after:
                 self._carry_on(here, version.path, temp)
             return
-        if temp and _hash_at(here, step.target) == version.after:
+        if temp and hash_at(here, step.target) == version.after:
             expected, ours = version.after or "", version.before or ""
             disk.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
         if step.kind != "swap":
-            self._carry_on(here, step.via if _hash_at(here, step.via) else step.target, version.path)
+            self._carry_on(here, step.via if hash_at(here, step.via) else step.target, version.path)
 
     def _carry_on(self, here: Beneath, source: str, target: str) -> None:
         """Bring a carry to its end that may have stopped halfway."""
-        if _is_twice(here, source, target):
+        if is_twice(here, source, target):
             disk.remove(here, source)
         else:
             disk.carry(here, self._backing, source, target)
@@ -367,7 +274,7 @@ class Journal:
         """What `STATES` says of a state."""
         if state == "ahead":
             self._apply(here, step)
-        elif state == "between" and _is_twice(here, step.version.path, step.via):  # still under its old name too
+        elif state == "between" and is_twice(here, step.version.path, step.via):  # still under its old name too
             disk.remove(here, step.via)
         elif state == "between":
             self._carry_on(here, step.via, step.target)
@@ -377,7 +284,7 @@ class Journal:
             self._swap(here, step)
         else:
             temp, ours = step.temp or "", step.version.after or ""
-            theirs = _hash_at(here, temp) or ""
+            theirs = hash_at(here, temp) or ""
             disk.swap(here, self._backing, temp, step.target, expected=ours, ours=theirs)
 
     def _gather(self, here: Beneath, step: Step) -> None:
@@ -385,76 +292,12 @@ class Journal:
         if step.staged is None:
             return
         temp, aside = disk.leftovers(step.staged)
-        found = _hash_at(here, aside)
+        found = hash_at(here, aside)
         if found is None:
             return
-        if _hash_at(here, temp) is None:
+        if hash_at(here, temp) is None:
             disk.rename_over(here, aside, temp)
-        elif found == step.version.before and _hash_at(here, step.target) is None:
+        elif found == step.version.before and hash_at(here, step.target) is None:
             disk.carry(here, self._backing, aside, step.target)  # ReplaceFileW stopped between its two renames
         else:
             self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")
-
-
-def state_of(here: Beneath, step: Step) -> State:
-    """How far a step has come, told by what lies where."""
-    before, after = step.version.before, step.version.after
-    if step.kind in ("move", "trash"):
-        if _hash_at(here, step.via) is not None:
-            return "between"
-        old, new = _listed(here, step.version.path), _listed(here, step.target)
-        if new is None:
-            return "ahead" if old == before else "foreign"
-        if _is_twice(here, step.version.path, step.target):
-            return "doubled"
-        if old == before and step.kind == "move":
-            return "foreign"
-        if not step.temp:
-            return "done" if new == before else "foreign"
-    there = _hash_at(here, step.target)
-    temp = _hash_at(here, step.temp) if step.temp else None
-    if step.kind == "put":
-        if there is None:
-            return "ahead" if temp == after else "foreign"
-        is_ours = temp is None or disk.same_file(here, step.temp or "", step.target)
-        return "done" if there == after and is_ours else "foreign"
-    if there == after:
-        return "done" if temp in (before, after, None) else "intruded"
-    if there == before:
-        return "foreign" if temp != after else "ahead" if step.kind == "swap" else "carried"
-    return "done" if temp == before else "foreign"
-
-
-def _is_respelling(here: Beneath, step: Step) -> bool:
-    path, target = step.version.path, step.target
-    is_same = compare_key(path) == compare_key(target) and disk.same_file(here, path, target)
-    return is_same and _listed(here, target) is None
-
-
-def _is_twice(here: Beneath, one: str, other: str) -> bool:
-    """Whether one file has both names."""
-    both = _listed(here, one) is not None and _listed(here, other) is not None
-    return both and disk.same_file(here, one, other)
-
-
-def _listed(here: Beneath, path: str) -> str | None:
-    """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
-    try:
-        folder, name = here.spot(path)
-    except FileNotFoundError:
-        return None
-    return _hash_at(here, path) if name in folder.names() else None
-
-
-def _hash_at(here: Beneath, path: str) -> str | None:
-    """The hash of what lies at a path, None when nothing does. What is no readable file matches no hash: a link or a
-    folder that somebody put there must not stop every later write.
-    """
-    try:
-        return disk.hash_of(here, path)
-    except (Unreadable, TooLong):
-        return ""
-    except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM):
-            raise
-        return ""

@@ -10,17 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from simplemem.errors import SimplememError
-from simplemem.vault import kernel
-from simplemem.vault.disk import write_all
+from simplemem.vault import disk, kernel
 from simplemem.vault.lock import make_sidecar
-from simplemem.vault.paths import SIDECAR, Beneath, Folder
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
 from simplemem.vault.trouble import telling
 
-_BINARY: Final = getattr(os, "O_BINARY", 0)
-_LOOK: Final = 0.002
+_LOOK = 0.002  # seconds
 
 
 class Extent(NamedTuple):
@@ -36,76 +34,61 @@ class SideFile:
 
     def __init__(self, root: str, name: str) -> None:
         self._root = root
-        *folders, self._name = name.split("/")
-        self._folder = (SIDECAR, *folders)
-        self._shown = f"{SIDECAR}/{name}"
+        self._path, self._lock = f"{SIDECAR}/{name}", f"{SIDECAR}/{name.rsplit('.', 1)[0]}.lock"
 
     @contextmanager
     def held(self, patience: float) -> Iterator[bool]:
         """Hold the lock of this file, if it is to be had in so many seconds: whether it was."""
-        with self._made() as folder:
-            fd = folder.open(f"{self._name.rsplit('.', 1)[0]}.lock", os.O_RDWR | os.O_CREAT)
+        with self._made() as here, here.opened(self._lock, OVERWRITE) as fd:
+            ends = time.monotonic() + patience
+            while not (taken := kernel.try_lock(fd)) and time.monotonic() < ends:
+                time.sleep(_LOOK)
             try:
-                ends = time.monotonic() + patience
-                while not (taken := kernel.try_lock(fd)) and time.monotonic() < ends:
-                    time.sleep(_LOOK)
-                try:
-                    yield taken
-                finally:
-                    if taken:
-                        kernel.unlock(fd)
+                yield taken
             finally:
-                os.close(fd)
+                if taken:
+                    kernel.unlock(fd)
 
     def append(self, lines: bytes, *, sync: bool = False) -> None:
         """Add whole lines, also behind one that a power cut tore. The lock is held."""
-        with self._made() as folder, telling("write", self._shown, writing=True):
-            fd = folder.open(self._name, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY)
-            try:
-                size = os.fstat(fd).st_size
-                if size and os.lseek(fd, size - 1, os.SEEK_SET) >= 0 and os.read(fd, 1) != b"\n":
-                    lines = b"\n" + lines
-                write_all(fd, lines)
-                if sync:
-                    kernel.sync_file(fd)
-            finally:
-                os.close(fd)
+        with self._writing() as here, here.opened(self._path, OVERWRITE | os.O_APPEND) as fd:
+            size = os.fstat(fd).st_size
+            if size and os.lseek(fd, size - 1, os.SEEK_SET) >= 0 and os.read(fd, 1) != b"\n":
+                lines = b"\n" + lines
+            disk.write_all(fd, lines)
+            if sync:
+                kernel.sync_file(fd)
 
     def read(self, since: Extent | None) -> tuple[bytes, Extent | None, bool]:
         """The whole lines behind what was read, how far that is, and whether the file is another by now: then
         the lines are all there are."""
         try:
-            with Beneath(self._root) as here:
-                fd = here.folder(self._folder).open(self._name, os.O_RDONLY | _BINARY)
+            with Beneath(self._root) as here, here.opened(self._path, READ) as fd:
+                stat = os.fstat(fd)
+                is_same = since is not None and since[:2] == (stat.st_dev, stat.st_ino) and since.offset <= stat.st_size
+                offset = since.offset if since is not None and is_same else 0
+                with open(fd, "rb", closefd=False) as file:
+                    file.seek(offset)
+                    data = file.read()
         except (OSError, SimplememError):
             return b"", None, since is not None
-        with os.fdopen(fd, "rb") as file:
-            stat = os.fstat(fd)
-            is_same = since is not None and since[:2] == (stat.st_dev, stat.st_ino) and since.offset <= stat.st_size
-            offset = since.offset if since is not None and is_same else 0
-            file.seek(offset)
-            data = file.read()
         whole = data[: data.rfind(b"\n") + 1]  # what is being written just now is for the next time
         return whole, Extent(stat.st_dev, stat.st_ino, offset + len(whole)), not is_same
 
     def replace(self, data: bytes) -> Path:
         """Put a whole file in place; its path."""
-        with self._made() as folder, telling("write", self._shown, writing=True):
-            fresh = f"{self._name}.new"
-            with os.fdopen(folder.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY), "wb") as file:
-                file.write(data)
-                file.flush()
-                kernel.sync_file(file.fileno())
-            kernel.patiently(
-                lambda: os.replace(
-                    folder.name(fresh), folder.name(self._name), src_dir_fd=folder.fd, dst_dir_fd=folder.fd
-                )
-            )
-        return Path(self._root, *self._folder, self._name)
+        with self._writing() as here:
+            disk.put(here, self._path, data, sync=True)
+        return Path(self._root, *self._path.split("/"))
 
     @contextmanager
-    def _made(self) -> Iterator[Folder]:
+    def _writing(self) -> Iterator[Beneath]:
+        with telling("write", self._path, writing=True), self._made() as here:
+            yield here
+
+    @contextmanager
+    def _made(self) -> Iterator[Beneath]:
         with Beneath(self._root) as here:
             make_sidecar(here)
-            here.make(self._folder)
-            yield here.folder(self._folder)
+            here.make(parent(self._path))
+            yield here

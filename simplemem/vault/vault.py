@@ -17,10 +17,11 @@ from simplemem.vault import disk
 from simplemem.vault.access import WHOLE_ACCESS, Access
 from simplemem.vault.disk import MOST_BYTES, Backing, sha256
 from simplemem.vault.history import History, Version
-from simplemem.vault.journal import Journal, is_trash
+from simplemem.vault.journal import Journal
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.log import Kind
 from simplemem.vault.paths import SIDECAR, Beneath, check_path
+from simplemem.vault.plan import is_trash
 from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, walk
 from simplemem.vault.trouble import telling
 from simplemem.vault.write import Change, Wish, Writer, Written, no_such

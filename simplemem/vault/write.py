@@ -20,9 +20,10 @@ from simplemem.note.names import compare_key
 from simplemem.vault import disk
 from simplemem.vault.disk import Backing, Intruded, sha256
 from simplemem.vault.history import History
-from simplemem.vault.journal import OBSIDIAN_TRASH, OWN_TRASH, Journal, Step
+from simplemem.vault.journal import Journal
 from simplemem.vault.log import Op, Version
 from simplemem.vault.paths import Beneath, check_path, is_path, parent
+from simplemem.vault.plan import OBSIDIAN_TRASH, OWN_TRASH, Step
 from simplemem.vault.scan import Entry, entry_at
 from simplemem.vault.trouble import telling
 

@@ -18,8 +18,8 @@ import pytest
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault import journal
 from simplemem.vault.disk import Backing, sha256
-from simplemem.vault.journal import Step
 from simplemem.vault.paths import Beneath
+from simplemem.vault.plan import Step
 from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
