@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.corpus import PASSAGES_A_NOTE, Corpus
 from bench.vaults import make_queries, make_vault
 from simplemem.index import legs
+from simplemem.index.door import Question
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore
 
@@ -54,22 +55,22 @@ def main() -> None:
 
 def ask(name: str, vault: Path, questions: Sequence[str]) -> None:
     """A line for each value."""
-    expressions = [read_query(question).expression() for question in questions]
+    asked = [Question(read_query(question).terms(), closer=0) for question in questions]
     with EnhancedStore(vault) as store:
         index = store.core.index
         with index.snapshot() as db:
-            full = [[match.note for match in legs.leg(db, "note", each, 100, None)] for each in expressions]
-        for each in expressions:
-            index.leg("note", each, 300, None)  # its words are counted once while nothing changes
+            full = [[match.note for match in legs.leg(db, "note", each.terms, 100, None)] for each in asked]
+        for each in asked:
+            index.ask(each)  # its words are counted once while nothing changes
         print(f"{name}: {len(questions)}")
         for told, values in TRIED:
             before = {constant: getattr(legs, constant) for constant in values}
             for constant, value in values.items():
                 setattr(legs, constant, value)
             times, found = [], []
-            for each in expressions:
+            for each in asked:
                 began = time.process_time()
-                found.append([match.note for match in index.leg("note", each, 300, None)])
+                found.append([match.note for match in index.ask(each).notes])
                 times.append(1000 * (time.process_time() - began))
             for constant, value in before.items():
                 setattr(legs, constant, value)

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from simplemem.store import EnhancedStore, nearby
+from simplemem.store import EnhancedStore, packs
 
 
 def write_sessions(data: dict[str, Any], vault: Path) -> dict[str, str]:
@@ -47,7 +47,7 @@ def write_sessions(data: dict[str, Any], vault: Path) -> dict[str, str]:
 
 def row(store: EnhancedStore, questions: list[tuple[str, set[str]]], lent: float) -> str:
     """A line of the table."""
-    nearby.LENT = lent
+    packs.LENT = lent
     began = time.process_time()
     share = tokens = 0.0
     reached = right = 0

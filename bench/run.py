@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.vaults import make_queries, make_vault
 from simplemem.config import load_settings
+from simplemem.index.door import Term
 from simplemem.store import EnhancedStore
 
 COMMAND = [sys.executable, "-m", "simplemem"]
@@ -156,7 +157,7 @@ def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
     fresh.write_bytes(note.read_bytes() + f"\n{word}\n".encode())
     os.replace(fresh, note)
     deadline = time.monotonic() + 30
-    while not store.core.index.leg("note", f'"{word}"', 1, None):
+    while not store.core.index.vocabulary([[[Term((word,))]]])[0][0]:
         if time.monotonic() > deadline:
             raise SystemExit("an edit by hand was not seen in 30 s")
         time.sleep(0.002)

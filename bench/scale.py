@@ -24,6 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
 from simplemem.index import legs
+from simplemem.index.door import Narrow, Question
 from simplemem.index.facts import BLOCK, SHIFT
 from simplemem.memory import Filter
 from simplemem.note.words import without_stop_words
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _GOALS = {10_000: 10, 100_000: 25, 1_000_000: 100}  # milliseconds, of the passages there are
 _FLOORS = {10_000: 3, 100_000: 10, 1_000_000: 30}  # measured on bare parts before the project began
-Question = tuple[str, str]
+Words = tuple[str, str]
 
 
 def main() -> None:
@@ -112,12 +113,12 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
         _say("beside it, grep -ril", _grep(vault, questions))
 
 
-def _times(store: EnhancedStore, questions: Iterable[Question], goal: str = "", floor: str = "", **asked: Any) -> str:
+def _times(store: EnhancedStore, questions: Iterable[Words], goal: str = "", floor: str = "", **asked: Any) -> str:
     times = sorted(1000 * _cpu(lambda text=text: store.search(text, **asked)) for text, _ in questions)  # type: ignore[misc]
     return f"p50 {_at(times, 0.5):6.1f} ms, p95 {_at(times, 0.95):6.1f} ms, most {times[-1]:6.1f} ms{goal}{floor}"
 
 
-def _after_changes(store: EnhancedStore, questions: list[Question]) -> str:
+def _after_changes(store: EnhancedStore, questions: list[Words]) -> str:
     """Questions of which each follows a change of one note."""
     store.create("bench/changing", "First line.", overwrite=True)
     times = []
@@ -129,7 +130,7 @@ def _after_changes(store: EnhancedStore, questions: list[Question]) -> str:
     return f"p50 {_at(times, 0.5):6.1f} ms, p95 {_at(times, 0.95):6.1f} ms, most {times[-1]:6.1f} ms"
 
 
-def _found(store: EnhancedStore, questions: list[Question]) -> str:
+def _found(store: EnhancedStore, questions: list[Words]) -> str:
     """How often the note that a question was taken from is among its hits."""
     ranks = []
     for text, path in questions:
@@ -138,20 +139,20 @@ def _found(store: EnhancedStore, questions: list[Question]) -> str:
     return ", ".join(f"{sum(0 < rank <= k for rank in ranks) / len(ranks):.3f} in the first {k}" for k in (1, 5, 10))
 
 
-def _recall_of_words(store: EnhancedStore, questions: list[Question]) -> str:
+def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
     """How many of the twenty best notes by words are found by the leg as it is."""
     index = store.core.index
     kept = wanted = 0
     for text, _ in questions:
-        expression = read_query(text).expression()
+        terms = read_query(text).terms()
         with index.snapshot() as db:
-            full = {match.note for match in legs.leg(db, "note", expression, 20, None)}
-            kept += len(full & {match.note for match in index.leg("note", expression, 300, None)[:20]})
+            full = {match.note for match in legs.leg(db, "note", terms, 20, None)}
+        kept += len(full & {match.note for match in index.ask(Question(terms, closer=0)).notes[:20]})
         wanted += len(full)
     return f"{kept / wanted:.4f} of the first 20"
 
 
-def _recall_of_meaning(store: EnhancedStore, questions: list[Question]) -> str:
+def _recall_of_meaning(store: EnhancedStore, questions: list[Words]) -> str:
     """How many of the twenty notes with the nearest passages are found, of all notes and through filters."""
     import numpy as np
 
@@ -164,12 +165,12 @@ def _recall_of_meaning(store: EnhancedStore, questions: list[Question]) -> str:
     notes, near = _all_compared(store, vectors)
     told = []
     for name, every in (("all notes", 1), ("every third", 3), ("every hundredth", 100)):
-        ids = None if every == 1 else notes[::every].tolist()
+        paths = () if every == 1 else tuple(row.path for row in index.rows(notes[::every].tolist()).values())
         rows = np.arange(len(notes))[::every]
         kept = wanted = 0
         for vector, cosines in zip(vectors, near, strict=True):
             exact = set(notes[rows[np.argsort(-cosines[rows], kind="stable")[:20]]].tolist())
-            found = index.nearest(vector, ids)
+            found = index.ask(Question(vector=vector, narrow=Narrow(only=paths))).near or {}
             kept += len(exact & set(sorted(found, key=lambda note: -found[note].passage)[:20]))
             wanted += len(exact)
         told.append(f"{name} {kept / wanted:.4f}")
@@ -197,7 +198,7 @@ def _all_compared(store: EnhancedStore, queries: list[bytes]) -> tuple[NDArray[n
     return notes, near
 
 
-def _grep(vault: Path, questions: list[Question]) -> str:
+def _grep(vault: Path, questions: list[Words]) -> str:
     """One word a question, the longest."""
     times = []
     for text, _ in questions[:5]:

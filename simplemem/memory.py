@@ -53,6 +53,9 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
+    properties: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the header, such as {"status": "done"}: all of them
     author: str = ""  # who changed it last: human, agent, unknown, or how a name begins; any: only that it is said
     among: tuple[str, ...] = ()  # vault paths: only these
 

@@ -1,4 +1,4 @@
-"""The lexical legs: the notes or blocks that the words of a question lead to, best first.
+"""The lexical legs: the notes or blocks that the words of a question lead to, best first; and which words notes hold.
 
 In a small vault, and for words that few notes hold, SQLite scores every row that has one. Where that would be many, the
 rarest words choose the notes, and all of these are scored by all words (limits.md C.3): a note that holds only the most
@@ -8,14 +8,15 @@ are not too many; beyond that, the notes that hold several of them.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apsw
 
 from simplemem.index import among
 from simplemem.index.bm25 import BODY_WEIGHT, TITLE_WEIGHT, Counts
+from simplemem.index.door import AnyOf, Match, Question, Term
 from simplemem.index.facts import SHIFT
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
@@ -28,55 +29,100 @@ _IN_PAIRS = 100_000  # notes: up to here the frequent words are dealt into two g
 _A_SEEK = 200  # entries that are walked in the time in which one word is sought in one note
 _SOUGHT = 30  # rows: so few are sought one by one
 
-_TERMS = re.compile(r'"(?:[^"]|"")*"\*?')
-
-
-class Match(NamedTuple):
-    """A row of a leg: the note, the place in it (0 for the note itself) and its BM25 score, higher is better."""
-
-    note: int
-    place: int
-    score: float
-
-
 LEGS = {"note": "note_text", "block": "block_text"}
+
+
+def quoted(words: Iterable[str]) -> str:
+    """Words side by side as one FTS5 string: never syntax, whatever is in them."""
+    return '"' + " ".join(words).replace('"', '""').replace("\0", " ") + '"'
+
+
+def fts_terms(terms: Sequence[Term]) -> list[str]:
+    """Terms as FTS5 takes them, once each."""
+    return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
+
+
+def vocabulary(db: apsw.Connection, asked: Sequence[Sequence[AnyOf]], most: int) -> list[int]:
+    """For each of some groups of words how many notes hold something of every group, counted to `most`. The first note
+    is found by a look into the index, however many there are."""
+    sql = """SELECT (SELECT count(*) FROM (SELECT 1 FROM note_text WHERE note_text MATCH value LIMIT :most))
+             FROM json_each(:expressions)"""
+    expressions = [_every(groups) for groups in asked]
+    return [row[0] for row in db.execute(sql, {"expressions": json.dumps(expressions), "most": most})]
+
+
+def holding(db: apsw.Connection, groups: Sequence[AnyOf], notes: Sequence[int]) -> list[tuple[int, set[int]]]:
+    """For each group of words how many notes hold one of them, and which of `notes` do."""
+    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM {among.TABLE}))
+              FROM note_text WHERE note_text MATCH :expression"""
+    found = []
+    for group in groups:
+        count, rows = next(db.execute(sql, {"expression": _every([group]), "ids": among.bound(notes)}))
+        found.append((int(count), set(json.loads(rows))))
+    return found
+
+
+def _every(groups: Sequence[AnyOf]) -> str:
+    any_of = [" OR ".join(fts_terms(group)) for group in groups]
+    return any_of[0] if len(any_of) == 1 else " AND ".join(f"({each})" for each in any_of)
+
+
+def legs(
+    db: apsw.Connection, question: Question, ids: Sequence[int] | None, counts: Counts
+) -> tuple[list[Match], list[Match], list[Match]]:
+    """The best notes by their words, and of the best of these the best blocks and those with words side by side. The finer
+    legs order those notes; they find no others."""
+    if not question.terms:
+        return [], [], []
+    found = leg(db, "note", question.terms, question.notes, ids, counts)
+    closer = _first_with_equals(found, question.closer)
+    blocks = leg(db, "block", question.terms, question.blocks, closer, counts)
+    pairs = leg(db, "note", question.pairs, question.notes, closer, counts) if question.pairs else []
+    return found, blocks, pairs
+
+
+def _first_with_equals(found: Sequence[Match], count: int) -> list[int]:
+    """The first notes, and those that score as the last of them: the order in which notes were indexed says nothing."""
+    last = count
+    while 0 < last < len(found) and round(found[last].score, 9) == round(found[count - 1].score, 9):
+        last += 1
+    return [match.note for match in found[:last]]
 
 
 def leg(
     db: apsw.Connection,
     name: str,
-    expression: str,
+    asked: Sequence[Term],
     limit: int,
     ids: Sequence[int] | None,
     counts: Counts | None = None,
     most_scored: int | None = None,
 ) -> list[Match]:
-    """The best rows of one leg for an FTS5 expression made of quoted words, among `ids` when given. With `counts`, no
-    more than `most_scored` entries of words (MOST_SCORED) are scored before the best notes are chosen."""
+    """The best rows of one leg that hold any of some terms, among `ids` when given. With `counts`, no more than
+    `most_scored` entries of words (MOST_SCORED) are scored before the best notes are chosen."""
     most_scored = MOST_SCORED if most_scored is None else most_scored
-    terms = _TERMS.findall(expression)
     if ids is not None and not ids:
         return []
-    if counts is None or " OR ".join(terms) != expression or _holds_at_most(db, most_scored // 3):
-        return _all_scored(db, name, expression, limit, ids)
-    if ids is not None and len(ids) <= _FEW and name == "note" and all(" " in term for term in terms):
+    terms = fts_terms(asked)
+    if counts is None or _holds_at_most(db, most_scored // 3):
+        return _all_scored(db, name, " OR ".join(terms), limit, ids)
+    if ids is not None and len(ids) <= _FEW and name == "note" and all(len(term.words) > 1 for term in asked):
         return _phrases_scored(db, terms, limit, ids, counts)
     found = {term: counts.of(db, LEGS[name], term) for term in terms}
     if sum(found.values()) <= most_scored:
-        return _all_scored(db, name, expression, limit, ids)
+        return _all_scored(db, name, " OR ".join(terms), limit, ids)
     if name == "note" and (ids is None or len(ids) > _FEW):
-        return _chosen_scored(db, found, expression, limit, ids, counts, most_scored)
+        return _chosen_scored(db, found, limit, ids, counts, most_scored)
     if name == "note":
         return _few_scored(db, terms, limit, ids or (), counts)
     if ids is not None and len(ids) * len(terms) * _A_SEEK < sum(found.values()):
         return _best_blocks(db, terms, limit, ids, counts)
-    return _all_scored(db, name, expression, limit, ids)
+    return _all_scored(db, name, " OR ".join(terms), limit, ids)
 
 
 def _chosen_scored(
     db: apsw.Connection,
     found: dict[str, int],
-    expression: str,
     limit: int,
     ids: Sequence[int] | None,
     counts: Counts,
@@ -94,7 +140,7 @@ def _chosen_scored(
         best = _all_scored(db, "note", _one_of_each(found, groups), limit, ids)
         if len(best) >= min(limit, _CHOSEN):
             return best
-    return _all_scored(db, "note", expression, limit, ids)
+    return _all_scored(db, "note", " OR ".join(found), limit, ids)
 
 
 def _holders_scored(
@@ -154,10 +200,10 @@ def _phrases_scored(
 ) -> list[Match]:
     """To find where words stand side by side is most of the work, so it is done once: for the count, and for the few
     notes that hold them."""
-    holding: set[int] = set()
+    holders: set[int] = set()
     for term in terms:
-        holding.update(counts.of_with_rows(db, LEGS["note"], term, ids))
-    return _few_scored(db, terms, limit, sorted(holding), counts) if holding else []
+        holders.update(counts.of_with_rows(db, LEGS["note"], term, ids))
+    return _few_scored(db, terms, limit, sorted(holders), counts) if holders else []
 
 
 def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], ids: Sequence[int] | None) -> list[Match]:

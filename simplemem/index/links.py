@@ -25,6 +25,7 @@ from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, reso
 class StoredLink:
     """A link as the index keeps it, with what it means now."""
 
+    source_id: int
     source: str
     form: str
     target: str
@@ -134,12 +135,12 @@ def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[s
     return [row[0] for row in db.execute(sql, (json.dumps(keys),))]
 
 
-_LINK = "s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous"
+_LINK = "s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous"
 
 
 def _stored(row: Sequence[Any]) -> StoredLink:
-    source, form, target, subpath, display, line, path, via, ambiguous = row
-    return StoredLink(source, form, target, subpath, display, line, path, via, tuple(json.loads(ambiguous)))
+    id_, source, form, target, subpath, display, line, path, via, ambiguous = row
+    return StoredLink(id_, source, form, target, subpath, display, line, path, via, tuple(json.loads(ambiguous)))
 
 
 def links_from(db: apsw.Connection, path: str) -> list[StoredLink]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import apsw
 
 from simplemem.index.database import Rows, Table
+from simplemem.index.door import Row
 from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
 from simplemem.note.copies import is_copy_reason
 from simplemem.note.names import base_name, compare_key, name_of
@@ -83,27 +83,8 @@ class Known(NamedTuple):
         return mtime_ns > long_ago or ctime_ns > long_ago
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A note as it is listed."""
-
-    id: int
-    path: str
-    title: str
-    description: str
-    type: str
-    created: str
-    modified: str
-    size: int
-    words: int
-    sha256: str
-    hidden: str | None
-    problem: str | None
-    private: str | None  # why no text of it may leave this machine
-
-
 _ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden,
-          n.problem, n.private"""
+          n.problem, n.private, n.mtime_ns, n.ctime_ns"""
 
 
 _KNOWN = ", ".join(Known._fields)
@@ -271,8 +252,10 @@ def row_at(db: apsw.Connection, path: str) -> Row | None:
     return None if row is None else Row(*row)
 
 
-def tags_of(db: apsw.Connection, note_id: int) -> tuple[str, ...]:
-    return tuple(row[0] for row in db.execute("SELECT tag FROM tags WHERE note_id = ? ORDER BY seq", (note_id,)))
+def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:
+    """The paths of notes by id."""
+    sql = "SELECT id, path FROM notes WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(db.execute(sql, (json.dumps(list(ids)),)))
 
 
 def paths_named(db: apsw.Connection, key: str) -> tuple[list[str], list[str], list[str], list[str]]:

@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,22 +19,30 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, filters, legs, links, notes, text, vectors, vocabulary
-from simplemem.index.bm25 import CountsKept
-from simplemem.index.database import Database, build_beside, open_database
+from simplemem.index import audit, filters, legs, links, nearest, notes, shown, vectors
+from simplemem.index.bm25 import Counts, CountsKept
+from simplemem.index.database import Database, build_beside, open_database, state_of
+from simplemem.index.door import (
+    Answer,
+    AnyOf,
+    Listing,
+    Narrow,
+    Nearness,
+    NoteId,
+    PlaceId,
+    Question,
+    Row,
+    Shown,
+    Standing,
+)
 from simplemem.index.file import Damaged, Replaced
-from simplemem.index.filters import Narrow, Narrowed
-from simplemem.index.legs import Match
 from simplemem.index.links import Copy, StoredLink
-from simplemem.index.notes import Known, Row
-from simplemem.index.resident import Resident
-from simplemem.index.text import Place
+from simplemem.index.nearest import VectorsInMemory
+from simplemem.index.notes import Known
 from simplemem.index.vectors import (
     Estimate,
     Generation,
     MadeBefore,
-    Nearness,
-    QueryVector,
     estimate,
     nothing_made_before,
 )
@@ -45,6 +53,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _CHECK_SECONDS = 24 * 3600.0
 _TRIES = 5
+_KEPT = 2  # filters whose notes are kept
 _LOG = logging.getLogger(__name__)
 
 
@@ -82,8 +91,8 @@ class Sidecar:
         self.database: Database = open_database(path, lock)
         self.taken_up = self.generation  # that of the file as it was when it was last asked
         self._in_memory = False
-        self._resident: Resident | None = None
-        self._resident_of: tuple[str, int] | None = None  # the embedder and the dimension it was made for
+        self._vectors: VectorsInMemory | None = None
+        self._vectors_of: tuple[str, int] | None = None  # the embedder and the dimension they are of
         self._counts = CountsKept()
         self._guard = threading.Lock()
         self._local = threading.local()
@@ -218,9 +227,6 @@ class Sidecar:
     def rows(self, ids: Iterable[int]) -> dict[int, Row]:
         return self._read(notes.rows_of, ids)
 
-    def tags_of(self, note_id: int) -> tuple[str, ...]:
-        return self._read(notes.tags_of, note_id)
-
     def paths_named(self, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
         """Notes whose path, file name, title or alias compares equal to `key`."""
         return self._read(notes.paths_named, key)
@@ -236,82 +242,104 @@ class Sidecar:
         """The notes that lie in a folder itself."""
         return self._read(notes.paths_in, folder)
 
-    # -- narrowing and listing
+    # -- asking (door.Legs)
 
-    def ids(self, narrow: Narrow) -> Sequence[int]:
-        with self.database.reading() as db:
-            kept: tuple[apsw.Connection, Narrowed] | None = getattr(self._local, "narrowed", None)
-            if kept is None or kept[0] is not db:
-                kept = self._local.narrowed = (db, Narrowed())
-            return kept[1].ids(db, narrow)
+    def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
+        """How many notes hold something of each of some groups of words, counted to `most`; and how far the index is."""
+        return self._read(lambda db: (legs.vocabulary(db, asked, most) if asked else (), self._kept(db).standing(db)))
 
-    def page(self, narrow: Narrow, sort: str, limit: int, offset: int) -> tuple[list[Row], int]:
-        with self.database.reading() as db:
-            return filters.page(db, narrow, sort, limit, offset)
+    def holding(self, groups: Sequence[AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
+        """For each group of words how many notes hold one of them, and which of `some` do."""
+        return self._read(legs.holding, groups, some)
 
-    # -- words and vectors
+    def ask(self, question: Question) -> Answer:
+        """The notes that the words or the vector of a question lead to."""
+        return self._read(self._answer, question)
 
-    def leg(self, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
-        with self.database.reading() as db:
-            counts = self._counts.of_state(self.database.generation, notes.newest_rev(db))
-            return legs.leg(db, name, expression, limit, ids, counts)
+    def _answer(self, db: apsw.Connection, question: Question) -> Answer:
+        ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
+        found, blocks, pairs = legs.legs(db, question, ids, self._counts_of(db))
+        vector = self._vector(db, question)
+        near = None
+        if vector is not None:
+            near = self._nearest(db, vector, ids, question.nearest, {match.note for match in found})
+        every = {match.note for match in found}.union(near or ())
+        passed = None if ids is None else len(ids)
+        return Answer(found, blocks, pairs, near, notes.paths_of(db, every), passed, vector)
 
-    def notes_with(self, expressions: Sequence[str], most: int = 1) -> list[int]:
-        """For each expression made of quoted words, how many notes it finds, counted to `most`."""
-        with self.database.reading() as db:
-            return vocabulary.notes_with(db, expressions, most)
+    def _vector(self, db: apsw.Connection, question: Question) -> bytes | None:
+        """The vector of a question, if it can be compared with those in use: another embedder's never are."""
+        if question.like:
+            known = notes.known(db, question.like)
+            return None if known is None else nearest.mean_vector(db, known.id)
+        vector, found = question.vector, vectors.in_use(db)
+        if vector is None or found is None or found.dimension not in (0, len(vector)):
+            return None
+        return vector if getattr(vector, "embedder", found.embedder) == found.embedder else None
 
-    def notes_holding(self, expression: str) -> list[int]:
-        """The notes that an expression made of quoted words finds."""
-        with self.database.reading() as db:
-            return vocabulary.notes_holding(db, expression)
-
-    def places(self, ids: Iterable[int]) -> dict[int, Place]:
-        with self.database.reading() as db:
-            return text.places_of(db, ids)
-
-    def passages(self, note_id: int) -> list[Place]:
-        with self.database.reading() as db:
-            return text.passages_of(db, note_id)
-
-    def nearest(
-        self, query: bytes, ids: Sequence[int] | None, limit: int = 200, also: Collection[int] = ()
-    ) -> dict[int, Nearness]:
-        """How near the nearest notes are to a query's vector, and those in `also`; notes without vectors are absent."""
-        with self.database.reading() as db:
-            if not _comparable(db, query):
-                return {}
-            if not (self._in_memory or not self.database.vectors_in_sql):
-                return vectors.nearest_in_sql(db, query, ids, limit, also)
-            return self._held(db, len(query)).nearest(db, self.database.generation, query, ids, limit, also)
-
-    def _held(self, db: apsw.Connection, dimension: int) -> Resident:
-        """The vectors in use, in memory. Those of another embedder are let go."""
+    def _nearest(
+        self, db: apsw.Connection, vector: bytes, ids: Sequence[int] | None, limit: int, also: Collection[int]
+    ) -> dict[NoteId, Nearness]:
+        in_sql = self.database.vectors_in_sql
+        if in_sql and not self._in_memory:
+            self._in_memory = True  # whoever asks a second time will ask a third time
+            return nearest.nearest_in_sql(db, vector, ids, limit, also)
         found = vectors.in_use(db)
-        wanted = (found.embedder if found is not None else "", dimension)
+        wanted = (found.embedder if found is not None else "", len(vector))
         with self._guard:
-            if self._resident is None or self._resident_of != wanted:
-                self._resident, self._resident_of = Resident(dimension), wanted
-            return self._resident
+            if self._vectors is None or self._vectors_of != wanted:  # those of another embedder are let go
+                self._vectors, self._vectors_of = VectorsInMemory(len(vector), with_signs=in_sql), wanted
+            held = self._vectors
+        return held.nearest(db, self.database.generation, vector, ids, limit, also)
 
-    def nearest_place(self, note_id: int, query: bytes) -> int | None:
-        with self.database.reading() as db:
-            return vectors.nearest_place(db, note_id, query) if _comparable(db, query) else None
+    def shown(
+        self,
+        some: Mapping[NoteId, PlaceId],
+        question: Question,
+        *,
+        blocks: bool = False,
+        beside: Sequence[NoteId] = (),
+        among: Collection[NoteId] = (),
+    ) -> Mapping[NoteId, Shown]:
+        """All that is shown of some notes. Those that are gone are absent."""
 
-    def vectors_of(self, note_id: int) -> list[bytes]:
-        with self.database.reading() as db:
-            return vectors.vectors_of(db, note_id)
+        def read(db: apsw.Connection) -> Mapping[NoteId, Shown]:
+            vector, counts = self._vector(db, question), self._counts_of(db)
+            return shown.shown(db, some, question, vector, counts, blocks=blocks, beside=beside, among=among)
+
+        return self._read(read)
+
+    def page(self, narrow: Narrow, sort: str, limit: int, after: int) -> Listing:
+        """Notes that pass a filter, behind so many others."""
+        return self._read(filters.page, narrow, sort, limit, after)
+
+    def passing(self, narrows: Sequence[Narrow]) -> Sequence[int]:
+        """How many notes each filter leaves."""
+        return self._read(lambda db: [filters.count(db, narrow) for narrow in narrows])
+
+    def _counts_of(self, db: apsw.Connection) -> Counts:
+        return self._counts.of_state(self.database.generation, notes.newest_rev(db))
+
+    def _kept(self, db: apsw.Connection) -> Kept:
+        """What this thread's connection found out, for as long as nobody writes."""
+        kept: tuple[apsw.Connection, Kept] | None = getattr(self._local, "kept", None)
+        if kept is None or kept[0] is not db:
+            kept = self._local.kept = (db, Kept())
+        return kept[1]
 
     # -- generations of vectors
+
+    def standing(self) -> Standing:
+        """How far the index is."""
+        return self._read(lambda db: self._kept(db).standing(db))
+
+    def vectors_of(self, note: NoteId) -> list[bytes]:
+        """The vectors of a note's passages."""
+        return self._read(vectors.vectors_of, note)
 
     def generations(self) -> list[Generation]:
         """The generations of vectors, the one in use first."""
         return self._read(vectors.generations)
-
-    def holds_vectors_of(self, embedder: str) -> bool:
-        """Whether the vectors in use are this embedder's. A question never waits for the index to be written."""
-        found = self._read(vectors.in_use)
-        return found is not None and found.embedder == embedder
 
     def progress(self, embedder: str, remote: bool) -> tuple[int, int]:
         """How many notes wait for a vector of this embedder, which may not have a generation yet, and how many are to have
@@ -379,9 +407,35 @@ class Sidecar:
         return self._read(audit.inspection)
 
 
-def _comparable(db: apsw.Connection, query: bytes) -> bool:
-    """Whether the vectors in use are of the embedder that made a question's vector, by its name and its length."""
-    found = vectors.in_use(db)
-    if found is None:
-        return not isinstance(query, QueryVector)
-    return found.dimension in (0, len(query)) and getattr(query, "embedder", found.embedder) == found.embedder
+class Kept:
+    """What one connection was asked last, kept for as long as nobody writes: in a very large vault to find the notes that
+    pass a filter is half of a search, and whoever asks through a filter asks again."""
+
+    def __init__(self) -> None:
+        self._state = (0, 0)
+        self._ids: dict[int, tuple[Narrow, Sequence[int]]] = {}
+        self._standing: Standing | None = None
+
+    def _follow(self, db: apsw.Connection) -> None:
+        if (state := state_of(db)) != self._state:
+            self._state, self._standing = state, None
+            self._ids.clear()
+
+    def ids(self, db: apsw.Connection, narrow: Narrow) -> Sequence[int]:
+        """The notes that pass a filter."""
+        self._follow(db)
+        for asked, ids in self._ids.values():
+            if asked == narrow:
+                return ids
+        ids = filters.ids(db, narrow)
+        self._ids[len(self._ids) % _KEPT] = narrow, ids
+        return ids
+
+    def standing(self, db: apsw.Connection) -> Standing:
+        """How far the index is."""
+        self._follow(db)
+        if self._standing is None:
+            every = vectors.generations(db)
+            waiting = {each.embedder: vectors.waiting(db, each) for each in every}
+            self._standing = Standing(notes.count(db), every, waiting)
+        return self._standing

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 import apsw
 
+from simplemem.index import among
 from simplemem.index.database import Rows
+from simplemem.index.door import Place
 from simplemem.index.facts import SHIFT, Facts, as_indexed, placed_to_embed, places, titles
 from simplemem.index.vectors import NOW, Generation, Shelf, generations
 from simplemem.note.language import MARKS
@@ -19,16 +20,6 @@ from simplemem.services.embed import hash_of
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
 _PAGES_AT_ONCE = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a passage or block stands in its note."""
-
-    start: int
-    stop: int
-    line: int
-    headings: tuple[str, ...]
 
 
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
@@ -155,10 +146,14 @@ def places_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Place]:
     return found
 
 
-def passages_of(db: apsw.Connection, note_id: int) -> list[Place]:
-    """All passages of a note in order."""
-    sql = "SELECT start, stop, line, headings FROM passages WHERE id >= ? AND id < ? ORDER BY id"
-    return [
-        Place(start, stop, line, tuple(json.loads(headings)))
-        for start, stop, line, headings in db.execute(sql, _range(note_id))
-    ]
+def passages_of(db: apsw.Connection, notes: Iterable[int]) -> dict[int, list[Place]]:
+    """All passages of some notes, each in order."""
+    sql = f"""SELECT n.value, p.start, p.stop, p.line, p.headings FROM {among.TABLE} n
+              CROSS JOIN passages p WHERE p.id >= (n.value << {SHIFT}) AND p.id < ((n.value + 1) << {SHIFT})"""
+    found: dict[int, list[Place]] = {}
+    headings_of: dict[str, tuple[str, ...]] = {}  # passages of a section share theirs
+    for note, start, stop, line, headings in db.execute(sql, {"ids": among.bound(notes)}):
+        if headings not in headings_of:
+            headings_of[headings] = tuple(json.loads(headings))
+        found.setdefault(note, []).append(Place(start, stop, line, headings_of[headings]))
+    return found

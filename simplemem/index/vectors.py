@@ -1,46 +1,16 @@
-"""Vectors of passages and blocks, and the notes nearest to one: those with the nearest passages, exactly; their blocks,
-and the blocks of notes that the words have found, are compared then. int8.
-
-They lie in an ordinary table, so that a filter skips rows and removal is by range. A server holds them in memory
-(resident.py); a command that runs once lets sqlite-vec compare them in SQL, which loads nothing. Both compare the same
-integers and give the same scores.
+"""Vectors of passages and blocks as they come and go, and whose they are. They lie in an ordinary table, so that a filter
+skips rows and removal is by range. How they are compared stands in nearest.py.
 """
 
 from __future__ import annotations
 
-import heapq
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import mul
-from typing import Any, NamedTuple
 
 import apsw
 
 from simplemem.index import notes
 from simplemem.index.facts import BLOCK, SHIFT
-
-
-class Nearness(NamedTuple):
-    """How near a note is: its best passage and its best block, by cosine. A passage of one block is both."""
-
-    passage: float
-    block: float
-
-    @property
-    def score(self) -> float:
-        return max(0.0, (self.passage + self.block) / 2)
-
-
-class QueryVector(bytes):
-    """A question's vector, which knows whose it is: another embedder's vectors are never compared with it."""
-
-    embedder: str
-
-    def __new__(cls, vector: bytes, embedder: str) -> QueryVector:
-        made = super().__new__(cls, vector)
-        made.embedder = embedder
-        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +132,11 @@ def progress(db: apsw.Connection, embedder: str, *, remote: bool) -> tuple[int, 
     if found is None:
         return total, total
     return int(db.execute(f"SELECT count(*) FROM notes WHERE {found.shelf.flag} = 0").get), total
+
+
+def waiting(db: apsw.Connection, found: Generation) -> int:
+    """How many notes wait for a vector of a generation."""
+    return int(db.execute(f"SELECT count(*) FROM notes WHERE {found.shelf.flag} = 0").get)
 
 
 def private_count(db: apsw.Connection) -> int:
@@ -300,55 +275,3 @@ def estimate(
     tokens = sum(size * width[note] / _BYTES_PER_TOKEN + _TOKENS_OF_A_HEADING for note, size in characters.values())
     notes = len({note for note, _ in characters.values()})
     return Estimate(embedder, remote, notes, len(characters), round(tokens), len(hashes) - len(characters))
-
-
-# -- asking in SQL
-
-
-def nearest_in_sql(
-    db: apsw.Connection, query: bytes, ids: Sequence[int] | None, limit: int, also: Collection[int]
-) -> dict[int, Nearness]:
-    """The notes with the nearest passages by sqlite-vec, over exactly the rows that `ids` leave; and the notes in `also`,
-    near or not."""
-    narrowed = "" if ids is None else f"AND (id >> {SHIFT}) IN (SELECT value FROM json_each(:ids))"
-    sql = f"""SELECT id >> {SHIFT}, min(vec_distance_cosine(vec_int8(vector), vec_int8(:query)))
-              FROM vectors WHERE id & {BLOCK} = 0 {narrowed} GROUP BY id >> {SHIFT}"""
-    values: dict[str, object] = {"query": query}
-    if ids is not None:
-        values["ids"] = json.dumps(list(ids))
-    passages = {note: _cosine(distance) for note, distance in db.execute(sql, values)}
-    wanted = {
-        *heapq.nlargest(limit, passages, key=lambda note: (passages[note], -note)),
-        *(passages.keys() & set(also)),
-    }
-    sql = f"""SELECT n.value, min(vec_distance_cosine(vec_int8(v.vector), vec_int8(:query)))
-              FROM json_each(:notes) n
-              JOIN vectors v ON v.id >= (n.value << {SHIFT}) + {BLOCK} AND v.id < ((n.value + 1) << {SHIFT})
-              GROUP BY n.value"""
-    values = {"query": query, "notes": json.dumps(sorted(wanted))}
-    blocks = {note: _cosine(distance) for note, distance in db.execute(sql, values)}
-    return {note: Nearness(passages[note], max(passages[note], blocks.get(note, 0.0))) for note in wanted}
-
-
-def _cosine(distance: Any) -> float:
-    return 0.0 if distance is None else 1.0 - float(distance)
-
-
-def nearest_place(db: apsw.Connection, note_id: int, query: bytes) -> int | None:
-    """The place of a note's passage that is nearest, None when it has no vector."""
-    first = note_id << SHIFT
-    rows = db.execute("SELECT id, vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id", (first, first | BLOCK))
-    asked = _signed(query)
-    best: tuple[float, int] | None = None
-    for id_, vector in rows:
-        values = _signed(vector)
-        if len(values) == len(asked):
-            norm = sum(map(mul, values, values)) ** 0.5 or 1.0
-            score = sum(map(mul, asked, values)) / norm
-            if best is None or score > best[0]:
-                best = (score, id_)
-    return None if best is None else best[1]
-
-
-def _signed(vector: bytes) -> memoryview:
-    return memoryview(vector).cast("b")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import date
 
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.words import well_formed
@@ -216,3 +217,16 @@ def _proposal(name: str) -> str:
 def _shown(name: str) -> str:
     """A name in a message: quoted, its unseen characters escaped, and not a screen long."""
     return repr(name[:57] + "...") if len(name) > 60 else ascii(name) if not name.isprintable() else repr(name)
+
+
+_DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
+
+
+def date_in(name: str) -> str:
+    """The last date in a name, as `2026-01-24`; empty when there is none."""
+    for year, month, day in reversed(_DATE.findall(name)):
+        try:
+            return date(int(year), int(month), int(day)).isoformat()
+        except ValueError:
+            continue
+    return ""

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
-from simplemem.index.text import Place
+from simplemem.index.door import Place
 
 _STEM = 4  # letters of a word that its forms share, and of an ending
 _LOOKED_AT = 100  # words found

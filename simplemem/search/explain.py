@@ -4,11 +4,11 @@ alone. Pure: it takes what `rank` returned and asks nothing."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from typing import Any
 
-from simplemem.index.filters import Narrow
-from simplemem.search.rank import FURTHER, PARTS, Ranked
+from simplemem.index.door import Narrow, NoteId
+from simplemem.search.rank import PARTS, Part, Ranked
 
 LEGS = {
     "note": "whole note",
@@ -19,111 +19,89 @@ LEGS = {
 }
 """The legs in words. `neighbours` are words of the question side by side; the last two are by meaning."""
 
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A note in one leg: its place (equal scores share one), its score, and that divided by the leg's best."""
-
-    rank: int
-    raw: float
-    normalised: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"rank": self.rank, "raw": round(self.raw, 4), "normalised": round(self.normalised, 4)}
+LegNumbers = Mapping[str, Mapping[NoteId, Mapping[str, Any]]]
+"""By leg, then by note: its place (equal scores share one), its score, and that divided by the leg's best."""
 
 
-Standings = Mapping[str, Mapping[int, Standing]]
-"""By leg, then by note."""
-
-
-def standings(every: Sequence[Ranked]) -> Standings:
+def leg_numbers(every: Sequence[Ranked]) -> LegNumbers:
     """Where every note of a ranking stands in every leg that knew it."""
-    scores: dict[str, dict[int, float]] = {}
+    scores: dict[str, dict[NoteId, float]] = {leg: {} for leg in LEGS}
     for found in every:
-        for leg, score in raw_scores(found).items():
-            scores.setdefault(leg, {})[found.note] = score
-    return {leg: _standing(scores[leg]) for leg in sorted(scores, key=_order)}
+        for leg, match in found.matches.items():
+            scores[leg][found.note] = match.score
+        if found.nearness is not None:
+            scores["passage_meaning"][found.note] = found.nearness.passage
+            scores["block_meaning"][found.note] = found.nearness.block
+    return {leg: _placed(of_notes) for leg, of_notes in scores.items() if of_notes}
 
 
-def raw_scores(found: Ranked) -> dict[str, float]:
-    """What each leg gave a note."""
-    raw = {leg: match.score for leg, match in found.matches.items()}
-    if found.nearness is not None:
-        raw |= {"passage_meaning": found.nearness.passage, "block_meaning": found.nearness.block}
-    return raw
-
-
-def _order(leg: str) -> int:
-    return [*LEGS, leg].index(leg)
-
-
-def _standing(scores: Mapping[int, float]) -> dict[int, Standing]:
+def _placed(scores: Mapping[NoteId, float]) -> dict[NoteId, Mapping[str, Any]]:
     best = max(scores.values()) or 1.0
-    placed: dict[int, Standing] = {}
+    placed: dict[NoteId, Mapping[str, Any]] = {}
     place, last = 0, None
     for count, (note, raw) in enumerate(sorted(scores.items(), key=lambda pair: -pair[1]), 1):
         if raw != last:
             place, last = count, raw
-        placed[note] = Standing(place, raw, max(0.0, raw / best))
+        placed[note] = {"rank": place, "raw": round(raw, 4), "normalised": round(max(0.0, raw / best), 4)}
     return placed
 
 
-def why(found: Ranked, legs: Standings) -> dict[str, Any]:
+def numbers_of(found: Ranked, legs: LegNumbers) -> dict[str, Any]:
     """The numbers behind one score: each part divided by the best of its kind, and each leg's own."""
-    return {
-        "words": round(found.words, 4),
-        "phrases": round(found.phrases, 4),
-        "meaning": round(found.meaning, 4),
-        **{part: round(value, 4) for part in FURTHER if (value := getattr(found, part))},
-        "legs": {leg: placed[found.note].as_dict() for leg, placed in legs.items() if found.note in placed},
-    }
+    always = ("words", "phrases", "meaning")
+    parts = {part: round(share, 4) for part, share in found.parts.items() if share or part in always}
+    own = {leg: placed[found.note] for leg, placed in legs.items() if found.note in placed}
+    return {**dict.fromkeys(always, 0.0), **parts, "legs": own}
 
 
-def formula(weights: Mapping[str, float]) -> str:
+def formula(parts: Sequence[Part]) -> str:
     """How the parts become a score, in words."""
-    shown = {part: weight for part, weight in weights.items() if weight}
-    added = " + ".join(f"{round(weight, 4):g} × {part}" for part, weight in shown.items())
-    meant = "; ".join(f"{part}: {PARTS[part]}" for part in shown)
+    counting = [part for part in parts if part.weight]
+    added = " + ".join(f"{round(part.weight, 4):g} × {part.name}" for part in counting)
+    meant = "; ".join(f"{part.name}: {PARTS[part.name]}" for part in counting)
     return f"score = {added}, each divided by the best of its kind. {meant[:1].upper()}{meant[1:]}."
-
-
-def holding(words: Sequence[str], notes_with: Mapping[str, set[int]], note: int) -> tuple[list[str], list[str]]:
-    """The words of the question that a note holds, and those that it lacks."""
-    held = [word for word in words if note in notes_with[word]]
-    return held, [word for word in words if word not in held]
 
 
 def single_filters(narrow: Narrow) -> Iterator[tuple[str, str, Narrow]]:
     """Every condition of a filter: what it is called, what it asks for, and the filter with it alone."""
     bare = Narrow()
     if narrow.tags:
-        asked = [f"{key}={value}" if value else key for key, value in narrow.tags.items()]
-        said = (" and " if narrow.require_all else " or ").join(asked)
+        said = (" and " if narrow.require_all else " or ").join(_pair(*tag) for tag in narrow.tags.items())
         yield "tag", said, replace(bare, tags=narrow.tags, require_all=narrow.require_all)
     for key, value in narrow.all_tags.items():
-        yield "tag", f"{key}={value}" if value else key, replace(bare, all_tags={key: value})
-    if narrow.type:
-        yield "type", narrow.type, replace(bare, type=narrow.type)
-    if narrow.prefix:
-        yield "path", narrow.prefix, replace(bare, prefix=narrow.prefix)
-    if narrow.since:
-        yield "since", narrow.since, replace(bare, since=narrow.since)
-    if narrow.until:
-        yield "until", narrow.until, replace(bare, until=narrow.until)
-    if narrow.link_to:
-        yield "link_to", narrow.link_to, replace(bare, link_to=narrow.link_to)
-    if narrow.linked_by:
-        yield "linked_by", narrow.linked_by, replace(bare, linked_by=narrow.linked_by)
+        yield "tag", _pair(key, value), replace(bare, all_tags={key: value})
+    for key, value in narrow.properties.items():
+        yield "property", _pair(key, value), replace(bare, properties={key: value})
+    for name in ("type", "prefix", "since", "until", "link_to", "linked_by"):
+        if value := getattr(narrow, name):
+            yield "path" if name == "prefix" else name, value, replace(bare, **{name: value})
     if narrow.author:
         yield "author", narrow.author, replace(bare, author=narrow.author)
     for phrase in narrow.phrases:
         yield "phrase", phrase, replace(bare, phrases=(phrase,))
     if narrow.without_forms:  # which of them are of which word is not told apart
-        yield (
-            "without",
-            " or ".join(narrow.without),
-            replace(bare, without=narrow.without, without_forms=narrow.without_forms),
-        )
+        without = replace(bare, without=narrow.without, without_forms=narrow.without_forms)
+        yield "without", " or ".join(narrow.without), without
         return
     for word in narrow.without:
         yield "without", word, replace(bare, without=(word,))
+
+
+def _pair(key: str, value: str) -> str:
+    return f"{key}={value}" if value else key
+
+
+def one_after_another(narrows: Sequence[Narrow]) -> list[Narrow]:
+    """Filters so that each has those before it as well."""
+    joined: list[Narrow] = []
+    for narrow in narrows:
+        before = joined[-1] if joined else Narrow()
+        both = {each.name: _both(getattr(before, each.name), getattr(narrow, each.name)) for each in fields(Narrow)}
+        joined.append(Narrow(**both))
+    return joined
+
+
+def _both(one: Any, other: Any) -> Any:
+    if isinstance(one, Mapping):
+        return {**one, **other}
+    return one + other if isinstance(one, tuple) else one or other

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simplemem.note.body import count_lines
+from simplemem.note.passages import sentences
 from simplemem.note.words import count_tokens
-from simplemem.search.alike import sentences
 from simplemem.search.voices import Piece, Voice, voices
 
 _MOST_CITED = 6  # places named beside one
@@ -173,13 +173,13 @@ def _shortened(voice: Voice, budget: int, count: Count) -> tuple[Voice, str] | N
     all that follows fits, as many as fit of those before it too."""
     piece = voice.piece
     said = sentences(piece.text)
-    ends = [found.start + len(found.text) for found in said if found.start >= piece.at]
+    ends = [stop for start, stop in said if start >= piece.at]
     last = ends[-1] if ends else -1
     ends = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else len(piece.text))] + ends
     for end in reversed(ends):
         if (short := _cut_to(piece, piece.at, end, budget, count)) is None:
             continue
-        earlier = [_line_or(piece.text, found.start) for found in said if found.start < piece.at]
+        earlier = [_line_or(piece.text, start) for start, _ in said if start < piece.at]
         for start in reversed(earlier) if end == last else ():
             if (longer := _cut_to(piece, start, end, budget, count)) is None:
                 break

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from simplemem.index.filters import quoted
+from simplemem.index.door import Term
 from simplemem.note.words import (
     content_words,
     neighbouring_words,
@@ -55,7 +55,7 @@ class Query:
     named: tuple[str, ...] = ()  # words that are such a sequence without its joints
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
     last: str = ""  # the word that may not be typed to its end
-    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what else a word is asked as (meant.py)
+    forms: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)  # what else a word is asked as (forms.py)
     stem_pairs: tuple[tuple[str, str], ...] = ()
     without_forms: tuple[str, ...] = ()
     instead: str = ""  # what was asked instead of what stands there
@@ -65,14 +65,18 @@ class Query:
         narrows = self.phrases or self.without or self.tags or self.type or self.prefix or self.author
         return bool(self.text.strip()) and not self.words and not narrows
 
-    def expression(self) -> str:
-        """The words for FTS5: each a quoted string, any of them (AND finds nothing for a question, retrieval.md §3)."""
-        terms = [term for word in self.words for term in (quoted(word), *self.forms.get(word, ()))]
-        return " OR ".join(dict.fromkeys([*terms, *(quoted(*words) for words in self.sequences)]))
+    def forms_of(self, word: str) -> tuple[Term, ...]:
+        """All that a word is asked as."""
+        return (Term((word,)), *self.forms.get(word, ()))
 
-    def side_by_side(self) -> str:
-        """The pairs of neighbouring words for FTS5, any of them."""
-        return " OR ".join(quoted(*pair) for pair in (*self.pairs, *self.stem_pairs))
+    def terms(self) -> tuple[Term, ...]:
+        """What notes are looked for by: any of these (all of them finds nothing for a question, retrieval.md §3)."""
+        words = [term for word in self.words for term in self.forms_of(word)]
+        return tuple(dict.fromkeys([*words, *map(Term, self.sequences)]))
+
+    def side_by_side(self) -> tuple[Term, ...]:
+        """The pairs of neighbouring words."""
+        return tuple(map(Term, (*self.pairs, *self.stem_pairs)))
 
 
 def read_query(text: str) -> Query:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from simplemem.errors import Invalid
-from simplemem.index.filters import Narrow
-from simplemem.memory import Backlink
+from simplemem.index.door import Narrow, NoteId, Question, Shown
+from simplemem.index.links import StoredLink
+from simplemem.memory import Backlink, Filter
 from simplemem.note.names import name_of
 from simplemem.search.excerpt import snippet, squeezed
-from simplemem.search.rank import rank
+from simplemem.search.rank import parts_of, rank
 from simplemem.store.core import Core
 from simplemem.store.recall import MAX_LIMIT, Recall, within
-from simplemem.store.showing import nearest_place
 
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
@@ -31,77 +32,66 @@ class Backlinks:
         unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
         if unknown:
             raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
-        self._core.recheck({path, *(link.source for link in self._index.links_to(path))})
-        found = self._explicit(path) if "link" in kinds else []
-        if "semantic" in kinds and (query or len(found) < limit):
-            linking = {item.name for item in self._explicit(path)}
-            found += [item for item in self._semantic(path, 3 * limit) if item.name not in linking]
+        for _ in range(2):
+            links = self._index.links_to(path)
+            wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(links) < limit)
+            near = self._near(path, {link.source for link in links}, 3 * limit) if wants_more else {}
+            sources = {link.source_id for link in links} if "link" in kinds else set()
+            question = Question(like=path)
+            shown = self._index.shown(dict.fromkeys((*sources, *near), 0), question) if sources or near else {}
+            if not self._recall.recheck(each.row for each in shown.values()):
+                break
+        found = self._links(links, shown) if "link" in kinds else []
+        enough = 3 * limit if query else limit - len(found)
+        found += self._alike(near, shown, enough)
         if query:
             found = self._by_query(found, query)
         return tuple(found[:limit])
 
-    def _explicit(self, path: str) -> list[Backlink]:
+    def _links(self, links: Sequence[StoredLink], shown: Mapping[NoteId, Shown]) -> list[Backlink]:
         found: list[Backlink] = []
         texts: dict[str, list[str]] = {}
-        for link in self._index.links_to(path):
+        for link in links:
             if link.source not in texts:
                 texts[link.source] = (self._recall.text(link.source) or "").replace("\r\n", "\n").split("\n")
             lines = texts[link.source]
-            shown = squeezed(lines[link.line - 1])[:300] if 0 < link.line <= len(lines) else ""
-            row = self._index.row(link.source)
-            title = row.title if row else name_of(link.source)
-            found.append(Backlink(name_of(link.source), title, "link", link.form, shown, link.line, 1.0))
+            line = squeezed(lines[link.line - 1])[:300] if 0 < link.line <= len(lines) else ""
+            source = shown.get(link.source_id)
+            title = source.row.title if source is not None else name_of(link.source)
+            found.append(Backlink(name_of(link.source), title, "link", link.form, line, link.line, 1.0))
         return found
 
-    def _semantic(self, path: str, limit: int) -> list[Backlink]:
-        with self._index.snapshot():  # the note's vectors and its neighbours' are of one embedder
-            return self._near(path, limit)
+    def _near(self, path: str, linking: Collection[str], limit: int) -> dict[NoteId, float]:
+        """The notes nearest to the middle of a note's passages, without those that link to it."""
+        answer = self._index.ask(Question(like=path, nearest=4 * limit))
+        near = {note: max(each.passage, each.score) for note, each in (answer.near or {}).items()}
+        others = [note for note in near if near[note] >= _SEMANTIC_FLOOR and answer.paths[note] != path]
+        best = sorted(others, key=lambda note: (-round(near[note], 6), answer.paths[note]))[:limit]
+        return {note: near[note] for note in best if answer.paths[note] not in linking}
 
-    def _near(self, path: str, limit: int) -> list[Backlink]:
-        row = self._index.row(path)
-        if row is None:
-            return []
-        vector = _mean(self._index.vectors_of(row.id))
-        if vector is None:
-            return []
-        near = self._index.nearest(vector, None, limit * 4)
-        scored = ((max(n.passage, n.score), note) for note, n in near.items() if note != row.id)
-        best = sorted((pair for pair in scored if pair[0] >= _SEMANTIC_FLOOR), key=lambda p: (-round(p[0], 6), p[1]))
-        rows = self._index.rows(note for _, note in best[: limit * 2])
-        found = []
-        for score, note_id in best[: limit * 2]:
-            other = rows.get(note_id)
-            text = self._recall.text(other.path) if other is not None else None
-            if other is None or text is None:
+    def _alike(self, near: dict[NoteId, float], shown: Mapping[NoteId, Shown], limit: int) -> list[Backlink]:
+        found: list[Backlink] = []
+        for note, score in near.items():
+            if len(found) >= limit:
+                break
+            text = self._recall.text(shown[note].row.path) if note in shown else None
+            if text is None:
                 continue
-            place = nearest_place(self._index, note_id, vector)
-            shown = snippet(text, place, None, 200) if place is not None else other.description
+            row, place = shown[note].row, shown[note].best
+            said = snippet(text, place, None, 200) if place is not None else row.description
             line = place.line if place is not None else 1
-            found.append(Backlink(name_of(other.path), other.title, "semantic", "", shown, line, round(score, 4)))
-        return found[:limit]
+            found.append(Backlink(name_of(row.path), row.title, "semantic", "", said, line, round(score, 4)))
+        return found
 
-    def _by_query(self, items: list[Backlink], text: str) -> list[Backlink]:
+    def _by_query(self, items: Sequence[Backlink], text: str) -> list[Backlink]:
         """Candidates in the order in which a search for the query would give them."""
-        query = self._recall.read(text)
-        paths = [f"{item.name}.md" for item in items]
-        vector, _ = self._recall.vector(query, "hybrid")
-        with self._index.snapshot():
-            ids = self._index.ids(Narrow(only=tuple(paths), hidden=True))
-            ranked = rank(self._index, query, vector, ids) if query.words else []
-            rows = self._index.rows(r.note for r in ranked)
-        scores = {name_of(rows[r.note].path): r.score for r in ranked if r.note in rows}
-        ordered = sorted(enumerate(items), key=lambda pair: (-scores.get(pair[1].name, 0.0), pair[0]))
-        return [
-            Backlink(i.name, i.title, i.kind, i.form, i.snippet, i.line, round(scores.get(i.name, 0.0), 4))
-            for _, i in ordered
-        ]
-
-
-def _mean(vectors: Sequence[bytes]) -> bytes | None:
-    """The middle of a note's passages, as a vector of the same kind."""
-    rows = [memoryview(vector).cast("b") for vector in vectors[:64]]
-    if not rows:
-        return None
-    sums = [sum(column) for column in zip(*rows, strict=True)]
-    largest = max(map(abs, sums)) or 1
-    return bytes((round(value * 127 / largest)) & 0xFF for value in sums)
+        asked = self._recall.ask(text, Filter())
+        query = asked.query
+        if not (query.words and items):
+            return [replace(item, score=0.0) for item in items]
+        vector, _ = self._recall.vector(query, "hybrid", asked.standing)
+        narrow = Narrow(only=tuple(f"{item.name}.md" for item in items), hidden=True)
+        answer = self._index.ask(Question(query.terms(), query.side_by_side(), vector, narrow=narrow))
+        scores = {found.path: found.score for found in rank(answer, parts_of(answer))}
+        scored = [replace(item, score=round(scores.get(f"{item.name}.md", 0.0), 4)) for item in items]
+        return sorted(scored, key=lambda item: -scores.get(f"{item.name}.md", 0.0))

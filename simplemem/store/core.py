@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -18,8 +18,9 @@ from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import Database
+from simplemem.index.door import Standing
 from simplemem.index.file import Damaged
-from simplemem.index.notes import is_note, stat_of
+from simplemem.index.notes import Stat, is_note, stat_of
 from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
@@ -248,9 +249,10 @@ class Core:
         """Whether only a look through the whole vault can tell what the index lacks."""
         return not self._scanned or self._doubted > 0 or bool(self._owed)
 
-    def state(self) -> IndexState:
-        """How far the index can be trusted just now."""
-        notes, pending = self.index.note_count(), self.embedding.pending()
+    def state(self, standing: Standing | None = None) -> IndexState:
+        """How far the index can be trusted, just now or when it said how far it is."""
+        standing = standing or self.index.standing()
+        notes, pending = standing.notes, self.embedding.pending(standing)
         if not self._scanned:
             return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
         if self._doubted:
@@ -260,7 +262,7 @@ class Core:
             reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
             return IndexState("partial", notes, pending, reason)
         if pending:
-            return IndexState("partial", notes, pending, self.embedding.partial())
+            return IndexState("partial", notes, pending, self.embedding.partial(standing))
         private = self.embedding.kept_private()
         reason = f"{private} private notes are searched by words only: their text stays on this machine."
         return IndexState("ready", notes, 0, reason if private else "")
@@ -288,9 +290,15 @@ class Core:
 
     def recheck(self, paths: Iterable[str]) -> bool:
         """Look again at notes about to be returned; True when one of them had changed."""
+        paths = list(paths)
+        known = self.index.known_at(paths)
+        return self.recheck_known({path: known[path].stat if path in known else None for path in paths})
+
+    def recheck_known(self, stats: Mapping[str, Stat | None]) -> bool:
+        """The same, of notes by what the disk said when they were indexed."""
         self._follow_obsidian()
         owed, self._owed = self._owed, set()
-        changed = {path for path in paths if self._differs(path)} | owed
+        changed = {path for path, stat in stats.items() if self._differs(path, stat)} | owed
         if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
@@ -308,9 +316,9 @@ class Core:
         self.tell({name_of(path) for path in report.changed()})
         return True
 
-    def _differs(self, path: str) -> bool:
-        known, entry = self.index.known(path), self.entry(path)
-        return known is None or entry is None or stat_of(entry) != known.stat
+    def _differs(self, path: str, stat: Stat | None) -> bool:
+        entry = self.entry(path)
+        return stat is None or entry is None or stat_of(entry) != stat
 
     def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
         """Index files that were just written. They are safe; an index that fails now is caught up with later."""

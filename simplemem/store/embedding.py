@@ -20,10 +20,11 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import fill
 from simplemem.index.database import Database
+from simplemem.index.door import QueryVector, Standing
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Waiting
-from simplemem.index.vectors import NOW, Estimate, Generation, QueryVector, nothing_made_before
+from simplemem.index.vectors import NOW, Estimate, Generation, nothing_made_before
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Cached, Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
@@ -118,17 +119,19 @@ class Embedding:
                 self._loaded[name] = older if older is not None and older.name == name else None
             return self._loaded[name]
 
-    def _generations(self, name: str) -> tuple[Generation | None, Generation | None]:
+    def _generations(self, name: str, standing: Standing | None = None) -> tuple[Generation | None, Generation | None]:
         """The generation of vectors in use, and that of the embedder of this name."""
-        every = self._index.generations()
+        every = (standing or self._index.standing()).generations
         now = every[0] if every and every[0].shelf == NOW else None
         return now, next((generation for generation in every if generation.embedder == name), None)
 
     # -- asking
 
-    def question(self, text: str) -> tuple[QueryVector | None, str]:
-        """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence."""
-        embedder, degraded = self._in_use()
+    def question(self, text: str, standing: Standing | None = None) -> tuple[QueryVector | None, str]:
+        """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence.
+        `standing` is what the index has just said of itself."""
+        standing = standing or self._index.standing()
+        embedder, degraded = self._in_use(standing)
         if embedder is None:
             return None, degraded
         asked = text if embedder.reads_sentences else without_stop_words(text)
@@ -136,7 +139,7 @@ class Embedding:
             vector = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
         except Unavailable as error:
             return None, f"{_failure(embedder.name, error)}; searched by words only."
-        _, ours = self._generations(embedder.name)
+        _, ours = self._generations(embedder.name, standing)
         if ours is not None and ours.dimension not in (0, len(vector)):
             return None, (
                 f"The embedder {embedder.name} now gives {len(vector)} dimensions where its vectors have "
@@ -148,16 +151,16 @@ class Embedding:
             self.answers_again()
         return QueryVector(vector, embedder.name), degraded
 
-    def _in_use(self) -> tuple[Embedder | None, str]:
+    def _in_use(self, standing: Standing) -> tuple[Embedder | None, str]:
         wanted, why_not = self.wanted()
         if wanted is None:
             return None, why_not
-        now, ours = self._generations(wanted.name)
+        now, ours = self._generations(wanted.name, standing)
         if now is None:
             return None, self._not_yet("no vectors have been made yet")
         if now == ours:
             if not now.dimension:
-                return None, self._not_yet("no note has a vector yet") if self.pending() else ""
+                return None, self._not_yet("no note has a vector yet") if self.pending(standing) else ""
             return wanted, self.trouble()
         old = self._older(now.embedder)
         until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
@@ -311,17 +314,20 @@ class Embedding:
 
     # -- how far it is
 
-    def pending(self) -> int:
+    def pending(self, standing: Standing | None = None) -> int:
         """Notes that wait for a vector of the embedder that the settings ask for."""
         called = self._called_for()
-        return self._index.progress(*called)[0] if called is not None else 0
+        if called is None:
+            return 0
+        waiting = (standing or self._index.standing()).waiting.get(called[0])
+        return self._index.progress(*called)[0] if waiting is None else waiting
 
-    def partial(self) -> str:
+    def partial(self, standing: Standing | None = None) -> str:
         """Why meaning is not whole, in a sentence; nothing when it is."""
         called = self._called_for()
-        if called is None or not (pending := self.pending()):
+        if called is None or not (pending := self.pending(standing)):
             return ""
-        now, ours = self._generations(called[0])
+        now, ours = self._generations(called[0], standing)
         if now is not None and now != ours:
             return f"{self._on_the_way(called[0], ours, now)}. {self.trouble()}".strip()
         notes = "1 note is" if pending == 1 else f"{pending} notes are"

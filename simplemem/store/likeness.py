@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from simplemem.index.door import Narrow, Question
 from simplemem.search.query import read_query
 from simplemem.store.core import Core
 
@@ -23,40 +24,30 @@ class Likeness:
 
 def likeness(core: Core, question: str, paths: Collection[str]) -> Likeness:
     """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
-    return core.healing(lambda: _likeness(core, question, paths))
-
-
-def _likeness(core: Core, question: str, paths: Collection[str]) -> Likeness:
-    query, index = read_query(question), core.index
+    query = read_query(question)
     vector, missing = core.embedding.question(query.text) if query.words else (None, "The question has no word.")
-    with index.snapshot():
-        known = index.all_known()
-        ids = {known[path].id: path for path in paths if path in known}
-        among = sorted(ids)
-        near = index.nearest(vector, among, len(among)) if vector is not None and among else {}
-        found = index.leg("note", query.expression(), max(len(among), 1), among) if query.words and among else []
-    best = max((match.score for match in found), default=0.0) or 1.0
-    meaning = {ids[note]: nearness.block for note, nearness in near.items()}
-    words = {ids[match.note]: match.score / best for match in found}
+    if not paths or not query.words:
+        return Likeness({}, {}, missing)
+    narrow, count = Narrow(only=tuple(paths), hidden=True), len(paths)
+    asked = Question(query.terms(), (), vector, narrow=narrow, notes=count, nearest=count, closer=0)
+    answer = core.index.ask(asked)
+    best = max((match.score for match in answer.notes), default=0.0) or 1.0
+    meaning = {answer.paths[note]: near.block for note, near in (answer.near or {}).items()}
+    words = {answer.paths[match.note]: match.score / best for match in answer.notes}
     return Likeness(meaning, words, "" if meaning else missing or "There are no vectors yet.")
 
 
 def vector_of(core: Core, path: str) -> tuple[list[float], str] | None:
     """The vector of a note, the mean of its passages' at length one, and the name of the embedder that made them."""
-    return core.healing(lambda: _vector_of(core, path))
-
-
-def _vector_of(core: Core, path: str) -> tuple[list[float], str] | None:
-    with core.index.snapshot():
-        known = core.index.known(path)
-        made = core.index.vectors_of(known.id) if known is not None else []
-        in_use = core.index.generations()
-    if not made or not in_use:
+    known, in_use = core.index.known(path), core.index.standing().generations
+    rows = [array("b", vector) for vector in core.index.vectors_of(known.id)] if known is not None else []
+    if not rows or not in_use:
         return None
-    sums = [0.0] * len(made[0])
-    for vector in made:
-        values = array("b", vector)
-        length = sum(value * value for value in values) ** 0.5 or 1.0
-        sums = [total + value / length for total, value in zip(sums, values, strict=True)]
-    length = sum(value * value for value in sums) ** 0.5 or 1.0
+    units = [[value / _length(row) for value in row] for row in rows]
+    sums = [sum(column) for column in zip(*units, strict=True)]
+    length = _length(sums)
     return [round(value / length, 6) for value in sums], in_use[0].embedder
+
+
+def _length(row: Collection[float]) -> float:
+    return sum(value * value for value in row) ** 0.5 or 1.0

@@ -1,28 +1,28 @@
-"""Context packs: the best passages for a question within a budget of tokens, cited."""
+"""Context packs: the best passages for a question within a budget of tokens, cited.
+
+Notes that stand beside the best hits, linked with them or of the day before and after, join a pack when they hold a word
+of the question themselves, and weigh little.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from simplemem.index.notes import Row
-from simplemem.index.text import Place
+from simplemem.index.door import NoteId, Place, Shown
 from simplemem.memory import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.search.excerpt import passage_around
 from simplemem.search.pack import Count, pack
-from simplemem.search.query import Query
 from simplemem.search.voices import Piece
 from simplemem.store.core import Core
-from simplemem.store.nearby import Reached, reached
-from simplemem.store.recall import NO_WORD, Ranking, Recall, told_of_phrases, within
-from simplemem.store.showing import nearest_place
+from simplemem.store.recall import Ranking, Recall, within
 
 _NOTES = 20
 _PASSAGES = 3  # of one note
-_BLOCKS = 5_000
+_STRONG = 5  # hits whose neighbours are looked at
+LENT = 0.1  # of a hit's score, to its neighbour; bench/packs.py
 
 
 @runtime_checkable
@@ -34,35 +34,35 @@ class _Counts(Protocol):
     def count_tokens(self, text: str) -> int: ...
 
 
+class _Source(NamedTuple):
+    """A note whose passages may go in; `via` says how it was found when it is no hit."""
+
+    note: Shown
+    score: float
+    via: str
+
+
 class Packs:
     """Context packs of one vault."""
 
     def __init__(self, core: Core, recall: Recall) -> None:
         self._core = core
-        self._index = core.index
         self._recall = recall
 
     def build(self, text: str, budget: int, filter_: Filter) -> Pack:
         """The best passages for a question within a budget of tokens, cited."""
         budget = within(budget, 50, 100_000, "budget_tokens")
-        query = self._recall.read(text)
-        if query.asks_nothing():
-            return Pack(text, "", 0, (), 0, self._core.state(), NO_WORD)
-        asked = self._recall.narrow(filter_, query)
-        narrow = self._recall.relaxed(asked)
+        asked = self._recall.ask(text, filter_)
         for _ in range(2):
-            found = self._recall.best(query, narrow, _NOTES, "hybrid")
-            near = reached(self._index, found.best, found.rows, found.every)
-            rows = found.rows | self._index.rows(each.note for each in near)
-            if not self._core.recheck(rows[each.note].path for each in near if each.note in rows):
+            ranking = self._recall.ranking(asked, _NOTES, "hybrid")
+            sources = self._sources(ranking)
+            if not self._recall.recheck(source.note.row for source in sources if source.via):
                 break
         tokenizer, count = self._tokenizer()
-        packed = pack(self._pieces(found, near, rows, query), budget, count)
-        let_go = told_of_phrases(asked, narrow, found=bool(packed.items))
+        packed = pack(self._pieces(sources), budget, count)
         return Pack(
-            text, packed.text, packed.tokens, packed.items, packed.left_out, self._core.state(),
-            " ".join(filter(None, (query.instead, let_go, found.degraded))),
-            packed.duplicates, packed.omitted, tokenizer,
+            text, packed.text, packed.tokens, packed.items, packed.left_out, self._core.state(ranking.asked.standing),
+            ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
         )  # fmt: skip
 
     def _tokenizer(self) -> tuple[str, Count]:
@@ -71,56 +71,51 @@ class Packs:
             return embedder.name, embedder.count_tokens
         return "estimate", count_tokens
 
-    def _pieces(
-        self,
-        ranking: Ranking,
-        near: Sequence[Reached],
-        rows: dict[int, Row],
-        query: Query,
-    ) -> list[Piece]:
-        """The best passage of every note in order, then the next best ones. Notes that were come by through a hit take
-        their turn among the hits by their score; the hits stay in the order they have."""
-        notes = [(found.note, found.score, "") for found in ranking.best if found.note in rows]
-        neighbours = [(each.note, each.score, each.via) for each in near if each.note in rows]
-        notes += sorted(neighbours, key=lambda note: rows[note[0]].path)
-        notes.sort(key=lambda note: -round(note[1], 6))
-        blocks = self._blocks_of([note for note, _, _ in notes], query)
+    def _sources(self, ranking: Ranking) -> list[_Source]:
+        """The hits in their order, and between them the neighbours of the best, by their scores."""
+        hits = {found.note: found for found in ranking.best}
+        near = {found.note: found for found in ranking.every if found.matches and found.note not in hits}
+        strong = [found.note for found in ranking.best[:_STRONG]] if near else []
+        shown = self._core.index.shown(
+            dict.fromkeys(hits, 0), ranking.question, blocks=True, beside=strong, among=frozenset(near)
+        )
+        sources = [_Source(shown[note], found.score, "") for note, found in hits.items() if note in shown]
+        neighbours: dict[NoteId, _Source] = {}
+        for hit in (hits[note] for note in strong if note in shown):
+            for note, via in shown[hit.note].beside:
+                if note in near and note in shown and note not in neighbours:
+                    score = near[note].score + LENT * hit.score
+                    if ranking.reranker:  # what it scored is of another scale, on which no reranker has seen this one
+                        score = min(score, ranking.best[-1].score)
+                    neighbours[note] = _Source(shown[note], score, f"{via} {name_of(hit.path)}")
+        sources += sorted(neighbours.values(), key=lambda source: source.note.row.path)
+        return sorted(sources, key=lambda source: -round(source.score, 6))
+
+    def _pieces(self, sources: Sequence[_Source]) -> list[Piece]:
+        """The best passage of every note in order, then the next best ones."""
         rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
-        for note, score, via in notes:
-            row = rows[note]
-            text = self._recall.text(row.path)
+        for source in sources:
+            row, text = source.note.row, self._recall.text(source.note.row.path)
             if text is None:
                 continue
-            for k, (place, at) in enumerate(self._passages_of(note, blocks.get(note, ()), ranking)):
-                body = text[place.start : place.stop]
-                heading = " > ".join(place.headings)
-                piece = Piece(name_of(row.path), row.title, heading, place.line, row.modified, body, score / (k + 1))
-                rounds[k].append(replace(piece, start=place.start, at=max(0, at - place.start), via=via))
+            for k, (place, at) in enumerate(list(_passages_of(source.note).items())[:_PASSAGES]):
+                heading, score = " > ".join(place.headings), source.score / (k + 1)
+                body, from_here = text[place.start : place.stop], max(0, at - place.start)
+                piece = Piece(
+                    name_of(row.path), row.title, heading, place.line, row.modified, body, score, place.start,
+                    from_here, source.via,
+                )  # fmt: skip
+                rounds[k].append(piece)
         return [piece for one in rounds for piece in one]
 
-    def _blocks_of(self, notes: Sequence[int], query: Query) -> dict[int, list[int]]:
-        """The blocks of some notes that have a word of the question, best first and then as they stand."""
-        if not query.words or not notes:
-            return {}
-        found: dict[int, list[int]] = {}
-        matches = self._index.leg("block", query.expression(), _BLOCKS, notes)
-        for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
-            found.setdefault(match.note, []).append(match.place)
-        return found
 
-    def _passages_of(self, note: int, blocks: Sequence[int], ranking: Ranking) -> list[tuple[Place, int]]:
-        """The passages that the best blocks stand in, each with where its best block begins; else the one nearest in
-        meaning; else the first."""
-        among = self._index.passages(note)
-        places = self._index.places(blocks)
-        around: dict[Place, int] = {}
-        for block in blocks:
-            place = places.get(block)
-            passage = passage_around(among, place) if place is not None else None
-            if place is not None and passage is not None:
-                around.setdefault(passage, place.start)
-        if not around:
-            passage = passage_around(among, nearest_place(self._index, note, ranking.vector))
-            if passage is not None:
-                around[passage] = passage.start
-        return list(around.items())[:_PASSAGES]
+def _passages_of(note: Shown) -> Mapping[Place, int]:
+    """The passages that the best blocks stand in, each with where its best block begins; else the one nearest in meaning;
+    else the first."""
+    around: dict[Place, int] = {}
+    for place in note.blocks:
+        if (passage := passage_around(note.passages, place)) is not None:
+            around.setdefault(passage, place.start)
+    if not around and (passage := passage_around(note.passages, note.best)) is not None:
+        around[passage] = passage.start
+    return around

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.index.filters import SORTS, Narrow
-from simplemem.index.notes import Row
-from simplemem.index.vectors import QueryVector
+from simplemem.index.door import SORTS, Narrow, NoteId, QueryVector, Question, Row, Shown, Standing
+from simplemem.index.notes import Stat
 from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.authors import local
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.search import coverage, priors
-from simplemem.search.coverage import WordVectors, is_question
-from simplemem.search.dates import read_when
+from simplemem.search import coverage, dates
 from simplemem.search.excerpt import snippet, squeezed, where_words_stand
-from simplemem.search.meant import meant
+from simplemem.search.forms import with_forms
 from simplemem.search.query import Query, read_query
-from simplemem.search.rank import MODES, Mode, Ranked, rank, with_part
-from simplemem.search.reorder import by_reranker
+from simplemem.search.rank import MODES, Mode, Part, Ranked, beside, parts_of, rank
 from simplemem.store.core import Core
-from simplemem.store.explaining import Asked, Explaining
 from simplemem.store.names import path_meant
-from simplemem.store.priors import with_priors
-from simplemem.store.reranking import Reranking
-from simplemem.store.showing import nearest_place
-from simplemem.store.why import why_note
+
+if TYPE_CHECKING:
+    from simplemem.store.reranking import Reranking
 
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
@@ -39,14 +33,43 @@ NO_WORD = "The question has no word that could be looked for."
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
-    """The best notes with their rows, the question's vector, what was missing, and the whole ranking."""
+class Asked:
+    """A question as it is asked of the index, how far that is, and the filter."""
 
-    best: list[Ranked]
-    rows: dict[int, Row]
-    vector: QueryVector | None
+    query: Query
+    standing: Standing
+    narrow: Narrow
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The best notes with what is shown of them, and the whole ranking they are the best of. `mode` is what it came to:
+    without a vector there are only words. `reranked` has what a reranker said of some: its score, and the place before."""
+
+    asked: Asked
+    mode: Mode
+    best: Sequence[Ranked]
+    shown: Mapping[NoteId, Shown]
+    every: Sequence[Ranked]
+    parts: Sequence[Part]
+    question: Question
     degraded: str
-    every: list[Ranked]
+    reranked: Mapping[NoteId, Mapping[str, Any]] = field(default_factory=dict)
+    reranker: Mapping[str, Any] = field(default_factory=dict)  # its name, and whether it is remote
+
+    @property
+    def narrow(self) -> Narrow:
+        """The filter it was made with: without quoted phrases that no memory holds."""
+        return self.question.narrow
+
+    @property
+    def degraded_by(self) -> str:
+        """What lessened it, in sentences."""
+        phrases = ""
+        if self.asked.narrow.phrases and not self.narrow.phrases:
+            said = " and ".join(f'"{phrase}"' for phrase in self.asked.narrow.phrases)
+            phrases = f"No memory holds {said} word for word{'; these are found by its words' if self.best else ''}."
+        return " ".join(filter(None, (self.asked.query.instead, phrases, self.degraded)))
 
 
 class Recall:
@@ -54,17 +77,26 @@ class Recall:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._vault = core.vault
         self._index = core.index
         self._settings = core.settings
-        self._reranking = Reranking(core)
+        self._made_reranking: Reranking | None = None
 
     def close(self) -> None:
-        self._reranking.close()
+        if self._made_reranking is not None:
+            self._made_reranking.close()
 
     def reranker(self) -> tuple[str, str]:
         """The reranker's name, and what is wrong with it if anything is."""
-        return self._reranking.name()
+        reranking = self._reranking()
+        return reranking.name() if reranking is not None else ("none", "")
+
+    def _reranking(self) -> Reranking | None:
+        """The reranker, where the settings name one."""
+        if self._made_reranking is None and self._settings.rerank.provider != "none":
+            from simplemem.store.reranking import Reranking
+
+            self._made_reranking = Reranking(self._core)
+        return self._made_reranking
 
     # -- search
 
@@ -81,140 +113,131 @@ class Recall:
         authors: bool = False,
     ) -> Found:
         """Ranked hits. Without words, the newest of what the filter leaves. `why` names a note to account for."""
-        limit = within(limit, 1, MAX_LIMIT, "limit")
-        chosen = _mode(mode)
-        query = self.read(text)
-        narrow = self.narrow(filter_, query)
-        if query.asks_nothing():
-            nothing = Explaining(self._core, Asked(query, narrow, chosen, limit, None, (), NO_WORD))
-            told = nothing.search() if explain else None
-            of_note = why_note(self._core, nothing, why, ()) if why else None
-            return Found(text, chosen, (), self._core.state(), told, NO_WORD, of_note)
-        relaxed = self.relaxed(narrow)
-        ranking = self.best(query, relaxed, limit, chosen, rerank=rerank)
-        degraded = ranking.degraded
-        explained = Explaining(
-            self._core, Asked(query, relaxed, chosen, limit, ranking.vector, ranking.every, degraded)
-        )
-        whys = explained.hits(ranking.best) if explain else {}
-        with self._index.snapshot():
-            hits, state = self._hits(ranking, query.words, whys), self._core.state()
-        if authors or query.author or filter_.author:
-            hits = tuple(map(self._with_author, hits))
-        told = explained.search() if explain else None
-        if told is not None and rerank:
-            told |= self._reranking.told(ranking.best)
-        of_note = None
-        if why:
-            of_note = why_note(
-                self._core, explained, why, hits, lambda: self.ranked(query, Narrow(), limit, chosen).every
-            )
-        degraded = " ".join(filter(None, (query.instead, told_of_phrases(narrow, relaxed, found=bool(hits)), degraded)))
-        return Found(text, chosen, hits, state, told, degraded, of_note)
+        limit, chosen = within(limit, 1, MAX_LIMIT, "limit"), _mode(mode)
+        asked = self.ask(text, filter_)
+        ranking = self.ranking(asked, limit, chosen, rerank=rerank)
+        hits = self._hits(ranking)
+        degraded = ranking.degraded_by
+        if authors or asked.narrow.author or ANYONE in (asked.query.author, filter_.author):
+            hits = [self._with_author(hit) for hit in hits]
+        told = of_note = None
+        if explain or why:
+            from simplemem.store.why import Explained
 
-    def read(self, text: str) -> Query:
+            explained = Explained(self._core, ranking, limit, self.ranking)
+            if explain:
+                told, hits = explained.search(), explained.hits(hits)
+            of_note = explained.note(why, hits) if why else None
+        state = self._core.state(ranking.asked.standing)
+        return Found(text, chosen, tuple(hits), state, told, degraded, of_note)
+
+    def ask(self, text: str, filter_: Filter) -> Asked:
         """A question taken apart, its words in the forms in which this vault may hold them."""
-        return meant(read_query(text), self._index)
+        query, standing = with_forms(read_query(text), self._index)
+        return Asked(query, standing, self.narrow(filter_, query))
 
-    def relaxed(self, narrow: Narrow) -> Narrow:
-        """The filter without its quoted phrases when no memory holds them: quotation marks around a name in a question
-        are not meant to hide every answer."""
-        if narrow.phrases and not self._index.ids(narrow):
-            return replace(narrow, phrases=())
-        return narrow
-
-    def best(self, query: Query, narrow: Narrow, limit: int, mode: Mode, *, rerank: bool = True) -> Ranking:
+    def ranking(self, asked: Asked, limit: int, mode: Mode, *, rerank: bool = True) -> Ranking:
         """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
-        reach = self._reranking.reach(limit) if rerank else limit
+        reranking = self._reranking() if rerank else None
+        reach = limit if reranking is None else reranking.reach(limit)
         for _ in range(2):
-            found = self.ranked(query, narrow, reach, mode)
-            if not self._core.recheck(found.rows[r.note].path for r in found.best if r.note in found.rows):
+            ranking = self._ranked(asked, reach, mode)
+            if not self.recheck(ranking.shown[found.note].row for found in ranking.best):
                 break
-        if not rerank:
-            return found
-        order, why_not = self._reranking.reorder(query, found.best, found.rows, found.vector)
-        return replace(found, best=order[:limit], degraded=f"{found.degraded} {why_not}".strip())
+            asked = replace(asked, standing=self._index.vocabulary(())[1])
+        return ranking if reranking is None else reranking.reordered(ranking, limit)
 
-    def ranked(self, query: Query, narrow: Narrow, limit: int, mode: Mode) -> Ranking:
-        vector, degraded = self.vector(query, mode) if query.words else (None, "")
-        if mode == "semantic" and vector is None:
-            mode = "text"
+    def recheck(self, rows: Iterable[Row]) -> bool:
+        """Look again at notes about to be returned; True when one of them had changed."""
+        return self._core.recheck_known({row.path: Stat(row.size, row.mtime_ns, row.ctime_ns) for row in rows})
+
+    def _ranked(self, asked: Asked, limit: int, mode: Mode) -> Ranking:
+        query = asked.query
+        if query.asks_nothing():
+            return Ranking(asked, "text", (), {}, (), (), Question(narrow=asked.narrow), NO_WORD)
+        if not query.words:
+            return self._newest(asked, limit)
+        vector, degraded = self.vector(query, mode, asked.standing)
+        if vector is None and mode == "semantic":
             degraded = degraded or self._no_meaning()
-        with self._index.snapshot():
-            if vector is not None and not self._index.holds_vectors_of(vector.embedder):
-                return self.ranked(query, narrow, limit, mode)  # another generation came into use in this moment
-            if not query.words:
-                newest, _ = self._index.page(narrow, "modified", limit, 0)
-                found = [Ranked(row.id, 1.0, 0.0, 0.0, 0.0, {}, None) for row in newest]
-                return Ranking(found, {row.id: row for row in newest}, None, "", found)
-            ids = None if narrow.is_open() else self._index.ids(narrow)
-            ranked = rank(self._index, query, vector, ids, mode, self._settings.search.lexical_weight)
-            near_the_cut = _with_equals(ranked, max(limit * 2 + 20, priors.NOTES))
-            rows = self._index.rows(r.note for r in near_the_cut)
-        kept = [r for r in near_the_cut if r.note in rows]
+        mode = "text" if vector is None else mode
+        question = Question(vector=vector, narrow=asked.narrow)
+        if mode != "semantic":
+            question = replace(question, terms=query.terms(), pairs=query.side_by_side())
+        answer = self._index.ask(question)
+        if vector is not None and answer.near is None:  # another generation came into use in this moment
+            return self._ranked(replace(asked, standing=self._index.vocabulary(())[1]), limit, mode)
+        if asked.narrow.phrases and not answer.passed:
+            # Quotation marks around a name in a question are not meant to hide every answer.
+            question = replace(question, narrow=replace(asked.narrow, phrases=()))
+            answer = self._index.ask(question)
+        parts = parts_of(answer, mode, self._settings.search.lexical_weight)
+        first = rank(answer, parts)
+        spans = dates.spans_in(query.text, datetime.now())  # noqa: DTZ005  (local, as notes are)
+        covers = mode == "hybrid" and vector is not None and coverage.is_question(query.text)
+        reach = max(limit, coverage.NOTES if covers else 0, dates.DATED_NOTES if spans else 0)
+        shown = self._index.shown({found.note: found.place for found in first[:reach]}, question)
+        there = [found for found in first[:reach] if found.note in shown]
+        every = first
+        if covers and vector is not None:
+            parts = beside(parts, "covered", coverage.WEIGHT, self._covered(query, vector, there, shown))
+        if spans:
+            dated = [found.note for found in there[: dates.DATED_NOTES] if dates.is_of(shown[found.note].row, spans)]
+            parts = beside(parts, "dated", dates.DATED_WEIGHT, dict.fromkeys(dated, 1.0))
+        if len(parts) > 3:
+            every = rank(answer, parts)
+            there = [found for found in every if found.note in shown]
+        return Ranking(asked, mode, there[:limit], shown, every, parts, question, degraded)
 
-        def place(r: Ranked) -> tuple[float, str]:
-            return -round(r.score, 6), rows[r.note].path
+    def _newest(self, asked: Asked, limit: int) -> Ranking:
+        question = Question(narrow=asked.narrow)
+        listing = self._index.page(question.narrow, "modified", limit, 0)
+        if question.narrow.phrases and not listing.total:
+            question = Question(narrow=replace(asked.narrow, phrases=()))
+            listing = self._index.page(question.narrow, "modified", limit, 0)
+        shown = self._index.shown({row.id: 0 for row in listing.rows}, question)
+        found = [Ranked(row.id, row.path, 1.0, {}, {}, None) for row in listing.rows if row.id in shown]
+        return Ranking(asked, "text", found, shown, found, (), question, "")
 
-        kept.sort(key=place)
-        every = [*kept, *ranked[len(near_the_cut) :]]
-        if mode == "hybrid" and vector is not None and is_question(query.text):
-            covering = self._covering(query, vector, kept[: coverage.NOTES], rows)
-            every = with_part(every, "covered", covering, coverage.WEIGHT)
-            kept = sorted(every[: len(kept)], key=place)
-            every = [*kept, *every[len(kept) :]]
-        every = with_priors(query.text, every, kept[: priors.NOTES], rows)
-        kept = sorted(every[: len(kept)], key=place)
-        every = [*kept, *every[len(kept) :]]
-        return Ranking(kept[:limit], rows, vector, degraded, every)
-
-    def _covering(
-        self, query: Query, vector: QueryVector, ranked: Sequence[Ranked], rows: dict[int, Row]
-    ) -> list[float]:
+    def _covered(
+        self, query: Query, vector: QueryVector, found: Sequence[Ranked], shown: Mapping[NoteId, Shown]
+    ) -> dict[NoteId, float]:
         """How much of a question one passage of each note covers; nothing where the embedder knows no single words."""
         embedder = self._core.embedding.called(vector.embedder)
-        if not isinstance(embedder, WordVectors):
-            return []
-        texts = [self._passage_texts(r, rows[r.note].path) for r in ranked]
-        return coverage.coverage(query.words, texts, embedder)
+        if not isinstance(embedder, coverage.WordVectors):
+            return {}
+        notes = [each.note for each in found[: coverage.NOTES]]
+        texts = [self._passage_texts(shown[note]) for note in notes]
+        return dict(zip(notes, coverage.coverage(query.words, texts, embedder), strict=True))
 
-    def _passage_texts(self, found: Ranked, path: str) -> list[str]:
+    def _passage_texts(self, note: Shown) -> list[str]:
         """The passages of a note; of a long one those around its best block."""
-        places = self._index.passages(found.note)
-        first = 0
-        if len(places) > coverage.PASSAGES and found.place:
-            best = self._index.places([found.place]).get(found.place)
-            before = sum(place.start <= best.start for place in places) if best is not None else 0
+        first, passages = 0, note.passages
+        if len(passages) > coverage.PASSAGES and note.best is not None:
+            before = sum(passage.start <= note.best.start for passage in passages)
             first = max(0, before - coverage.PASSAGES // 2)
-        text = self.text(path) or ""
-        return [text[place.start : place.stop] for place in places[first : first + coverage.PASSAGES]]
+        text = self.text(note.row.path) or ""
+        return [text[passage.start : passage.stop] for passage in passages[first : first + coverage.PASSAGES]]
 
-    def vector(self, query: Query, mode: Mode) -> tuple[QueryVector | None, str]:
+    def vector(self, query: Query, mode: Mode, standing: Standing) -> tuple[QueryVector | None, str]:
         """The question as a vector, and what lessens the search for its meaning."""
-        return (None, "") if mode == "text" else self._core.embedding.question(query.text)
+        return (None, "") if mode == "text" else self._core.embedding.question(query.text, standing)
 
     def _no_meaning(self) -> str:
-        why = (
-            "the setting embed.provider is none" if self._settings.embed.provider == "none" else "there are no vectors"
-        )
-        return f"Searched by words only: {why}."
+        is_off = self._settings.embed.provider == "none"
+        return f"Searched by words only: {'the setting embed.provider is none' if is_off else 'there are no vectors'}."
 
-    def _hits(self, ranking: Ranking, words: Sequence[str], whys: Mapping[int, dict[str, Any]]) -> tuple[Hit, ...]:
+    def _hits(self, ranking: Ranking) -> list[Hit]:
         hits = []
-        places = self._index.places({r.place for r in ranking.best if r.place})
+        limit, words = self._settings.search.snippet_characters, ranking.asked.query.words
         for found in ranking.best:
-            row = ranking.rows[found.note]
-            text = self.text(row.path)
+            note = ranking.shown[found.note]
+            row, text = note.row, self.text(note.row.path)
             if text is None:
                 continue
-            place = places.get(found.place) or nearest_place(self._index, found.note, ranking.vector)
-            limit = self._settings.search.snippet_characters
-            around, place = where_words_stand(text, self._index.passages(found.note), place, words, limit)
-            shown, line, heading = "", 1, ""
-            if around is not None:
-                shown = snippet(text, around, place, limit)
-                line = (place or around).line
-                heading = " > ".join((place or around).headings)
+            around, place = where_words_stand(text, note.passages, note.best, words, limit)
+            shown = snippet(text, around, place, limit) if around is not None else ""
+            stands = place or around
             hits.append(
                 Hit(
                     name=name_of(row.path),
@@ -223,16 +246,15 @@ class Recall:
                     type=row.type or "memory",
                     score=round(found.score, 4),
                     snippet=shown or squeezed(row.description),
-                    heading=heading,
-                    line=line,
-                    tags=self._index.tags_of(found.note),
+                    heading=" > ".join(stands.headings) if stands is not None else "",
+                    line=stands.line if stands is not None else 1,
+                    tags=note.tags,
                     created=row.created or None,
                     modified=row.modified,
                     sha256=row.sha256,
-                    why=whys[found.note] | by_reranker(found) if found.note in whys else None,
                 )
             )
-        return tuple(hits)
+        return hits
 
     def _with_author(self, hit: Hit) -> Hit:
         author = self._core.changes.last_author(hit.sha256)
@@ -241,7 +263,7 @@ class Recall:
     def text(self, path: str) -> str | None:
         """The note's text as it is now; None when it went in this moment."""
         try:
-            return self._vault.read(path).data.decode("utf-8", "replace")
+            return self._core.vault.read(path).data.decode("utf-8", "replace")
         except Unavailable:
             raise  # nothing can be read just now, which is not the same as nothing found
         except SimplememError:
@@ -252,14 +274,17 @@ class Recall:
     def narrow(self, given: Filter, query: Query | None = None) -> Narrow:
         now = datetime.now()  # noqa: DTZ005  (local, as notes are)
         author = (query.author if query else "") or well_formed(given.author).strip()
-        asked = Narrow(
+        if author:
+            self._core.changes.newest()  # the filter stands on what the log has
+        return Narrow(
             tags={well_formed(key): well_formed(value) for key, value in given.tags.items()},
             require_all=given.require_all,
             all_tags=dict(query.tags) if query else {},
+            properties={well_formed(key): well_formed(value) for key, value in given.properties.items()},
             type=(query.type if query else "") or well_formed(given.type),
-            prefix=_prefix((query.prefix if query else "") or well_formed(given.prefix)),
-            since=read_when(given.since, now) if given.since else "",
-            until=read_when(given.until, now, end=True) if given.until else "",
+            prefix=((query.prefix if query else "") or well_formed(given.prefix)).strip().lstrip("/"),
+            since=dates.read_when(given.since, now) if given.since else "",
+            until=dates.read_when(given.until, now, end=True) if given.until else "",
             link_to=path_meant(self._core, given.link_to) if given.link_to else "",
             linked_by=path_meant(self._core, given.linked_by) if given.linked_by else "",
             phrases=query.phrases if query else (),
@@ -268,9 +293,6 @@ class Recall:
             only=given.among,
             author="" if author.casefold() == ANYONE else author,
         )
-        if asked.author:
-            self._core.changes.newest()  # the filter stands on what the log has
-        return asked
 
     # -- lists
 
@@ -279,36 +301,21 @@ class Recall:
         limit = within(limit, 1, 1000, "limit")
         if sort not in SORTS:
             raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of: {', '.join(SORTS)}.")
-        offset = _offset(cursor, sort)
-        narrow = self.narrow(filter_)
-        if self._core.recheck(row.path for row in self._index.page(narrow, sort, limit, offset)[0]):
-            narrow = self.narrow(filter_)
-        with self._index.snapshot():
-            rows, total = self._index.page(narrow, sort, limit, offset)
-            items = tuple(
-                Listed(name_of(row.path), row.path, row.title, row.description, row.type or "memory",
-                       self._index.tags_of(row.id), row.created or None, row.modified, row.size, row.sha256, row.problem)
-                for row in rows
-            )  # fmt: skip
-        after = offset + len(items)
-        return Page(items, _cursor(after, sort) if after < total else None, total, self._core.state())
+        after, narrow = _offset(cursor, sort), self.narrow(filter_)
+        listing = self._index.page(narrow, sort, limit, after)
+        if self.recheck(listing.rows):
+            listing = self._index.page(self.narrow(filter_), sort, limit, after)
+        items = tuple(_listed(row, listing.tags.get(row.id, ())) for row in listing.rows)
+        after += len(items)
+        more = _cursor(after, sort) if after < listing.total else None
+        return Page(items, more, listing.total, self._core.state())
 
 
-def _with_equals(ranked: Sequence[Ranked], count: int) -> list[Ranked]:
-    """The first of a ranking and what scores as the last of them: which of equals come first is for their names to say,
-    not for the order in which they were indexed."""
-    last = count
-    while last < len(ranked) and round(ranked[last].score, 6) == round(ranked[count - 1].score, 6):
-        last += 1
-    return list(ranked[:last])
-
-
-def told_of_phrases(narrow: Narrow, relaxed: Narrow, *, found: bool) -> str:
-    """What is said when the quoted phrases of a question were let go, and whether anything was found without."""
-    if relaxed is narrow:
-        return ""
-    said = " and ".join(f'"{phrase}"' for phrase in narrow.phrases)
-    return f"No memory holds {said} word for word{'; these are found by its words' if found else ''}."
+def _listed(row: Row, tags: tuple[str, ...]) -> Listed:
+    return Listed(
+        name_of(row.path), row.path, row.title, row.description, row.type or "memory", tags, row.created or None,
+        row.modified, row.size, row.sha256, row.problem,
+    )  # fmt: skip
 
 
 def _mode(mode: str) -> Mode:
@@ -322,10 +329,6 @@ def within(value: int, least: int, most: int, what: str) -> int:
     if value < least:
         raise Invalid(f"{what} must be at least {least}, not {value}")
     return min(value, most)
-
-
-def _prefix(prefix: str) -> str:
-    return prefix.strip().lstrip("/")
 
 
 def _cursor(offset: int, sort: str) -> str:

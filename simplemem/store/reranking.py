@@ -7,21 +7,19 @@ than `rerank.seconds`, and leaves one that keeps failing alone for a while. A pr
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.index.notes import Row
+from simplemem.index.door import NoteId, Row, Shown
 from simplemem.note.privacy import private_by_rule
 from simplemem.search.excerpt import passage_around
-from simplemem.search.query import Query
 from simplemem.search.rank import Ranked
-from simplemem.search.reorder import Reranked, reordered
-from simplemem.services.rerank import Reranker, reranker_named
+from simplemem.services.rerank import Reranker, from_0_to_1, reranker_named
 from simplemem.store.core import Core
+from simplemem.store.recall import Ranking
 
 _MOST_CHARACTERS = 4_000  # of a text that is scored; passages are far shorter
 _ORDER_STANDS = "the order is that of words and meaning."
@@ -29,120 +27,72 @@ _LOG = logging.getLogger(__name__)
 
 
 class Reranking:
-    """The reranker of one store: loaded when it is first wanted, and asked with patience."""
+    """The reranker of one store, asked with patience."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._index = core.index
         self._settings = core.settings.rerank
-        self._rules = core.settings.embed.private
-        self._guard = threading.Lock()
-        self._loader: threading.Thread | None = None
         self._reranker: Reranker | None = None
-        self._missing = ""
-        self._last_failure = ""
-
-    @property
-    def wanted(self) -> bool:
-        return self._settings.provider != "none"
-
-    def reach(self, limit: int) -> int:
-        """How many notes a search must rank so that the best `limit` can be found among them."""
-        return max(limit, self._settings.candidates) if self.wanted else limit
-
-    def reorder(
-        self, query: Query, ranked: Sequence[Ranked], rows: Mapping[int, Row], vector: bytes | None
-    ) -> tuple[list[Ranked], str]:
-        """The notes in the reranker's order, or as they were and a sentence that says why."""
-        if not self.wanted or not query.words or len(ranked) < 2:
-            return list(ranked), ""
-        reranker, why_not = self._loaded()
-        if reranker is None:
-            return list(ranked), why_not
-        texts = self._texts(ranked[: self._settings.candidates], rows, vector, remote=reranker.remote)
-        if len(texts) < 2:
-            return list(ranked), ""
+        self._failure = ""
         try:
-            scores = reranker.scores(query.text, list(texts.values()), time.monotonic() + self._settings.seconds)
+            self._reranker = reranker_of(core.settings)
         except SimplememError as error:
-            said = error.message.removeprefix(f"{reranker.name} does not answer: ").removeprefix(f"{reranker.name} ")
-            failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
-            if not self._last_failure:  # the first of several; each answer tells of its own
-                _LOG.warning("%s %s", failure, error.hint)
-            self._last_failure = failure
-            return list(ranked), failure
-        self._last_failure = ""
-        return reordered(ranked, dict(zip(texts, scores, strict=True))), ""
-
-    def told(self, ranked: Sequence[Ranked]) -> dict[str, Any]:
-        """What an explanation says of the reranker; nothing when the order is not its work."""
-        if self._reranker is None or not any(isinstance(found, Reranked) for found in ranked):
-            return {}
-        about = {"name": self._reranker.name, "remote": self._reranker.remote, "candidates": self._settings.candidates}
-        return {"reranker": about}
-
-    def name(self) -> tuple[str, str]:
-        """What `stats` says: the reranker, and what is wrong with it. It is not asked anything."""
-        if not self.wanted:
-            return "none", ""
-        reranker, why_not = self._loaded()
-        return (reranker.name if reranker is not None else self._settings.provider), why_not or self._last_failure
+            self._failure = f"The reranker {self._settings.provider} cannot be used ({error.message}); {_ORDER_STANDS}"
+            _LOG.warning("no reranker: %s. %s", error.message, error.hint)
 
     def close(self) -> None:
         if self._reranker is not None:
             self._reranker.close()
 
-    # -- loading
+    def name(self) -> tuple[str, str]:
+        """What `stats` says: the reranker, and what is wrong with it. It is not asked anything."""
+        return (self._reranker.name if self._reranker is not None else self._settings.provider), self._failure
 
-    def _loaded(self) -> tuple[Reranker | None, str]:
-        """The reranker. A server answers without it while it is loaded; a command has no later, and waits."""
-        patience = 0.0  # only the search that began the loading waits for it
-        with self._guard:
-            if self._reranker is None and not self._missing and self._loader is None:
-                if not self._core.long_lived:
-                    self._load()
-                else:
-                    self._loader = threading.Thread(target=self._load, name="simplemem-rerank", daemon=True)
-                    self._loader.start()
-                    patience = self._settings.seconds
-            loader = self._loader
-        if loader is not None:
-            loader.join(patience)
-            if loader.is_alive():
-                return None, f"The reranker {self._settings.provider} is still being loaded; {_ORDER_STANDS}"
-        return self._reranker, self._missing
+    def reach(self, limit: int) -> int:
+        """How many notes a search must rank so that the best `limit` can be found among them."""
+        return max(limit, self._settings.candidates)
 
-    def _load(self) -> None:
-        missing = f"The reranker {self._settings.provider} cannot be used ({{}}); {_ORDER_STANDS}"
+    def reordered(self, ranking: Ranking, limit: int) -> Ranking:
+        """The ranking in the reranker's order, or as it was and a sentence that says why."""
+        as_it_was = replace(ranking, best=ranking.best[:limit])
+        if not ranking.asked.query.words or len(ranking.best) < 2:
+            return as_it_was
+        if self._reranker is None:
+            return replace(as_it_was, degraded=f"{ranking.degraded} {self._failure}".strip())
+        texts = self._texts(ranking.best[: self._settings.candidates], ranking.shown, remote=self._reranker.remote)
+        if len(texts) < 2:
+            return as_it_was
         try:
-            self._reranker = reranker_of(self._core.settings)
+            until = time.monotonic() + self._settings.seconds
+            scores = self._reranker.scores(ranking.asked.query.text, list(texts.values()), until)
         except SimplememError as error:
-            self._missing = missing.format(error.message)
-            _LOG.warning("no reranker: %s. %s", error.message, error.hint)
-        finally:
-            if self._reranker is None:
-                self._missing = self._missing or missing.format("it failed while it was loaded")
+            name = self._reranker.name
+            said = error.message.removeprefix(f"{name} does not answer: ").removeprefix(f"{name} ")
+            failure = f"The reranker {name} does not answer ({said}); {_ORDER_STANDS}"
+            if not self._failure:  # the first of several; each answer tells of its own
+                _LOG.warning("%s %s", failure, error.hint)
+            self._failure = failure
+            return replace(as_it_was, degraded=f"{ranking.degraded} {failure}".strip())
+        self._failure = ""
+        of_note = dict(zip(texts, scores, strict=True))
+        before = {found.note: place for place, found in enumerate(ranking.best, 1)}
+        said_of = {note: {"reranker": round(score, 4), "rank_before": before[note]} for note, score in of_note.items()}
+        about = {"name": self._reranker.name, "remote": self._reranker.remote, "candidates": self._settings.candidates}
+        best = reordered(ranking.best, of_note)[:limit]
+        return replace(ranking, best=best, reranked=said_of, reranker=about)
 
-    # -- what is scored
-
-    def _texts(
-        self, ranked: Sequence[Ranked], rows: Mapping[int, Row], vector: bytes | None, *, remote: bool
-    ) -> dict[int, str]:
+    def _texts(self, ranked: Sequence[Ranked], shown: Mapping[NoteId, Shown], *, remote: bool) -> dict[NoteId, str]:
         """By note, what is scored: title, headings and the best passage. A note that may not leave has no text here."""
-        texts: dict[int, str] = {}
-        places = self._index.places({found.place for found in ranked if found.place})
+        texts: dict[NoteId, str] = {}
         for found in ranked:
-            row = rows[found.note]
-            text = self._text(row, remote=remote)
+            note = shown[found.note]
+            text = self._text(note.row, remote=remote)
             if text is None:
                 continue
-            place = places.get(found.place)
-            if place is None and vector is not None and (nearest := self._index.nearest_place(found.note, vector)):
-                place = self._index.places([nearest]).get(nearest)
-            around = passage_around(self._index.passages(found.note), place)
-            headings = [heading for heading in (around.headings if around else ()) if heading != row.title]
-            passage = text[around.start : around.stop].strip() if around else row.description
-            texts[found.note] = "\n".join((" > ".join((row.title, *headings)), passage))[:_MOST_CHARACTERS]
+            around = passage_around(note.passages, note.best)
+            headings = [heading for heading in (around.headings if around else ()) if heading != note.row.title]
+            passage = text[around.start : around.stop].strip() if around else note.row.description
+            texts[found.note] = "\n".join((" > ".join((note.row.title, *headings)), passage))[:_MOST_CHARACTERS]
         return texts
 
     def _text(self, row: Row, *, remote: bool) -> str | None:
@@ -151,9 +101,27 @@ class Reranking:
             file = self._core.vault.read(row.path)
         except SimplememError:
             return None
-        if file.sha256 != row.sha256 or (remote and not may_leave(row, self._rules)):
+        if file.sha256 != row.sha256 or (remote and not may_leave(row, self._core.settings.embed.private)):
             return None
         return file.data.decode("utf-8", "replace")
+
+
+def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[Ranked]:
+    """The notes that have a score in the order of their scores, equal ones as they stood. Every other note keeps its
+    place, and shows no more than the note before it and no less than the scored note after it: the scores of a list fall.
+    """
+    shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
+    best = iter(sorted((found for found in ranked if found.note in scores), key=lambda found: -scores[found.note]))
+    mixed = [next(best) if found.note in scores else found for found in ranked]
+    floor, falling = 0.0, []
+    for found in reversed(mixed):
+        floor = shares.get(found.note, floor)
+        falling.append(replace(found, score=shares.get(found.note, max(floor, found.score))))
+    ceiling, ordered = 1.0, []
+    for found in reversed(falling):
+        ceiling = min(ceiling, found.score)
+        ordered.append(replace(found, score=ceiling))
+    return ordered
 
 
 def may_leave(row: Row, rules: Sequence[str]) -> bool:

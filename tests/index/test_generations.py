@@ -12,9 +12,10 @@ from simplemem.errors import Unavailable
 from simplemem.index import fill
 from simplemem.index.audit import dump
 from simplemem.index.database import Database, open_database
+from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.index.vectors import NEXT, NOW, QueryVector, generation_of, generations, in_use
+from simplemem.index.vectors import NEXT, NOW, generation_of, generations, in_use
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 
@@ -84,9 +85,9 @@ class Kept:
 
     def nearest(self, embedder: WordLlama, text: str) -> list[str]:
         """The notes by their nearness to a text, nearest first."""
-        near = self.index.nearest(QueryVector(embedder.query(text), embedder.name), None)
-        paths = {row.id: row.path for row in self.index.rows(near).values()}
-        return [paths[note] for note in sorted(near, key=lambda note: -near[note].score)]
+        answer = self.index.ask(Question(vector=QueryVector(embedder.query(text), embedder.name)))
+        near = answer.near or {}
+        return [answer.paths[note] for note in sorted(near, key=lambda note: -near[note].score)]
 
     def close(self) -> None:
         self.index.close()
@@ -209,11 +210,12 @@ def test_of_three_embedders_the_last_one_set_is_made(kept: Kept, half: Half) -> 
 def test_embedders_of_one_dimension_are_told_apart_by_name(kept: Kept) -> None:
     kept.fill(WHOLE)
     asked = QueryVector(OTHER.query("honey bees"), "other")
+    ours, theirs = Question(vector=QueryVector(asked, WHOLE.name)), Question(vector=asked)
     note = kept.index.row("n1.md")
     assert note is not None
-    assert kept.index.nearest(asked, None) == {}
-    assert kept.index.nearest_place(note.id, asked) is None
-    assert kept.index.nearest_place(note.id, QueryVector(asked, WHOLE.name)) is not None
+    assert kept.index.ask(theirs).near is None and kept.index.ask(ours).near
+    assert kept.index.shown({note.id: 0}, theirs)[note.id].best is None
+    assert kept.index.shown({note.id: 0}, ours)[note.id].best is not None
 
 
 @pytest.mark.parametrize("in_memory", [False, True])
@@ -230,7 +232,9 @@ def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Pat
             db.execute("UPDATE vectors SET vector = (SELECT vector FROM vectors WHERE id >> 20 = 4)").fetchall()
         assert reader.nearest(WHOLE, "honey bees") == []
         asked = QueryVector(OTHER.query("honey bees"), "other")
-        assert len({round(near.score, 5) for near in reader.index.nearest(asked, None).values()}) == 1
+        assert (
+            len({round(near.score, 5) for near in (reader.index.ask(Question(vector=asked)).near or {}).values()}) == 1
+        )
     finally:
         reader.close()
 

@@ -13,7 +13,8 @@ import pytest
 from simplemem.index import legs, notes, text
 from simplemem.index.bm25 import Counts, CountsKept
 from simplemem.index.database import Database, Rows, open_database
-from simplemem.index.legs import LEGS, Match
+from simplemem.index.door import Match, Term
+from simplemem.index.legs import LEGS
 from simplemem.index.notes import Stat
 from simplemem.note.note import read_note
 
@@ -53,14 +54,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     database.close()
 
 
-def asked(chance: random.Random) -> str:
+def asked(chance: random.Random) -> list[Term]:
     words = dict.fromkeys(WORDS[int(len(WORDS) ** chance.random()) - 1] for _ in range(chance.randint(2, 6)))
-    return " OR ".join(f'"{word}"' for word in words)
+    return [Term((word,)) for word in words]
 
 
-def phrases_asked(chance: random.Random) -> str:
+def phrases_asked(chance: random.Random) -> list[Term]:
     pairs = dict.fromkeys((chance.choice(WORDS[:6]), chance.choice(WORDS[:6])) for _ in range(4))
-    return " OR ".join(f'"{one} {two}"' for one, two in pairs)
+    return [Term(pair) for pair in pairs]
 
 
 def scores(found: list[Match]) -> dict[tuple[int, int], float]:
@@ -75,10 +76,10 @@ def test_chosen_notes_have_the_scores_that_sqlite_gives_them(filled: Database, n
     seen = 0
     with filled.reading() as db:
         for _ in range(60):
-            expression = ask(chance)  # type: ignore[operator]
+            terms = ask(chance)  # type: ignore[operator]
             for ids in ([], [7], chance.sample(range(1, NOTES + 1), 25), list(range(1, NOTES + 1))):
-                found = legs.leg(db, name, expression, 10_000, ids, counts, most_scored=0)
-                assert scores(found) == pytest.approx(scores(legs.leg(db, name, expression, 10_000, ids)))
+                found = legs.leg(db, name, terms, 10_000, ids, counts, most_scored=0)
+                assert scores(found) == pytest.approx(scores(legs.leg(db, name, terms, 10_000, ids)))
                 assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
                 seen += len(found)
     assert seen > 500
@@ -89,9 +90,9 @@ def test_a_limit_keeps_the_best(filled: Database) -> None:
     counts = Counts((0, 0))
     with filled.reading() as db:
         for _ in range(30):
-            expression, ids = asked(chance), chance.sample(range(1, NOTES + 1), 120)
-            every = legs.leg(db, "note", expression, 10_000, ids, counts, most_scored=0)
-            few = legs.leg(db, "note", expression, 5, ids, counts, most_scored=0)
+            terms, ids = asked(chance), chance.sample(range(1, NOTES + 1), 120)
+            every = legs.leg(db, "note", terms, 10_000, ids, counts, most_scored=0)
+            few = legs.leg(db, "note", terms, 5, ids, counts, most_scored=0)
             assert [match.score for match in few] == pytest.approx([match.score for match in every[:5]])
 
 
@@ -109,12 +110,12 @@ def test_rare_words_choose_and_all_words_rank(
     passed_over = 0
     with filled.reading() as db:
         for _ in range(60):
-            expression = asked(chance)
+            terms = asked(chance)
             ids = chance.sample(range(1, NOTES + 1), 150) if narrowed else None
-            full = legs.leg(db, "note", expression, NOTES, ids)
-            found = legs.leg(db, "note", expression, limit, ids, counts, most_scored=0)
-            terms = sorted(expression.split(" OR "), key=lambda term: counts.of(db, "note_text", term))
-            rare = legs.leg(db, "note", " OR ".join(terms[:2]), NOTES, ids)
+            full = legs.leg(db, "note", terms, NOTES, ids)
+            found = legs.leg(db, "note", terms, limit, ids, counts, most_scored=0)
+            rarest = sorted(terms, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0]))
+            rare = legs.leg(db, "note", rarest[:2], NOTES, ids)
             holding = {match.note for match in rare}
             wanted = [match for match in full if match.note in holding]
             assert [match.score for match in found] == pytest.approx([match.score for match in wanted[:limit]])
@@ -129,7 +130,7 @@ def test_frequent_words_pass_no_note_over_where_all_can_be_scored(
     filled: Database, narrowed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(legs, "_FEW", 0)
-    frequent = " OR ".join(f'"{word}"' for word in WORDS[:7])
+    frequent = [Term((word,)) for word in WORDS[:7]]
     ids = list(range(1, NOTES, 2)) if narrowed else None
     with filled.reading() as db:
         found = legs.leg(db, "note", frequent, NOTES, ids, Counts((0, 0)), most_scored=0)
@@ -148,18 +149,18 @@ def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
     monkeypatch.setattr(legs, "_MOST_NOTES", 0)
     monkeypatch.setattr(legs, "_WORTH", 1_000)
     monkeypatch.setattr(legs, "_IN_PAIRS", 0 if groups == 3 else NOTES)
-    frequent = [f'"{word}"' for word in WORDS[:7]]
+    frequent = [Term((word,)) for word in WORDS[:7]]
     ids = list(range(1, NOTES, 2)) if narrowed else None
     counts = Counts((0, 0))
     with filled.reading() as db:
-        full = legs.leg(db, "note", " OR ".join(frequent), NOTES, ids)
-        found = legs.leg(db, "note", " OR ".join(frequent), 50, ids, counts, most_scored=0)
-        dealt = sorted(frequent, key=lambda term: counts.of(db, "note_text", term))
-        each = " AND ".join(f"({' OR '.join(dealt[k::groups])})" for k in range(groups))
-        holding = {match.note for match in legs.leg(db, "note", each, NOTES, ids)}
+        full = legs.leg(db, "note", frequent, NOTES, ids)
+        found = legs.leg(db, "note", frequent, 50, ids, counts, most_scored=0)
+        dealt = sorted(frequent, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0]))
+        each = [{m.note for m in legs.leg(db, "note", dealt[k::groups], NOTES, ids)} for k in range(groups)]
+        holding = set.intersection(*each)
         assert 10 <= len(holding) < len(full)
         assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding][:50]))
-        rare = " OR ".join(f'"{word}"' for word in WORDS[-3:])
+        rare = [Term((word,)) for word in WORDS[-3:]]
         few = legs.leg(db, "note", rare, NOTES, ids, counts, most_scored=0)  # no note holds all three
         assert few == legs.leg(db, "note", rare, NOTES, ids) != []
 
@@ -172,12 +173,12 @@ def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
     seen = 0
     with filled.reading() as db:
         for _ in range(20):
-            expression, ids = asked(chance), chance.sample(range(1, NOTES + 1), 40)
+            terms, ids = asked(chance), chance.sample(range(1, NOTES + 1), 40)
             for limit in (5, 10_000):
                 monkeypatch.setattr(legs, "_A_SEEK", 1_000_000)
-                walked = legs.leg(db, "block", expression, limit, ids, counts, most_scored=0)
+                walked = legs.leg(db, "block", terms, limit, ids, counts, most_scored=0)
                 monkeypatch.setattr(legs, "_A_SEEK", 0)
-                sought = legs.leg(db, "block", expression, limit, ids, counts, most_scored=0)
+                sought = legs.leg(db, "block", terms, limit, ids, counts, most_scored=0)
                 assert scores(sought) == pytest.approx(scores(walked))
                 seen += len(sought)
     assert seen > 100
@@ -188,20 +189,8 @@ def test_where_few_entries_are_scored_nothing_is_passed_over(filled: Database) -
     counts = Counts((0, 0))
     with filled.reading() as db:
         for _ in range(30):
-            expression = asked(chance)
-            assert legs.leg(db, "note", expression, 20, None, counts) == legs.leg(db, "note", expression, 20, None)
-
-
-def test_an_expression_of_another_form_is_answered_in_full(filled: Database) -> None:
-    counts = Counts((0, 0))
-    with filled.reading() as db:
-        for expression in (
-            f'"{WORDS[0]}" AND "{WORDS[1]}"',
-            f'title : "{WORDS[0]}" OR "{WORDS[1]}"',
-            '"bar"* OR "de"*',
-        ):
-            found = legs.leg(db, "note", expression, NOTES, None, counts, most_scored=0)
-            assert scores(found) == pytest.approx(scores(legs.leg(db, "note", expression, NOTES, None))), expression
+            terms = asked(chance)
+            assert legs.leg(db, "note", terms, 20, None, counts) == legs.leg(db, "note", terms, 20, None)
 
 
 def test_counts_are_of_the_state_that_is_asked(tmp_path: Path) -> None:
@@ -214,10 +203,9 @@ def test_counts_are_of_the_state_that_is_asked(tmp_path: Path) -> None:
         with database.reading() as db:
             counts = kept.of_state(0, notes.newest_rev(db))
             ids = [row[0] for row in db.execute("SELECT id FROM notes")]
-            found = legs.leg(db, "block", f'"{WORDS[0]}" OR "{WORDS[2]}"', 1000, ids, counts, most_scored=0)
-            assert scores(found) == pytest.approx(
-                scores(legs.leg(db, "block", f'"{WORDS[0]}" OR "{WORDS[2]}"', 1000, ids))
-            ), step
+            two = [Term((WORDS[0],)), Term((WORDS[2],))]
+            found = legs.leg(db, "block", two, 1000, ids, counts, most_scored=0)
+            assert scores(found) == pytest.approx(scores(legs.leg(db, "block", two, 1000, ids))), step
             assert kept.of_state(0, notes.newest_rev(db)) is counts
     database.close()
 

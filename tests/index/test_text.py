@@ -54,7 +54,7 @@ def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> 
 
 
 def found(db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None) -> list[int]:
-    return [match.note for match in legs.leg(db, leg, read_query(question).expression(), 50, ids)]
+    return [match.note for match in legs.leg(db, leg, read_query(question).terms(), 50, ids)]
 
 
 @pytest.mark.parametrize("leg", legs.LEGS)
@@ -160,9 +160,9 @@ def test_a_place_says_where_in_the_file_it_stands(database: Database) -> None:
     body = f"{above}## Crane\n\nIt was repaired in spring.\n"
     with database.writing() as db:
         put(db, 1, body)
-        best = legs.leg(db, "block", read_query("repaired").expression(), 5, None)[0]
+        best = legs.leg(db, "block", read_query("repaired").terms(), 5, None)[0]
         place = text.places_of(db, [best.place])[best.place]
-        passages = text.passages_of(db, 1)
+        passages = text.passages_of(db, [1])[1]
     note = read_note(body.encode())
     assert note.text[place.start : place.stop].strip() == "It was repaired in spring."
     assert (place.line, place.headings) == (11, ("Harbour", "Crane"))

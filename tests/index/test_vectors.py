@@ -16,10 +16,10 @@ from simplemem.config import Settings
 from simplemem.errors import NotFound
 from simplemem.index import fill, notes, vectors
 from simplemem.index.database import Database, Rows, open_database
+from simplemem.index.door import Nearness, Question
 from simplemem.index.facts import BLOCK, SHIFT
+from simplemem.index.nearest import VectorsInMemory, nearest_in_sql
 from simplemem.index.notes import Stat
-from simplemem.index.resident import Resident
-from simplemem.index.vectors import Nearness
 from simplemem.memory import Filter
 from simplemem.note.note import read_note
 from simplemem.services.embed import embedder_named
@@ -34,6 +34,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened = open_database(tmp_path / "index.db", nullcontext)
     yield opened
     opened.close()
+
+
+def held() -> VectorsInMemory:
+    return VectorsInMemory(DIMENSION, with_signs=True)
 
 
 def vector(seed: int) -> bytes:
@@ -77,7 +81,7 @@ def test_a_note_is_as_near_as_its_best_passage_and_its_best_block(database: Data
     with database.writing() as db:
         put_note(db, 1, [vector(2), vector(3)], [vector(4)])
         put_note(db, 2, [vector(7)], [vector(5), vector(6)])
-        found = Resident(DIMENSION).nearest(db, 0, query, None, 10, ())
+        found = held().nearest(db, 0, query, None, 10, ())
     assert found[1].passage == pytest.approx(max(cosine(query, vector(2)), cosine(query, vector(3))), abs=1e-5)
     assert found[1].block == pytest.approx(max(found[1].passage, cosine(query, vector(4))), abs=1e-5)
     assert found[2].passage == pytest.approx(cosine(query, vector(7)), abs=1e-5)
@@ -94,8 +98,8 @@ def test_sql_and_memory_find_the_same(database: Database, ids: list[int] | None,
         fill_with_notes(db, 60)
         put_note(db, 61, [bytes(DIMENSION)], [bytes(DIMENSION)])  # nothing of it was a known word
         for seed in (1, 2, 3):
-            by_sql = vectors.nearest_in_sql(db, vector(seed), ids, 12, also)
-            in_memory = Resident(DIMENSION).nearest(db, 0, vector(seed), ids, 12, also)
+            by_sql = nearest_in_sql(db, vector(seed), ids, 12, also)
+            in_memory = held().nearest(db, 0, vector(seed), ids, 12, also)
             assert rounded(by_sql) == rounded(in_memory)
             assert set(by_sql) <= (set(ids) if ids is not None else set(range(1, 62)))
             assert len(by_sql) >= min(12, len(ids) if ids is not None else 61)
@@ -119,9 +123,9 @@ def test_memory_follows_every_change_of_the_table(store: EnhancedStore) -> None:
             store.sync()
         if chosen.random() < 0.6:
             continue  # several changes between two questions
-        followed = index.nearest(query, None)
+        followed = index.ask(Question(vector=query)).near or {}
         with index.snapshot() as db:
-            afresh = Resident(embedder.dimension).nearest(db, 0, query, None, 200, ())
+            afresh = VectorsInMemory(embedder.dimension, with_signs=True).nearest(db, 0, query, None, 200, ())
         assert rounded(followed) == rounded(afresh), step
 
 

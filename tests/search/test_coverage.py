@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from simplemem.index.door import Answer, Match
 from simplemem.search.coverage import coverage, is_question
-from simplemem.search.rank import Ranked, with_part
+from simplemem.search.rank import Part, beside, rank
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 
@@ -78,14 +79,21 @@ def test_words_of_scripts_without_spaces_are_compared_too(vectors: WordLlama) ->
     assert with_it > without
 
 
+def ranked(*parts: Part) -> list[tuple[int, float]]:
+    answer = Answer([Match(note, 0, 1.0) for note in (1, 2, 3, 4)], (), (), None, {k: f"n{k}.md" for k in range(5)})
+    return [(found.note, round(found.score, 4)) for found in rank(answer, parts)]
+
+
 def test_what_was_not_compared_stays_behind_in_its_order() -> None:
-    ranked = [
-        Ranked(note, score, score, 0.0, 0.0, {}, None) for note, score in ((1, 1.0), (2, 0.9), (3, 0.8), (4, 0.7))
-    ]
-    again = with_part(ranked, "covered", [0.2, 0.4], 0.5)
-    assert [round(row.score, 4) for row in again] == [round(1.25 / 1.5, 4), round(1.4 / 1.5, 4), 0.5333, 0.4667]
-    assert [row.covered for row in again] == [0.5, 1.0, 0.0, 0.0]
-    assert all(0 <= row.score <= 1 for row in again)
+    words = Part("words", 1.0, {1: 1.0, 2: 0.9, 3: 0.8, 4: 0.7})
+    assert ranked(words) == [(1, 1.0), (2, 0.9), (3, 0.8), (4, 0.7)]
+    again = ranked(*beside([words], "covered", 0.5, {1: 0.2, 2: 0.4}))
+    assert again == [(2, round(1.4 / 1.5, 4)), (1, round(1.25 / 1.5, 4)), (3, 0.5333), (4, 0.4667)]
+
+
+def test_a_part_that_nobody_has_leaves_the_scores_alone() -> None:
+    words = [Part("words", 1.0, {1: 1.0})]
+    assert beside(words, "covered", 0.4, {}) == beside(words, "covered", 0.4, {1: 0.0}) == words
 
 
 def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about_it(
@@ -115,8 +123,3 @@ def test_the_answer_is_met_deep_in_a_long_note_too(store: EnhancedStore, write: 
     assert first.name == "long"
     assert first.why is not None
     assert first.why["covered"] == 1.0
-
-
-def test_an_embedder_that_knows_no_single_words_leaves_the_scores_alone() -> None:
-    ranked = [Ranked(note, score, score, 0.0, 0.0, {}, None) for note, score in ((1, 1.0), (2, 0.9))]
-    assert with_part(ranked, "covered", [], 0.4) == with_part(ranked, "covered", [0.0, 0.0], 0.4) == ranked

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from simplemem.config import Settings
-from simplemem.index.filters import Narrow
-from simplemem.index.legs import Match
-from simplemem.index.vectors import Nearness
+from simplemem.index.door import Match, Narrow, Nearness
 from simplemem.memory import Filter
-from simplemem.search.explain import formula, single_filters, standings
-from simplemem.search.rank import Ranked
+from simplemem.search.explain import formula, leg_numbers, one_after_another, single_filters
+from simplemem.search.rank import Part, Ranked
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -22,20 +20,20 @@ Write = Callable[[str, str | bytes], Path]
 
 def ranked(note: int, block: float, cosine: float | None = None) -> Ranked:
     matches = {"note": Match(note, 0, 2 * block), "block": Match(note, 1, block)} if block else {}
-    return Ranked(note, 1.0, 1.0, 0.0, 0.0, matches, None if cosine is None else Nearness(cosine, cosine))
+    return Ranked(note, f"n{note}.md", 1.0, {}, matches, None if cosine is None else Nearness(cosine, cosine))
 
 
 def test_equal_scores_share_a_place_in_a_leg_and_the_best_is_one() -> None:
-    legs = standings([ranked(1, 2.0), ranked(2, 4.0, 0.5), ranked(3, 2.0, -0.1), ranked(4, 1.0)])
-    assert {note: placed.rank for note, placed in legs["block"].items()} == {2: 1, 1: 2, 3: 2, 4: 4}
-    assert {note: placed.normalised for note, placed in legs["note"].items()} == {2: 1.0, 1: 0.5, 3: 0.5, 4: 0.25}
-    assert legs["passage_meaning"][3].normalised == 0.0  # a score below nothing is no share of the best
+    legs = leg_numbers([ranked(1, 2.0), ranked(2, 4.0, 0.5), ranked(3, 2.0, -0.1), ranked(4, 1.0)])
+    assert {note: placed["rank"] for note, placed in legs["block"].items()} == {2: 1, 1: 2, 3: 2, 4: 4}
+    assert {note: placed["normalised"] for note, placed in legs["note"].items()} == {2: 1.0, 1: 0.5, 3: 0.5, 4: 0.25}
+    assert legs["passage_meaning"][3]["normalised"] == 0.0  # a score below nothing is no share of the best
     assert 1 not in legs["passage_meaning"]
     assert list(legs) == ["note", "block", "passage_meaning", "block_meaning"]
 
 
 def test_the_formula_names_only_the_parts_that_count() -> None:
-    said = formula({"words": 0.6, "phrases": 0.0, "meaning": 0.4})
+    said = formula([Part("words", 0.6, {}), Part("phrases", 0.0, {}), Part("meaning", 0.4, {})])
     assert said.startswith("score = 0.6 × words + 0.4 × meaning, each divided by the best of its kind.")
     assert "phrases" not in said and "BM25" in said and "cosine" in said
 
@@ -54,6 +52,8 @@ def test_a_filter_is_taken_apart_into_every_condition_it_has() -> None:
     assert len(told) == 10
     assert told["type", "log"] == Narrow(type="log")
     assert list(single_filters(Narrow())) == []
+    every = one_after_another([alone for _, _, alone in single_filters(whole)])
+    assert every[0] == Narrow(tags=whole.tags) and every[-1] == whole
 
 
 # -- from a vault

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.search.voices import MOST_SAID, Piece, Voice, date_in, voices
+from simplemem.note.names import date_in
+from simplemem.search.voices import MOST_SAID, Piece, Voice, voices
 
 LONG = (
     "Filling takes an hour when the wind is low. The cylinder is earthed by two people who have done it before. "
@@ -84,25 +85,6 @@ def test_of_one_day_neither_is_called_older_and_the_better_one_speaks() -> None:
     )
     assert [voice.piece.name for voice in speaking] == ["a"]
     assert [each[:3] for each in said(speaking[0])] == [("differs", "The wind limit for launches is 6 m/s.", "b:1")]
-
-
-def test_of_one_day_the_later_hour_speaks_unless_the_files_may_have_come_together() -> None:
-    def at(name: str, limit: int, time: str) -> Piece:
-        return Piece(name, name, "", 1, f"2026-01-01T{time}", f"The wind limit for launches is {limit} m/s.", 1.0)
-
-    limits = [at("morning", 8, "09:30:00"), at("noon", 6, "12:05:00"), at("evening", 4, "19:00:00")]
-    for order in (limits, limits[::-1]):
-        speaking, taken_up = voices(order)
-        assert [voice.piece.name for voice in speaking] == ["evening"] and len(taken_up) == 2
-        assert {(each.label, each.cited, each.when) for each in speaking[0].said} == {
-            ("older", "morning:1", "2026-01-01 09:30"),
-            ("older", "noon:1", "2026-01-01 12:05"),
-        }
-    speaking, _ = voices([at("a", 8, "09:30:00"), at("b", 6, "09:39:59")])
-    assert [voice.piece.name for voice in speaking] == ["a"]
-    assert [(each.label, each.when) for each in speaking[0].said] == [("differs", "2026-01-01")]
-    speaking, _ = voices([at("log 2026-01-01", 8, "09:30:00"), at("b", 6, "19:00:00")])
-    assert [each.label for each in speaking[0].said] == ["differs"]  # a log's hour is not known
 
 
 def test_the_date_in_a_name_counts_before_the_date_of_the_file() -> None:

@@ -27,8 +27,8 @@ from simplemem.kinds.learned.entry import LEARNED, Entry, entry_of_note, plain, 
 from simplemem.kinds.learned.knowledge import NEVER, Reads, knowledge_of
 from simplemem.memory import Filter
 from simplemem.note.names import base_name
+from simplemem.note.sentences import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
-from simplemem.search.alike import Sentence, disagree, sentences
 
 if TYPE_CHECKING:
     from simplemem.memory import Listed

@@ -9,10 +9,11 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.vocabulary import notes_with
+from simplemem.index.door import AnyOf, Standing, Term
+from simplemem.index.legs import fts_terms, vocabulary
 from simplemem.note.language import MARKS, stems_of
-from simplemem.search.meant import meant
-from simplemem.search.query import read_query
+from simplemem.search.forms import with_forms
+from simplemem.search.query import Query, read_query
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -30,9 +31,17 @@ class Words:
         self.db.executemany("INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts])
         self.asked = 0
 
-    def notes_with(self, expressions: Sequence[str], most: int = 1) -> list[int]:
-        self.asked += len(expressions)
-        return notes_with(self.db, expressions, most)
+    def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[list[int], Standing]:
+        self.asked += len(asked)
+        return vocabulary(self.db, asked, most), Standing(0, (), {})
+
+    def found(self, terms: Sequence[Term]) -> list[int]:
+        expression = " OR ".join(fts_terms(terms))
+        return [row[0] for row in self.db.execute("SELECT rowid FROM note_text WHERE note_text MATCH ?", (expression,))]
+
+
+def meant(query: Query, words: Words) -> Query:
+    return with_forms(query, words)[0]
 
 
 MIXED = Words("The harbour crane was repaired.", f"{GERMAN}\n{stems_of(GERMAN, 'de')}\n{MARKS['de']}")
@@ -41,9 +50,9 @@ MIXED = Words("The harbour crane was repaired.", f"{GERMAN}\n{stems_of(GERMAN, '
 @given(st.text(max_size=80))
 def test_no_question_becomes_one_that_sqlite_refuses(text: str) -> None:
     query = meant(read_query(text), MIXED)
-    for expression in (query.expression(), query.side_by_side()):
-        if expression:
-            MIXED.db.execute("SELECT * FROM note_text WHERE note_text MATCH ?", (expression,)).fetchall()
+    for terms in (query.terms(), query.side_by_side()):
+        if terms:
+            MIXED.found(terms)
 
 
 @given(st.lists(st.sampled_from("Haus haeuser crane cranse harb* v1.2 getName 行く die verkaufen".split()), max_size=6))
@@ -51,13 +60,14 @@ def test_no_word_that_ranks_is_lost_but_small_ones(words: list[str]) -> None:
     before = read_query(" ".join(words))
     after = meant(before, MIXED)
     assert set(before.words) - set(after.words) <= {"die"}
-    assert all(f'"{word}"' in after.expression() for word in after.words)
+    assert {Term((word,)) for word in after.words} <= set(after.terms())
 
 
 def test_counting_stops_at_the_most_that_is_asked_for() -> None:
     many = Words(*["crane"] * 7, "boat")
-    assert many.notes_with(['"crane"', '"boat"', '"heron"'], 5) == [5, 1, 0]
-    assert many.notes_with(['"crane" OR "heron"']) == [1]
+    crane, boat, heron = (Term((word,)) for word in ("crane", "boat", "heron"))
+    assert many.vocabulary([[[crane]], [[boat]], [[heron]]], 5)[0] == [5, 1, 0]
+    assert many.vocabulary([[[crane, heron]], [[crane], [boat]]])[0] == [1, 0]
 
 
 def test_a_question_of_known_words_costs_one_look_a_word() -> None:
@@ -69,10 +79,9 @@ def test_a_question_of_known_words_costs_one_look_a_word() -> None:
 def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_language_are_not_asked() -> None:
     query = meant(read_query("Wurden die Stadt und das Haus verkauft"), MIXED)
     assert query.words == ("stadt", "haus", "verkauft")
-    found = "SELECT rowid FROM note_text WHERE note_text MATCH ?"
     backwards = meant(read_query("Haus Stadt"), MIXED)
-    assert MIXED.db.execute(found, (backwards.side_by_side(),)).fetchall() == [(2,)]
-    assert MIXED.db.execute(found, ('"haus stadt"',)).fetchall() == []
+    assert MIXED.found(backwards.side_by_side()) == [2]
+    assert MIXED.found([Term(("haus", "stadt"))]) == []
 
 
 def test_a_word_that_is_an_ending_on_a_short_stem_is_no_slip(plain_store: EnhancedStore, write: Write) -> None:

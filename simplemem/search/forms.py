@@ -8,12 +8,12 @@ words that are one slip of the fingers away. What was asked instead is said.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Protocol
 
-from simplemem.index.filters import quoted
+from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.note.language import MARKS, english_stem, holding_together, stem
 from simplemem.note.words import is_unspaced
 from simplemem.search.query import Query
@@ -33,23 +33,45 @@ _ENDINGS = tuple(
     ions ings edly ized izes izing ives""".split()
 )
 
-_ANY_MARK = " OR ".join(quoted(mark) for mark in MARKS.values())
+_ANY_MARK = tuple(Term((mark,)) for mark in MARKS.values())
 
 
 class Vocabulary(Protocol):
     """What is asked of the index."""
 
-    def notes_with(self, expressions: Sequence[str], most: int = 1) -> list[int]: ...
+    def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]: ...
 
 
-def meant(query: Query, vocabulary: Vocabulary) -> Query:
-    """The question with the forms its words are asked in, and what was asked instead of words that are nowhere."""
+def with_forms(query: Query, index: Vocabulary) -> tuple[Query, Standing]:
+    """The question with the forms its words are asked in, and what was asked instead of words that are nowhere; and how far
+    the index is."""
     if not (query.words or query.without):
-        return query
-    in_languages, *held = vocabulary.notes_with([_ANY_MARK, *map(quoted, query.words)])
+        return query, index.vocabulary(())[1]
+    (in_languages, *held), standing = index.vocabulary([[_ANY_MARK], *([_word(word)] for word in query.words)])
+    return _with_forms(query, _Words(index), held, in_languages=bool(in_languages)), standing
+
+
+class _Words:
+    """How many notes hold words."""
+
+    def __init__(self, index: Vocabulary) -> None:
+        self._index = index
+
+    def notes_with(self, asked: Sequence[AnyOf], most: int = 1) -> Sequence[int]:
+        return self._index.vocabulary([[any_of] for any_of in asked], most)[0] if asked else ()
+
+    def notes_with_both(self, term: Term, others: Sequence[Term], most: int) -> Sequence[int]:
+        return self._index.vocabulary([[[term], [other]] for other in others], most)[0] if others else ()
+
+
+def _word(word: str) -> tuple[Term]:
+    return (Term((word,)),)
+
+
+def _with_forms(query: Query, vocabulary: _Words, held: Sequence[int], *, in_languages: bool) -> Query:
     if in_languages:
         query = _in_languages(query, _languages(vocabulary))
-        held = vocabulary.notes_with([" OR ".join([quoted(word), *query.forms.get(word, ())]) for word in query.words])
+        held = vocabulary.notes_with([query.forms_of(word) for word in query.words])
     unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
     if not unknown and not query.beginnings:
         return query
@@ -58,7 +80,7 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
         forms[word] = (*forms.get(word, ()), *_beginning(word, vocabulary))
     unspaced = [word for word in query.words if is_unspaced(word)]
     if unspaced and set(unspaced) <= set(unknown):
-        characters = [_held((quoted(character) for character in word), vocabulary) for word in unspaced]
+        characters = [_held([Term((character,)) for character in word], vocabulary) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
         said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
     unheard = [word for word in unknown if not (word in unspaced or word in query.beginnings or word in query.named)]
@@ -67,7 +89,7 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
         if word == query.last and len(word) >= _SHORTEST_START and (found := _beginning(word, vocabulary)):
             said.append(f'No memory holds "{word}"; words that begin so were looked for.')
         elif word in may_be_slips and (instead := _one_slip_away(word, query, vocabulary, surely=surely)):
-            found = tuple(map(quoted, instead))
+            found = tuple(Term((word,)) for word in instead)
             said.append(f'No memory holds "{word}"; {_listed(instead)} was looked for instead.')
         else:
             continue
@@ -75,9 +97,9 @@ def meant(query: Query, vocabulary: Vocabulary) -> Query:
     return replace(query, forms=forms, instead=" ".join(said))
 
 
-def _languages(vocabulary: Vocabulary) -> list[str]:
+def _languages(vocabulary: _Words) -> list[str]:
     """Those that notes of the vault are written in."""
-    held = vocabulary.notes_with([quoted(mark) for mark in MARKS.values()])
+    held = vocabulary.notes_with([_word(mark) for mark in MARKS.values()])
     return [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
 
 
@@ -86,7 +108,7 @@ def _in_languages(query: Query, languages: Collection[str]) -> Query:
     small = holding_together(query.words, languages)
     words = tuple(word for word in query.words if word not in small) or query.words
     pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
-    forms = {word: tuple(quoted(one) for one in _stems(word, languages)) for word in words}
+    forms = {word: tuple(Term((one,)) for one in _stems(word, languages)) for word in words}
     stem_pairs = [
         pair for a, b in pairwise(words) for pair in zip(_stems(a, languages), _stems(b, languages), strict=False)
     ]
@@ -100,17 +122,18 @@ def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
     return tuple(stem(word, language) for language in languages) if word.isalpha() and not is_unspaced(word) else ()
 
 
-def _held(terms: Iterator[str], vocabulary: Vocabulary) -> tuple[str, ...]:
-    asked = list(terms)
-    return tuple(term for term, held in zip(asked, vocabulary.notes_with(asked), strict=True) if held)
+def _held(asked: Sequence[Term], vocabulary: _Words) -> tuple[Term, ...]:
+    return tuple(
+        term for term, held in zip(asked, vocabulary.notes_with([[each] for each in asked]), strict=True) if held
+    )
 
 
-def _beginning(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+def _beginning(word: str, vocabulary: _Words) -> tuple[Term, ...]:
     """The words that begin so; else the one whose stem it is, with the beginning of an ending."""
-    if found := _held(iter([f"{quoted(word)}*"]), vocabulary):
+    if found := _held([Term((word,), beginning=True)], vocabulary):
         return found
     cuts = range(len(word) - 1, 3, -1)
-    stems = (quoted(word[:cut]) for cut in cuts if _begins_an_ending(word[cut:]))
+    stems = [Term((word[:cut],)) for cut in cuts if _begins_an_ending(word[cut:])]
     return _held(stems, vocabulary)[:1]
 
 
@@ -118,18 +141,18 @@ def _begins_an_ending(typed: str) -> bool:
     return len(typed) > 1 and any(ending.startswith(typed) and ending != typed for ending in _ENDINGS)
 
 
-def _one_slip_away(word: str, query: Query, vocabulary: Vocabulary, *, surely: bool) -> list[str]:
+def _one_slip_away(word: str, query: Query, vocabulary: _Words, *, surely: bool) -> list[str]:
     """The words of the vault that this one may be a slip of the fingers for, those in most notes first."""
     if surely and len(query.words) > _FEW_WORDS:
         return []  # the others lead there; a rare word put in by mistake would lead away
     if not ((_SHORTEST_SURE if surely else _SHORTEST_SLIP) <= len(word) <= _LONGEST_SLIP and word.isalpha()):
         return []
     candidates = _slips(word, surely=surely)
-    held = vocabulary.notes_with([quoted(candidate) for candidate in candidates], _OFTEN)
+    held = vocabulary.notes_with([_word(candidate) for candidate in candidates], _OFTEN)
     best = sorted(zip(held, candidates, strict=True), key=lambda pair: -pair[0])
     found: list[str] = []
     for count, candidate in best[:_LOOKED_AT]:
-        both = vocabulary.notes_with([f"{quoted(candidate)} AND {quoted(other)}" for other in found], _OFTEN)
+        both = vocabulary.notes_with_both(Term((candidate,)), [Term((other,)) for other in found], _OFTEN)
         if count and count not in both and _stands_for_itself(candidate):  # else it is another form of that word
             found.append(candidate)
     return found[:_MOST_INSTEAD]

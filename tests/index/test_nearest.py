@@ -11,15 +11,15 @@ import apsw
 import numpy as np
 import pytest
 
-from simplemem.index import codes, notes, text, vectors
+from simplemem.index import nearest, notes, text, vectors
 from simplemem.index.database import Database, Rows, open_database
+from simplemem.index.door import Nearness
 from simplemem.index.facts import BLOCK, SHIFT
+from simplemem.index.nearest import MOST_COMPARED, VectorsInMemory, nearest_in_sql
 from simplemem.index.notes import Stat
-from simplemem.index.resident import MOST_COMPARED, Resident
-from simplemem.index.vectors import Nearness
 from simplemem.note.note import read_note
 
-DIMENSION = 96  # one word of signs and a half
+DIMENSION = 96
 BOTH = pytest.mark.parametrize("most_compared", [MOST_COMPARED, 0], ids=["whole", "signs"])
 
 
@@ -28,6 +28,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened = open_database(tmp_path / "index.db", nullcontext)
     yield opened
     opened.close()
+
+
+def held(most_compared: int) -> VectorsInMemory:
+    return VectorsInMemory(DIMENSION, with_signs=True, most_compared=most_compared)
 
 
 class Vectors:
@@ -100,53 +104,40 @@ def test_few_notes_are_compared_exactly(
             pytest.skip("sqlite-vec is not installed here")
         for k in range(60):
             put(db, f"n{k}", made, chance)
-        resident = Resident(DIMENSION, most_compared)
+        vectors_held = held(most_compared)
         for _ in range(5):
             query = made.one()
-            expected = about(vectors.nearest_in_sql(db, query, ids, 12, also))
-            assert numbers(resident.nearest(db, 0, query, ids, 12, also)) == expected
+            expected = about(nearest_in_sql(db, query, ids, 12, also))
+            assert numbers(vectors_held.nearest(db, 0, query, ids, 12, also)) == expected
 
 
 def test_signs_choose_nearly_all_that_are_nearest(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One passage in four is weighed, and one note in seven read."""
+    """One note in four is read."""
+    if not database.vectors_in_sql:
+        pytest.skip("sqlite-vec is not installed here")
     made, chance = Vectors(2), random.Random(2)
     with database.writing() as db:
         for k in range(1500):
             put(db, f"n{k}", made, chance)
-        monkeypatch.setattr(codes, "_FEW", 0)
-        monkeypatch.setattr(codes, "_WEIGHED", 900)
-        monkeypatch.setattr(codes, "_READ", 225)
-        resident = Resident(DIMENSION, 0)
+        monkeypatch.setattr(nearest, "_FEW", 0)
+        monkeypatch.setattr(nearest, "_READ", 375)
+        signs = held(0)
         for ids in (None, list(range(1, 1501, 2)), list(range(1, 1501, 10))):
             kept = 0
             for _ in range(25):
                 query = made.one()
-                found = resident.nearest(db, 0, query, ids, 20, ())
+                found = signs.nearest(db, 0, query, ids, 20, ())
                 assert len(found) == 20
                 assert ids is None or set(found) <= set(ids)
                 kept += len(found.keys() & set(nearest_passages(db, query, ids, 20)))
             assert kept / (25 * 20) >= 0.95
 
 
-def test_the_signs_of_few_notes_are_not_asked(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, chance = Vectors(3), random.Random(3)
-    with database.writing() as db:
-        for k in range(400):
-            put(db, f"n{k}", made, chance)
-        monkeypatch.setattr(codes, "_FEW", 100)
-        monkeypatch.setattr(codes, "_WEIGHED", 1)  # what signs choose from is now nearly nothing
-        resident = Resident(DIMENSION, 0)
-        ids = list(range(1, 401, 4))
-        for _ in range(10):
-            query = made.one()
-            assert sorted(resident.nearest(db, 0, query, ids, 20, ())) == sorted(nearest_passages(db, query, ids, 20))
-
-
 @BOTH
 def test_every_change_is_followed(database: Database, most_compared: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simplemem.index.resident._MOST_FRESH", 12)  # some reloads between
+    monkeypatch.setattr("simplemem.index.nearest._MOST_CHANGED", 12)  # some reloads between
     made, chance = Vectors(4), random.Random(4)
-    followed = Resident(DIMENSION, most_compared)
+    followed = held(most_compared)
     there: dict[str, int] = {}
     for step in range(150):
         with database.writing() as db:
@@ -157,7 +148,7 @@ def test_every_change_is_followed(database: Database, most_compared: int, monkey
                 else:
                     there[name] = put(db, name, made, chance)
             query = made.one()
-            afresh = Resident(DIMENSION, most_compared)
+            afresh = held(most_compared)
             for ids in (None, sorted(there.values())[::2]):
                 found = followed.nearest(db, 0, query, ids, 7, ())
                 assert numbers(found) == about(afresh.nearest(db, 0, query, ids, 7, ())), step
@@ -168,14 +159,14 @@ def test_another_index_in_the_place_of_ours_is_read_anew(
     database: Database, tmp_path: Path, most_compared: int
 ) -> None:
     made, chance = Vectors(5), random.Random(5)
-    resident = Resident(DIMENSION, most_compared)
+    vectors_held = held(most_compared)
     query = made.one()
     other = open_database(tmp_path / "other.db", nullcontext)
     for generation, opened in enumerate((database, other)):
         with opened.writing() as db:
             put(db, "n0", made, chance)
-            expected = Resident(DIMENSION, most_compared).nearest(db, 0, query, None, 5, ())
-            assert numbers(resident.nearest(db, generation, query, None, 5, ())) == about(expected)
+            expected = held(most_compared).nearest(db, 0, query, None, 5, ())
+            assert numbers(vectors_held.nearest(db, generation, query, None, 5, ())) == about(expected)
     other.close()
 
 
@@ -183,7 +174,7 @@ def test_another_index_in_the_place_of_ours_is_read_anew(
 def test_following_a_change_costs_what_has_changed(database: Database, most_compared: int) -> None:
     """Counted in steps of SQLite's machine, which no other load on this one can change."""
     made, chance = Vectors(6), random.Random(6)
-    resident = Resident(DIMENSION, most_compared)
+    vectors_held = held(most_compared)
     ids = [1, 2, 3]
 
     def steps(db: apsw.Connection) -> int:
@@ -195,7 +186,7 @@ def test_following_a_change_costs_what_has_changed(database: Database, most_comp
             return False
 
         db.set_progress_handler(another, 1)
-        resident.nearest(db, 0, query, ids, 5, ())
+        vectors_held.nearest(db, 0, query, ids, 5, ())
         db.set_progress_handler(None)
         return taken
 

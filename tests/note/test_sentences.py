@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.search.alike import disagree, nearly_same, neighbours, sentences
+from simplemem.note.sentences import disagree, nearly_same, neighbours, sentences
 
 TEXTS = st.text(st.sampled_from('ab not 12 #-*>|.!?。\n\r"’é東京 \u2028'), max_size=80)
 

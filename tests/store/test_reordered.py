@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.search.rank import Ranked
-from simplemem.search.reorder import Reranked, by_reranker, reordered
+from simplemem.store.reranking import reordered
 
 
 def ranked(*scores: float) -> list[Ranked]:
-    return [Ranked(note, score, score, 0.0, 0.0, {}, None) for note, score in enumerate(scores, 1)]
+    return [Ranked(note, f"n{note}.md", score, {}, {}, None) for note, score in enumerate(scores, 1)]
 
 
 def shown(found: list[Ranked]) -> list[tuple[int, float]]:
@@ -47,14 +47,6 @@ def test_notes_behind_the_candidates_follow_with_no_more_than_the_last_of_them()
     assert shown(found) == [(2, 0.6), (1, 0.2), (3, 0.2), (4, 0.05)]
 
 
-def test_it_can_be_told_what_the_reranker_gave_and_where_the_note_stood() -> None:
-    first, second, third = reordered(ranked(1.0, 0.9, 0.8), {1: -3.0, 2: 4.0})
-    assert by_reranker(first) == {"reranker": 4.0, "rank_before": 2}
-    assert by_reranker(second) == {"reranker": -3.0, "rank_before": 1}
-    assert by_reranker(third) == {}
-    assert 0 < second.score < 0.5 < first.score < 1
-
-
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=12).map(lambda scores: sorted(scores, reverse=True)),
     st.dictionaries(st.integers(1, 12), st.floats(-20, 20), max_size=12),
@@ -69,5 +61,5 @@ def test_nothing_is_lost_scores_fall_and_stay_shares_and_only_scored_notes_move(
     assert all(0 <= found.score <= 1 for found in after)
     assert all(one.score >= two.score for one, two in pairwise(after))
     assert all(old.note == new.note for old, new in zip(before, after, strict=True) if old.note not in known)
-    moved = [known[found.note] for found in after if isinstance(found, Reranked)]
+    moved = [known[found.note] for found in after if found.note in known]
     assert moved == sorted(moved, reverse=True)

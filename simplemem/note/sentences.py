@@ -1,4 +1,4 @@
-"""Passages that say the same, and sentences that say it differently: what can be told by their words alone. Pure.
+"""Sentences that say the same, and those that say it differently: what can be told by their words alone. Pure.
 
 Two sentences disagree when they are made of the same words but for one number, one date or a negation, and that number is
 not what their notes are about (*Flight 2*, *2026-01-24*). No subject is guessed at and nothing is rewritten: which of
@@ -8,10 +8,10 @@ them is true, only a reader can say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from simplemem.note import passages
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 _NEARLY = 0.7  # so much of two passages' neighbouring words is the same in near-duplicates
@@ -25,11 +25,6 @@ _NAMED_VALUES = frozenset(
     monday tuesday wednesday thursday friday saturday sunday""".split()
 )
 _CONTRACTED = re.compile(r"\b(ca|wo|[a-z]+)n['’]t\b", re.IGNORECASE)
-
-_LINE = re.compile(r"(?<=\n)")
-_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
-_HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"”’»)\]*_]*+(?=\s)\s*|[。！？｡]+\s*")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -51,39 +46,11 @@ class Sentence:
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a passage without its headings; every list item and row of a table is one at least."""
-    found = (_sentence(text, *cut) for first, last in _paragraphs(text) for cut in _cut(text, first, last))
+    found = (_sentence(start, text[start:stop]) for start, stop in passages.sentences(text))
     return [sentence for sentence in found if sentence.words]
 
 
-def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Lines that belong together: a paragraph, a list item, a row."""
-    start = end = -1
-    offset = 0
-    for line in _LINE.split(text):
-        marker, is_heading = _MARKER.match(line), _HEADING.match(line)
-        if start >= 0 and (marker or is_heading or not line.strip()):
-            yield start, end
-            start = -1
-        if line.strip() and not is_heading:
-            if start < 0:
-                start = offset + (marker.end() if marker else 0)
-            end = offset + len(line)
-        offset += len(line)
-    if start >= 0:
-        yield start, end
-
-
-def _cut(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    for found in _SENTENCE_END.finditer(text, start, stop):
-        yield start, found.end()
-        start = found.end()
-    if start < stop:
-        yield start, stop
-
-
-def _sentence(text: str, start: int, stop: int) -> Sentence:
-    said = text[start:stop].strip()
-    start += len(text[start:stop]) - len(text[start:stop].lstrip())
+def _sentence(start: int, said: str) -> Sentence:
     words = words_in_order(_CONTRACTED.sub(_in_full, said))
     kept = [word for word in words if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))]
     frame: list[str] = []

@@ -1,0 +1,62 @@
+"""How often a question crosses the door to the index: each of its calls would be a round trip to an engine elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.index.sidecar import Sidecar
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+_HELD = {"generation", "path", "consistently", "snapshot", "close"}  # no questions
+
+
+@pytest.fixture
+def crossings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the calls, as they are made."""
+    made: list[str] = []
+
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def crossing(*args: Any, **kwargs: Any) -> Any:
+            made.append(name)
+            return call(*args, **kwargs)
+
+        return crossing
+
+    for name, call in vars(Sidecar).items():
+        if callable(call) and not name.startswith("_") and name not in _HELD:
+            monkeypatch.setattr(Sidecar, name, counted(name, call))
+    return made
+
+
+@pytest.fixture
+def harbour(store: EnhancedStore, write: Write) -> EnhancedStore:
+    for k in range(40):
+        links = f"[[n{(k + 1) % 40}]] [[n{(k + 7) % 40}]]"
+        write(f"n{k}.md", f"---\ntags: [t{k % 3}]\n---\n\n# Crane {k}\n\nThe crane of pier {k} was greased. {links}\n")
+    store.sync()
+    return store
+
+
+def test_a_search_crosses_the_door_three_times_however_many_hits(harbour: EnhancedStore, crossings: list[str]) -> None:
+    for mode in ("hybrid", "text", "semantic"):
+        for question in ("crane of the pier", "When was the crane greased in 2026?", '"crane of pier" tag:t1'):
+            crossings.clear()
+            assert len(harbour.search(question, mode=mode, limit=10).hits) == 10
+            assert crossings == ["vocabulary", "ask", "shown"], (mode, question)
+
+
+def test_a_context_pack_crosses_it_four_times(harbour: EnhancedStore, crossings: list[str]) -> None:
+    assert harbour.context("Which crane was greased?").items
+    assert crossings == ["vocabulary", "ask", "shown", "shown"]
+
+
+def test_backlinks_cross_it_three_times(harbour: EnhancedStore, crossings: list[str]) -> None:
+    found = harbour.backlinks("n3", limit=10)
+    assert {item.kind for item in found} == {"link", "semantic"}
+    asked = [name for name in crossings if name != "known"]  # which memory the name means
+    assert asked == ["links_to", "ask", "shown"]
