@@ -1,8 +1,8 @@
 """Settings: a flag beats the environment, the environment beats TOML, TOML beats the default.
 
-Each field says what it is for, and what a vault's own `config.toml` may say of it: a vault arrives by `git clone`, so it
-may say how it is kept, never where to read, what to send or what to run. The sample file and the page of the settings are
-made of the fields. Nothing here touches a note.
+Each field says what it is for, and what a vault's own `config.toml` may say of it: a vault arrives by `git clone`, so
+it may say how it is kept, never where to read, what to send or what to run. The sample file and the page of the settings
+are made of the fields.
 """
 
 from __future__ import annotations
@@ -105,8 +105,7 @@ class HistorySettings(_Section):
 
 
 class GitSettings(_Section):
-    """What is read from the git repository a vault lies in, and whether our changes are committed to it: that writes under
-    the person's name."""
+    """What is read from the git repository of a vault, and whether changes are committed, under the person's name."""
 
     history: bool = _setting(True, "show the commits of a note beside our own history")
     commit: Literal["off", "each", "batch"] = _setting("off", "commit each change, or a batch once it is quiet", "no")
@@ -212,9 +211,9 @@ def _policy(key: str) -> FromVault:
 def example_config() -> str:
     """A settings file with every setting in it, each commented out: its default, or an example where there is none."""
     lines = [
-        '## Settings of simplemem. Every line is the default, or an example where there is none; take away its "# " to',
-        "## set it. They are read from <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml, and each has a",
-        "## name in the environment: search.limit is SIMPLEMEM_SEARCH_LIMIT. A flag beats the environment, the environment",
+        '## Settings of simplemem. Every line is the default, or an example where there is none; take away its "# "',
+        "## to set it. They are read from <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml, and each",
+        "## has a name in the environment: search.limit is SIMPLEMEM_SEARCH_LIMIT. A flag beats the environment, which",
         "## beats these files. What is marked (not in a vault) stands in your own file only.",
         "",
     ]
@@ -341,10 +340,8 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
             yield from _flat(value, path, f"{key}.")
         else:
             near = get_close_matches(key, _FIELDS, 1, 0.5) or get_close_matches(name, _FIELDS, 1, 0.5)
-            raise Invalid(
-                f"{path} sets {key}, which is no setting",
-                hint=f"Did you mean {near[0]}?" if near else "`simplemem config` lists them all.",
-            )
+            hint = f"Did you mean {near[0]}?" if near else "`simplemem config` lists them all."
+            raise Invalid(f"{path} sets {key}, which is no setting", hint=hint)
 
 
 @cache
@@ -369,10 +366,9 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if "api_key" in first["loc"]:  # what is wrong with a key is said without showing it
-            key = key[: key.index("api_key") + len("api_key")]
-            raise Invalid(
-                f"the setting {key} ({sources.get(key, '')}) must be a text, {{ env = NAME }} or {{ path = FILE }}"
-            ) from None
+            key = key.partition("api_key")[0] + "api_key"
+            kinds = "a text, { env = NAME } or { path = FILE }"
+            raise Invalid(f"the setting {key} ({sources.get(key, '')}) must be {kinds}") from None
         where = sources.get(key, "")
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 

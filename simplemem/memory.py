@@ -33,7 +33,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class IndexState(Value):
-    """How far the index can be trusted just now. `pending` notes wait for their vectors or, while indexing, to be read."""
+    """How far the index can be trusted now. `pending` notes wait for their vectors or, while indexing, to be read."""
 
     state: Literal["ready", "indexing", "partial"]
     notes: int
@@ -73,7 +73,7 @@ class Filter(Value):
 
 @dataclass(frozen=True, slots=True)
 class LinkOut(Value):
-    """A link as it stands in a memory. `target` is the name of the memory or file it leads to, or its text if nowhere."""
+    """A link as it stands in a memory. `target` is the name of the memory or file it leads to, else its text."""
 
     target: str
     resolved: bool
@@ -139,8 +139,8 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Hit(Value):
-    """A memory that answers a question: enough to answer from and to cite. `authors` says who changed it last (`human`, a
-    client's name or `unknown`), and `written` when, if that was asked for."""
+    """A memory that answers a question: enough to answer from and to cite. `authors` says who changed it last, and
+    `written` when, if that was asked for."""
 
     name: str
     title: str
@@ -165,7 +165,7 @@ class Hit(Value):
 
 @dataclass(frozen=True, slots=True)
 class Found(Value):
-    """The answer to a search. `degraded` says what was missing, or is empty; `why` accounts for a note asked for by name."""
+    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name."""
 
     query: str
     mode: str
@@ -255,7 +255,7 @@ class Undone(Value):
 
 @dataclass(frozen=True, slots=True)
 class UndoneNote(Value):
-    """What became of one memory when many changes were taken back, or would become of it. `since` is the first of them."""
+    """What became of one memory when many changes were undone, or would become of it. `since` is the first of them."""
 
     name: str
     new_name: str | None  # where a move goes back to
@@ -345,7 +345,7 @@ class ConflictCopy(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConflictMerge(Value):
-    """What a merge would make of a note and a copy of it. `base` names the version both began as, or is empty; `removes`: it
+    """What a merge would make of a note and a copy of it. `base` names the version both began as, if known; `removes`: it
     is only likely, and the merge takes a line from the note. `text` is None where there is a `problem`."""
 
     copy: ConflictCopy
@@ -376,8 +376,8 @@ class ConflictMerged(Value):
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """Something the doctor noticed. `candidates` are what a broken link may mean, the likeliest first; `fix` is what mending
-    would do, empty where only a person can."""
+    """Something the doctor noticed. `candidates` are what a broken link may mean, the likeliest first; `fix` is what
+    mending would do."""
 
     check: str
     level: Literal["error", "warning", "note"]

@@ -62,19 +62,6 @@ def test_a_wrong_value_says_where_it_came_from(tmp_path: Path) -> None:
     assert "$SIMPLEMEM_SEARCH_LIMIT" in caught.value.message
 
 
-@pytest.mark.parametrize("line", ['vault = "/"', 'db = "/etc/index.db"'])
-def test_a_vault_cannot_say_where_to_read_or_write(tmp_path: Path, line: str) -> None:
-    with pytest.raises(Invalid):
-        load_settings(vault=vault_file(tmp_path, line), env={"XDG_CONFIG_HOME": str(tmp_path)})
-
-
-def test_a_vault_cannot_have_more_sent_than_its_user_allows(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="max_tokens_unasked"):
-        load_settings(
-            vault=vault_file(tmp_path, "[embed]\nmax_tokens_unasked = 1000000000"), env={"HOME": str(tmp_path)}
-        )
-
-
 def test_what_one_place_keeps_private_no_other_gives_away(tmp_path: Path) -> None:
     env = user_file(tmp_path, '[embed]\nprivate = ["journal/"]')
     vault = vault_file(tmp_path, '[embed]\nprivate = "diary/"')
@@ -99,39 +86,6 @@ def test_a_list_in_the_environment_may_stand_there_as_in_a_file(tmp_path: Path, 
     for broken in ('["journal/", "*.secret"', "['a/' 'b/']"):
         with pytest.raises(Invalid, match="is no list of names"):
             read(broken)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'provider = "openai"',
-        'provider = "ollama"',
-        'provider = ["openai"]',
-        'url = "https://example.org"',
-        'api_key = { path = "/etc/passwd" }',
-        'model = "other"',
-    ],
-)
-def test_a_vault_cannot_have_its_notes_sent_anywhere(tmp_path: Path, line: str) -> None:
-    vault = vault_file(tmp_path, f"[embed]\n{line}")
-    with pytest.raises(Invalid, match="a vault may not say of itself"):
-        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(tmp_path)})
-
-
-@pytest.mark.parametrize("line", ['commit = "each"', 'commit = "batch"', 'commit = "off"'])
-def test_a_vault_cannot_have_commits_made_in_a_persons_name(tmp_path: Path, line: str) -> None:
-    vault = vault_file(tmp_path, f"[git]\n{line}")
-    with pytest.raises(Invalid, match=r"git\.commit, which a vault may not say of itself"):
-        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(tmp_path)})
-    quieter = vault_file(tmp_path / "more", "[git]\nhistory = false\nquiet_seconds = 5")
-    assert load_settings(vault=quieter, env={"XDG_CONFIG_HOME": str(tmp_path)}).git.history is False
-
-
-@pytest.mark.parametrize("provider", ["wordllama", "none"])
-def test_a_vault_can_keep_its_notes_at_home(tmp_path: Path, provider: str) -> None:
-    vault = vault_file(tmp_path, f'[embed]\nprovider = "{provider}"')
-    env = user_file(tmp_path, '[embed]\nprovider = "openai"')
-    assert load_settings(vault=vault, env=env).embed.provider == provider
 
 
 @pytest.mark.parametrize(
@@ -197,23 +151,3 @@ def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
     assert find_vault(env=configured, cwd=here, home=home) == tmp_path / "set"
     assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == Path("/env")
     assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"
-
-
-@pytest.mark.parametrize(
-    "line",
-    ['provider = "http"', 'url = "http://elsewhere/rerank"', 'model = "m"',
-     'api_key = { path = "/etc/passwd" }', "candidates = 100", "seconds = 60"],
-)  # fmt: skip
-def test_a_vault_cannot_have_its_notes_reranked_but_may_say_that_they_are_not(tmp_path: Path, line: str) -> None:
-    env = user_file(tmp_path, '[rerank]\nprovider = "http"\nurl = "http://localhost:8000/rerank"')
-    vault = vault_file(tmp_path, f"[rerank]\n{line}")
-    with pytest.raises(Invalid, match=r"rerank\..*, which a vault may not say of itself"):
-        load_settings(vault=vault, env=env)
-    (vault / ".simplemem" / "config.toml").write_text('[rerank]\nprovider = "none"')
-    assert load_settings(vault=vault, env=env).rerank.provider == "none"
-
-
-def test_a_vault_cannot_choose_a_model_that_voyage_would_charge_for(tmp_path: Path) -> None:
-    vault = vault_file(tmp_path, '[voyage_ai]\nrerank_model = "rerank-2.5"')
-    with pytest.raises(Invalid, match=r"voyage_ai\.rerank_model, which a vault may not say of itself"):
-        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(tmp_path)})

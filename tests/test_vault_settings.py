@@ -17,58 +17,23 @@ from simplemem.errors import Invalid
 Rule = Literal["never", "adds", "narrows", "no place", "how"]
 
 # never: refused. adds: only ever more. narrows: only ever stricter than the user. no place: takes a provider off the
-# network, never onto it. how: how this vault is kept and shown, whose worst value harms nobody else; the reason is given.
-TABLE: dict[str, tuple[Rule, str]] = {
-    "vault": ("never", "it would be another folder"),
-    "db": ("never", "a file anywhere would be written"),
-    "read_only": ("narrows", ""),
-    "no_delete": ("narrows", ""),
-    "log_level": ("how", "no level says a word of a note, or a secret"),
-    "max_memory_length": ("how", "of this vault's own notes"),
-    "search.limit": ("how", "at most 100"),
-    "search.lexical_weight": ("how", "the order of this vault's own hits"),
-    "search.snippet_characters": ("how", "at most 4,000, of notes that may be read anyway"),
-    "embed.provider": ("no place", "wordllama or none; both stay on this machine"),
-    "embed.model": ("never", "it could name one that costs, or a folder"),
-    "embed.url": ("never", "notes would be sent there"),
-    "embed.api_key": ("never", "it could name any file or variable"),
-    "embed.dimensions": ("never", "all vectors would be paid for again"),
-    "embed.batch": ("how", "the same texts in more or fewer requests"),
-    "embed.timeout_seconds": ("how", "at most an hour, in the background"),
-    "embed.query_prefix": ("never", "all vectors would be paid for again"),
-    "embed.document_prefix": ("never", "all vectors would be paid for again"),
-    "embed.cache_mb": ("how", "holds no more than the vectors of this vault"),
-    "embed.keep_alive": ("how", "how long the user's own service holds the user's own model"),
-    "embed.private": ("adds", ""),
-    "embed.query_seconds": ("how", "at most a minute of waiting"),
-    "embed.max_tokens_unasked": ("never", "more would be sent than its user allows"),
-    "history.keep_days": ("how", "this vault's own history, which lies in it"),
-    "history.keep_mb": ("how", "this vault's own history, which lies in it"),
-    "git.history": ("how", "asks of a repository only what its own folder holds, and runs nothing it names"),
-    "git.commit": ("never", "it would write commits under the person's name"),
-    "git.quiet_seconds": ("how", "at most an hour until a commit that the user wanted"),
-    "index.max_note_mb": ("how", "at most 64, of its own notes"),
-    "index.scan_minutes": ("how", "not more often than every three seconds"),
-    "index.watch": ("how", "how changes of its own files are heard of"),
-    "write.durability": ("how", "whether writes into this vault wait for its disk"),
-    "write.secrets": ("narrows", ""),
-    "access.read_only": ("adds", ""),
-    "access.hidden": ("adds", ""),
-    "rerank.provider": ("no place", "none"),
-    "rerank.url": ("never", "notes would be sent there"),
-    "rerank.model": ("never", "it could name one that costs"),
-    "rerank.api_key": ("never", "it could name any file or variable"),
-    "rerank.candidates": ("never", "more would be sent"),
-    "rerank.seconds": ("never", "of the user's reranker"),
-    "voyage_ai.api_key": ("never", "it could name any file or variable"),
-    "voyage_ai.model": ("never", "it could name one that costs"),
-    "voyage_ai.rerank_model": ("never", "it could name one that costs"),
+# network, never onto it. how: how this vault is kept and shown, whose worst value harms nobody else.
+RULES: dict[Rule, str] = {
+    # it would be another folder or file, another service, another bill, or another machine that hears of the notes
+    "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
+    "embed.max_tokens_unasked git.commit rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
+    "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model",
+    "adds": "embed.private access.read_only access.hidden",
+    "narrows": "read_only no_delete write.secrets",
+    "no place": "embed.provider rerank.provider",
+    "how": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters embed.batch "
+    "embed.timeout_seconds embed.cache_mb embed.keep_alive embed.query_seconds history.keep_days history.keep_mb "
+    "git.history git.quiet_seconds index.max_note_mb index.scan_minutes index.watch write.durability",
 }
 
 # A value of the right kind for each that is never taken; the default would do as well.
 _VALUES: dict[str, Any] = {
-    "embed.dimensions": 512, "embed.max_tokens_unasked": 1, "rerank.candidates": 2,
-    "rerank.seconds": 1.0,
+    "embed.dimensions": 512, "embed.max_tokens_unasked": 1, "rerank.candidates": 2, "rerank.seconds": 1.0,
 }  # fmt: skip
 _FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
     "read_only": [False, True],
@@ -91,12 +56,11 @@ def value_of(key: str, vault: Path, home: Path) -> Any:
 
 
 def keys(rule: Rule) -> list[str]:
-    return [key for key, (which, _) in TABLE.items() if which == rule]
+    return RULES[rule].split()
 
 
 def test_every_setting_has_been_decided() -> None:
-    assert set(TABLE) == set(known_keys())
-    assert all(why for rule, why in TABLE.values() if rule in ("never", "how", "no place"))
+    assert sorted(key for rule in RULES for key in keys(rule)) == sorted(known_keys())
 
 
 @pytest.mark.parametrize("key", keys("never"))
