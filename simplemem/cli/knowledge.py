@@ -23,7 +23,7 @@ from simplemem.note.words import counted
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
     from simplemem.kinds.learned.analysis import Analysis
-    from simplemem.kinds.learned.entry import Entry
+    from simplemem.kinds.learned.entry import KnowledgeEntry
     from simplemem.kinds.learned.knowledge import Knowledge, Reads
     from simplemem.store import EnhancedStore
 
@@ -131,10 +131,10 @@ def stats(vault: VaultOption = None) -> Answer:
 
 # -- list, search, show
 
-Related = Mapping[str, Sequence[tuple[str, "Entry"]]]
+Related = Mapping[str, Sequence[tuple[str, "KnowledgeEntry"]]]
 
 
-def _as_json(entry: Entry, read: Mapping[str, Reads], related: Related) -> dict[str, Any]:
+def _as_json(entry: KnowledgeEntry, read: Mapping[str, Reads], related: Related) -> dict[str, Any]:
     """An entry with what it leads to, in which words."""
     from simplemem.faces.self_improving import entry_shown
     from simplemem.kinds.learned.knowledge import NEVER
@@ -145,7 +145,7 @@ def _as_json(entry: Entry, read: Mapping[str, Reads], related: Related) -> dict[
     return shown | {"relations": relations}
 
 
-def _row(entry: Entry) -> list[Part]:
+def _row(entry: KnowledgeEntry) -> list[Part]:
     superseded = " (superseded)" if entry.is_superseded else ""
     return [
         (entry.id[:8], "cyan"),
@@ -156,7 +156,7 @@ def _row(entry: Entry) -> list[Part]:
     ]
 
 
-def _sure(entry: Entry) -> str:
+def _sure(entry: KnowledgeEntry) -> str:
     return ("?" if entry.confidence is None else f"{entry.confidence:.2f}") + (" ✓" if entry.verified else "")
 
 
@@ -339,7 +339,7 @@ def _analysis(look: Analysis, threshold: float) -> Answer:
         lines.extend([[(f"\n{title} ({len(some)})", "bold")]] if some else [])
         lines.extend(line(each) for each in some[:_MOST])
 
-    def row(entry: Entry) -> list[Part]:
+    def row(entry: KnowledgeEntry) -> list[Part]:
         return [part for cell in _row(entry) for part in (cell, "  ")]
 
     section("Confidence below 0.5", unsure, row)

@@ -21,7 +21,7 @@ from simplemem.faces.arguments import Arguments, Several, about, also, at_most, 
 from simplemem.faces.face import OURS, Caller, Manner, Reply, Tool, tool
 from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
-from simplemem.kinds.graph.walk import Reached, around, neighbours_of, way
+from simplemem.kinds.graph.walk import Neighbour, around, neighbours_of, way
 from simplemem.note.words import count_tokens, well_formed
 
 if TYPE_CHECKING:
@@ -551,7 +551,7 @@ def _relation_line(relation: Relation) -> str:
     return f"{source} -{render.line(relation.type)}-> {target}"
 
 
-def _reached_line(each: Reached) -> str:
+def _reached_line(each: Neighbour) -> str:
     return f"{each.depth} {render.name_of(each.name)}: " + ", ".join(map(_relation_line, each.path))
 
 

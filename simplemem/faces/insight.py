@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
     from simplemem.kinds.learned.analysis import Analysis, Contradiction, TagSuggestion, Theme, Verdict
     from simplemem.kinds.learned.counts import EntryFinding
-    from simplemem.kinds.learned.entry import Entry
+    from simplemem.kinds.learned.entry import KnowledgeEntry
     from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
@@ -299,7 +299,7 @@ def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Ex
 # --- findings as values, and as lines
 
 
-def brief(entry: Entry) -> dict[str, Any]:
+def brief(entry: KnowledgeEntry) -> dict[str, Any]:
     """An entry as it is named in a finding."""
     return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
 

@@ -31,7 +31,7 @@ from simplemem.note.names import name_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.graph.past import Version
+    from simplemem.kinds.graph.past import PastVersion
     from simplemem.store import EnhancedStore
 
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
@@ -310,7 +310,7 @@ def _entity(entity: Entity, count: int, who: str) -> dict[str, Any]:
     return entity_shown(entity) | _times(entity.name, count, made, changed, None, who)
 
 
-def _entity_version(number: int, first: Version[Entity], version: Version[Entity]) -> dict[str, Any]:
+def _entity_version(number: int, first: PastVersion[Entity], version: PastVersion[Entity]) -> dict[str, Any]:
     times = _times(version.value.name, number, first.since, version.since, version.until, version.by)
     return entity_shown(version.value) | times
 
@@ -338,7 +338,7 @@ def _relation(relation: Relation, page: datetime | None) -> dict[str, Any]:
     return relation_shown(relation) | kept | {"metadata": metadata | _metadata(relation.attributes)}
 
 
-def _relation_version(number: int, first: Version[Relation], version: Version[Relation]) -> dict[str, Any]:
+def _relation_version(number: int, first: PastVersion[Relation], version: PastVersion[Relation]) -> dict[str, Any]:
     return _relation(version.value, version.since) | {
         "version": number,
         "createdAt": _milliseconds(first.since),

@@ -25,7 +25,7 @@ from simplemem.note.names import path_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.entry import Entry
+    from simplemem.kinds.learned.entry import KnowledgeEntry
     from simplemem.kinds.learned.knowledge import Knowledge, Reads
     from simplemem.store import EnhancedStore
 
@@ -249,7 +249,7 @@ def search_knowledge(
     return Reply(pretty(results), {"results": results, "method": found.method, "degraded": found.degraded})
 
 
-def entry_shown(entry: Entry, read: Reads, related: Iterable[Entry]) -> dict[str, Any]:
+def entry_shown(entry: KnowledgeEntry, read: Reads, related: Iterable[KnowledgeEntry]) -> dict[str, Any]:
     """An entry with the fields that clients know, and its note's name."""
     shown: dict[str, Any] = {
         "id": entry.id,

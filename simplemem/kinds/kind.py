@@ -38,7 +38,7 @@ class NoteValue(Protocol):
 
 
 T = TypeVar("T", bound=NoteValue)
-S = TypeVar("S", bound="Step")
+S = TypeVar("S", bound="ChangeSet")
 R = TypeVar("R")
 M = TypeVar("M")
 
@@ -83,7 +83,7 @@ class NoteGone(Conflict):
         self.path = path
 
 
-class Step:
+class ChangeSet:
     """The notes that one change touches: as they are now, and as they shall be."""
 
     def __init__(self, bench: Bench) -> None:

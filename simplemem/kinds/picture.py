@@ -38,7 +38,7 @@ Notes = Literal["all", "linked", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PictureNode:
     """Something that is drawn: an entity, a note, or a name that relations lead to although nobody has written it. `id` is
     an entity's name or a note's, and no other node has it."""
 
@@ -54,7 +54,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class PictureEdge:
     """A relation or a link between two nodes, which are said by their place in the drawing."""
 
     source: int
@@ -69,8 +69,8 @@ class Drawing:
     """All that a picture shows, in the order in which it was told: the same graph is the same bytes."""
 
     title: str
-    nodes: tuple[Node, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    nodes: tuple[PictureNode, ...] = ()
+    edges: tuple[PictureEdge, ...] = ()
 
     def withheld(self) -> int:
         """How many notes are drawn without what they say, because they are private."""
@@ -94,11 +94,11 @@ def drawing_of(
     whose paths are `withheld` nothing is told but their names, types, tags, and what they lead to."""
     texts, facts = texts or {}, facts or {}
     quiet = {entity.name for entity in graph.entities if entity.path in withheld}
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, PictureNode] = {}
     by_name: dict[str, int] = {}
     by_path: dict[str, int] = {}
 
-    def add(node: Node) -> int:
+    def add(node: PictureNode) -> int:
         number, id_ = 2, node.id
         while id_ in nodes:  # the name, else the path, else the name with a number
             id_ = node.path if node.path and node.path not in nodes else f"{node.id} ({number})"
@@ -115,17 +115,19 @@ def drawing_of(
     for note in notes:
         if note.path not in by_path:
             kind = note.type if note.type != "memory" else "note"
-            at = add(Node(note.name, note.title, kind, "note", note.path, note.tags, texts.get(note.path, "")))
+            at = add(PictureNode(note.name, note.title, kind, "note", note.path, note.tags, texts.get(note.path, "")))
             if note.type == "entity":  # a page that only holds relations
                 by_name.setdefault(note.title, at)
 
     def end(name: str) -> int:
         if name not in by_name:
-            by_name[name] = add(Node(name, name, "", MISSING))
+            by_name[name] = add(PictureNode(name, name, "", MISSING))
         return by_name[name]
 
     edges = [
-        Edge(end(each.source), end(each.target), each.type, attributes={} if each.source in quiet else each.attributes)
+        PictureEdge(
+            end(each.source), end(each.target), each.type, attributes={} if each.source in quiet else each.attributes
+        )
         for each in graph.relations
     ]
     related = {(edge.source, edge.target) for edge in edges}
@@ -133,15 +135,15 @@ def drawing_of(
         pair = (by_path.get(source, -1), by_path.get(target, -1))
         if min(pair) >= 0 and pair[0] != pair[1] and pair not in related:  # a relation is a link that says more
             related.add(pair)
-            edges.append(Edge(*pair, LINK, is_link=True))
+            edges.append(PictureEdge(*pair, LINK, is_link=True))
     return Drawing(title, tuple(nodes.values()), tuple(edges))
 
 
-def _of_entity(entity: Entity, texts: Mapping[str, str], facts: Mapping[str, Listed]) -> Node:
+def _of_entity(entity: Entity, texts: Mapping[str, str], facts: Mapping[str, Listed]) -> PictureNode:
     tags = facts[entity.path].tags if entity.path in facts else ()
     kind: Literal["note", "entity"] = "note" if entity.is_note else "entity"
     text = texts.get(entity.path, "")
-    return Node(entity.name, entity.name, entity.type, kind, entity.path, tags, text, tuple(entity.texts))
+    return PictureNode(entity.name, entity.name, entity.type, kind, entity.path, tags, text, tuple(entity.texts))
 
 
 def drawing_of_store(
@@ -218,7 +220,7 @@ def cytoscape(drawing: Drawing) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _facts(node: Node) -> dict[str, Any]:
+def _facts(node: PictureNode) -> dict[str, Any]:
     facts = {"label": node.label, "type": node.type, "kind": node.kind}
     more = {"path": node.path, "tags": list(node.tags), "observations": list(node.observations), "text": node.text}
     return (
@@ -226,11 +228,11 @@ def _facts(node: Node) -> dict[str, Any]:
     )
 
 
-def _ends(drawing: Drawing, edge: Edge) -> dict[str, str]:
+def _ends(drawing: Drawing, edge: PictureEdge) -> dict[str, str]:
     return {"source": drawing.nodes[edge.source].id, "target": drawing.nodes[edge.target].id}
 
 
-def _said(edge: Edge) -> dict[str, Any]:
+def _said(edge: PictureEdge) -> dict[str, Any]:
     said: dict[str, Any] = {"type": edge.type, "link": edge.is_link}
     return said | ({"attributes": dict(edge.attributes)} if edge.attributes else {})
 
@@ -295,7 +297,7 @@ def _data(drawing: Drawing) -> str:
     return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _of_page(node: Node, kind: int) -> dict[str, Any]:
+def _of_page(node: PictureNode, kind: int) -> dict[str, Any]:
     text = _WITHHELD if node.is_withheld else node.text or "\n".join(f"- {each}" for each in node.observations)
     text = text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "\n…"
     more = {"path": node.path, "tags": node.tags, "text": text}

@@ -21,11 +21,11 @@ from simplemem.kinds.learned.analysis import (
     verdicts,
 )
 from simplemem.kinds.learned.counts import Latencies, antipatterns, insights, patterns, solved_errors, stats, validate
-from simplemem.kinds.learned.entry import Entry, EntryLink
+from simplemem.kinds.learned.entry import EntryLink, KnowledgeEntry
 from simplemem.kinds.learned.knowledge import Reads
 
 
-def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> Entry:
+def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> KnowledgeEntry:
     known: dict[str, Any] = {
         "context": "",
         "confidence": 0.8,
@@ -37,19 +37,21 @@ def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> En
         "path": f"knowledge/{kind}/{id_}.md",
         "sha256": "",
     }
-    return Entry(id_, kind, content or f"text of {id_}", **known | more)
+    return KnowledgeEntry(id_, kind, content or f"text of {id_}", **known | more)
 
 
-def tie(words: str, other: Entry) -> EntryLink:
+def tie(words: str, other: KnowledgeEntry) -> EntryLink:
     return EntryLink(words, other.name)
 
 
-def by_words(entries: Sequence[Entry]) -> Similarity:
+def by_words(entries: Sequence[KnowledgeEntry]) -> Similarity:
     """Likeness where there are no vectors."""
     return Similarity(_by_words(entries))
 
 
-def grouped(entries: Sequence[Entry], reads: dict[str, Reads], threshold: float = 0.75, **asked: Any) -> list[Theme]:
+def grouped(
+    entries: Sequence[KnowledgeEntry], reads: dict[str, Reads], threshold: float = 0.75, **asked: Any
+) -> list[Theme]:
     return themes(entries, by_words(entries).pairs(threshold), reads, **asked)
 
 
@@ -112,11 +114,11 @@ POSTGRES = entry("p", "Use Postgres for the billing store.", "decision")
 MYSQL = entry("m", "Use MySQL for the billing store.", "decision")
 
 
-def found(*entries: Entry, **asked: object) -> list[Contradiction]:
+def found(*entries: KnowledgeEntry, **asked: object) -> list[Contradiction]:
     return contradictions(entries, by_words(entries), **asked)  # type: ignore[arg-type]
 
 
-def rules(*entries: Entry, **asked: object) -> list[str]:
+def rules(*entries: KnowledgeEntry, **asked: object) -> list[str]:
     return [each.rule for each in found(*entries, **asked)]
 
 
@@ -251,7 +253,7 @@ def test_what_disagrees_is_told_and_what_can_both_be_so_is_left_alone(one: str, 
 TODAY = date(2026, 11, 22)
 
 
-def made(day: str, **more: object) -> Entry:
+def made(day: str, **more: object) -> KnowledgeEntry:
     return entry(day, created=f"{day}T10:00:00", **more)  # type: ignore[arg-type]
 
 
@@ -277,7 +279,7 @@ def test_what_was_made_lately_is_counted_by_days_and_compared_with_the_month_bef
 
 
 def kinds(
-    entries: list[Entry], read: dict[str, Reads] | None = None, solved: frozenset[str] = frozenset()
+    entries: list[KnowledgeEntry], read: dict[str, Reads] | None = None, solved: frozenset[str] = frozenset()
 ) -> dict[str, str]:
     found = grouped(entries, {}, 0.3, most=None)
     told = insights(entries, found, read or {}, lambda each: each.id in solved)
@@ -301,7 +303,7 @@ def test_weak_confidence_unread_entries_and_open_errors_are_told() -> None:
 
 
 def test_antipatterns_have_their_shares() -> None:
-    def told(*some: Entry, solved: str = "") -> set[str]:
+    def told(*some: KnowledgeEntry, solved: str = "") -> set[str]:
         return {each.kind for each in antipatterns(some, lambda each: each.id in solved)}
 
     same = "The very same words, which go on for more than a hundred characters so that both begin alike: " + "x" * 20

@@ -7,8 +7,8 @@ import pytest
 from simplemem.errors import Invalid
 from simplemem.kinds.learned.entry import (
     LEARNED,
-    Entry,
     EntryLink,
+    KnowledgeEntry,
     body_of,
     clean_text,
     entry_of_note,
@@ -28,7 +28,7 @@ def written(content: str, context: str = "", **more: object) -> str:
     return LEARNED.render(properties_of("an-id", "error", 0.9, False, ["pg"]) | held | more, body, AT)
 
 
-def read_back(text: str) -> Entry:
+def read_back(text: str) -> KnowledgeEntry:
     return read_entry("knowledge/error/n.md", text, "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplemem.kinds.graph import page as pages
-from simplemem.kinds.graph.page import Bond, Page, read_page
+from simplemem.kinds.graph.page import Bond, GraphPage, read_page
 from simplemem.kinds.graph.values import Observation
 
 BY_HAND = """---
@@ -37,15 +37,15 @@ Prose about it, with a [[Link]] that is no relation.
 """
 
 
-def read(text: str, path: str = "graph/Aurora API.md") -> Page:
+def read(text: str, path: str = "graph/Aurora API.md") -> GraphPage:
     return read_page(path, text, "")
 
 
-def said(page: Page) -> list[str]:
+def said(page: GraphPage) -> list[str]:
     return [each.text for each in page.observations]
 
 
-def related(page: Page) -> list[tuple[str, str]]:
+def related(page: GraphPage) -> list[tuple[str, str]]:
     return [(bond.type, bond.link or bond.name) for bond in page.bonds]
 
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph import page as pages
 from simplemem.kinds.graph.network import Network, relations_of
-from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, Page, read_page
+from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, read_page
 from simplemem.kinds.graph.spelling import literal
 from simplemem.kinds.graph.values import Entity, Observation, Relation
-from simplemem.kinds.kind import Step
+from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, check_name, compare_key, legal_name, name_of
 from simplemem.store import Draft, now
 
@@ -24,7 +24,7 @@ _MOST_BYTES: Final = 120  # of the readable part of a file's name, where more mu
 Held = tuple[Bullet, Relation]
 
 
-class Edit(Step):
+class GraphEdit(ChangeSet):
     """The pages that one change touches. With a `plan`, the files of names that other changes will make pages for, ends of
     relations without a page are planned too, and not made."""
 
@@ -33,7 +33,7 @@ class Edit(Step):
         self._network = network
         self._now = now()
         self._order = network.next_order()
-        self._pages: dict[str, tuple[str, Page]] = {}  # with the texts they were read from
+        self._pages: dict[str, tuple[str, GraphPage]] = {}  # with the texts they were read from
         self._is_planned = plan is not None
         self._new = plan if plan is not None else {}  # new pages by the names they are for
         self._stems = {compare_key(base_name(path)): path for path in self._new.values()}
@@ -43,7 +43,7 @@ class Edit(Step):
 
     # -- pages
 
-    def page(self, path: str) -> Page | None:
+    def page(self, path: str) -> GraphPage | None:
         """A page as this change has made it so far, beginning with what lies on the disk now."""
         self._settle(path)
         text = self.find(path)

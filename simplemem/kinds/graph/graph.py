@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar, Unpack
 
 from simplemem.errors import Invalid, NotFound
-from simplemem.kinds.graph.edit import Edit
+from simplemem.kinds.graph.edit import GraphEdit
 from simplemem.kinds.graph.network import Network
-from simplemem.kinds.graph.page import Page, place
+from simplemem.kinds.graph.page import GraphPage, place
 from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import By, change, one_of
 from simplemem.note.names import base_name
@@ -66,7 +66,7 @@ class KnowledgeGraph:
             self.network.refresh()
             return self.network.changed_by_others
 
-    def _found(self, find: Callable[[], Sequence[Page]]) -> Graph:
+    def _found(self, find: Callable[[], Sequence[GraphPage]]) -> Graph:
         self.network.bench.catch_up()
         with self.network.lock:
             return self.network.told(self.network.fresh(find))
@@ -78,7 +78,7 @@ class KnowledgeGraph:
 
         return self._change(lambda edit: self._create(edit, entities), By(tool="create_entities") | by)
 
-    def _create(self, edit: Edit, entities: Iterable[Entity]) -> list[Entity]:
+    def _create(self, edit: GraphEdit, entities: Iterable[Entity]) -> list[Entity]:
         made: dict[str, Entity] = {}
         for entity in entities:
             there = self.network.surely_named(entity.name)
@@ -109,7 +109,7 @@ class KnowledgeGraph:
 
     @staticmethod
     def _relate(
-        edit: Edit,
+        edit: GraphEdit,
         relations: Iterable[Relation],
         missing: Literal["stub", "refuse", "skip"] = "stub",
         update: bool = False,
@@ -140,7 +140,7 @@ class KnowledgeGraph:
     ) -> list[tuple[str, list[str]]]:
         """Say more of entities; what is said already is not said again. Returns what was added, for each."""
 
-        def draft(edit: Edit) -> list[tuple[str, list[str]]]:
+        def draft(edit: GraphEdit) -> list[tuple[str, list[str]]]:
             added: list[tuple[str, list[str]]] = []
             for name, said in additions:
                 page = self._page(edit, name)
@@ -160,7 +160,7 @@ class KnowledgeGraph:
         """Put entities into the trash, and take out every relation from and to these names. Returns the names that were
         no entity's."""
 
-        def draft(edit: Edit) -> list[str]:
+        def draft(edit: GraphEdit) -> list[str]:
             network, wanted = self.network, dict.fromkeys(names)
             every = {name: network.all_named(name) for name in wanted}
             for pages in every.values():
@@ -192,7 +192,7 @@ class KnowledgeGraph:
         """Take observations out, all that are equal to these texts. Returns how many, and the names that were no
         entity's."""
 
-        def draft(edit: Edit) -> tuple[int, list[str]]:
+        def draft(edit: GraphEdit) -> tuple[int, list[str]]:
             count, absent = 0, []
             for name, texts in deletions:
                 page = self._page(edit, name)
@@ -207,7 +207,7 @@ class KnowledgeGraph:
     def delete_relations(self, relations: Sequence[Relation], **by: Unpack[By]) -> int:
         """Take relations out. Returns how many there were."""
 
-        def draft(edit: Edit) -> int:
+        def draft(edit: GraphEdit) -> int:
             wanted = {relation.key for relation in relations}
             sources = dict.fromkeys(relation.source for relation in relations)
             pages = [page for name in sources for page in self.network.all_named(name)]
@@ -220,7 +220,7 @@ class KnowledgeGraph:
     def update_relation(self, relation: Relation, **by: Unpack[By]) -> Relation:
         """Give a relation other attributes, in place of those it has."""
 
-        def draft(edit: Edit) -> Relation:
+        def draft(edit: GraphEdit) -> Relation:
             held = edit.held(relation)
             if held is None:
                 raise NotFound(
@@ -250,7 +250,7 @@ class KnowledgeGraph:
         made = related = done = 0
         for some in batched(list(names), _BATCH):
 
-            def draft(edit: Edit, some: Sequence[str] = some) -> tuple[int, int]:
+            def draft(edit: GraphEdit, some: Sequence[str] = some) -> tuple[int, int]:
                 new = self._create(edit, (entities[name] for name in some if name in entities))
                 for name in some:
                     if name not in entities and self.network.named(name) is None and edit.end(name) == plan.get(name):
@@ -263,13 +263,13 @@ class KnowledgeGraph:
                 progress(done, len(names))
         return made, related
 
-    def _page(self, edit: Edit, name: str) -> Page | None:
+    def _page(self, edit: GraphEdit, name: str) -> GraphPage | None:
         """The page of an entity or a note, as a change has made it so far."""
         there = self.network.named(name)
         return None if there is None or there.is_stub else edit.page(there.path)
 
-    def _change(self, draft: Callable[[Edit], R], by: By, plan: dict[str, str] | None = None) -> R:
-        return change([self.network], lambda: Edit(self.network, plan), draft, by)[0]
+    def _change(self, draft: Callable[[GraphEdit], R], by: By, plan: dict[str, str] | None = None) -> R:
+        return change([self.network], lambda: GraphEdit(self.network, plan), draft, by)[0]
 
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from simplemem.kinds.graph.page import ENTITY, FOLDER, Bond, Page, place
+from simplemem.kinds.graph.page import ENTITY, FOLDER, Bond, GraphPage, place
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.shelf import Lookup, Shelf
 from simplemem.note.names import base_name, compare_key
@@ -32,7 +32,7 @@ class Tie(NamedTuple):
         return (self.path, "" if self.path else self.name)
 
 
-class Network(Shelf[Page]):
+class Network(Shelf[GraphPage]):
     """All pages of a vault."""
 
     def __init__(self, bench: Bench) -> None:
@@ -44,14 +44,14 @@ class Network(Shelf[Page]):
 
     # -- asking
 
-    def all_named(self, name: str) -> list[Page]:
+    def all_named(self, name: str) -> list[GraphPage]:
         return sorted((self.items[path] for path in self._named[name]), key=place)
 
-    def named(self, name: str) -> Page | None:
+    def named(self, name: str) -> GraphPage | None:
         """The page of an exact name: the entity, else the stub or the note that has it."""
         return min(self.all_named(name), key=lambda page: (page.is_stub, not page.is_entity), default=None)
 
-    def surely_named(self, name: str) -> Page | None:
+    def surely_named(self, name: str) -> GraphPage | None:
         """The page of an exact name, with the disk asked whether it is there: an index may not know yet of a file that came
         or went a moment ago, or not believe it."""
         page = self.named(name)
@@ -61,25 +61,25 @@ class Network(Shelf[Page]):
             return self.named(name)
         return page
 
-    def page_at(self, path: str) -> Page | None:
+    def page_at(self, path: str) -> GraphPage | None:
         """A note as a page, whether or not it is part of the graph."""
         if path in self.items:
             return self.items[path]
         return next((self.kind.read(read) for read in self.bench.read([path])), None)
 
-    def ties(self, page: Page) -> tuple[Tie, ...]:
+    def ties(self, page: GraphPage) -> tuple[Tie, ...]:
         return self._ties.get(page.path, ())
 
-    def pointing_at(self, page: Page) -> list[Page]:
+    def pointing_at(self, page: GraphPage) -> list[GraphPage]:
         """The pages with a relation to this one."""
         paths = self._into[page.path, ""] | self._into[None, page.name]
         return sorted((self.items[path] for path in paths if path in self.items), key=place)
 
-    def pointing_at_name(self, name: str) -> list[Page]:
+    def pointing_at_name(self, name: str) -> list[GraphPage]:
         """The pages with a relation to a name that has no page."""
         return [self.items[path] for path in self._into[None, name]]
 
-    def matching(self, query: str) -> list[Page]:
+    def matching(self, query: str) -> list[GraphPage]:
         """The entities with this text, in lower case, in their name, their type or one observation."""
         found = [page for page in self.items.values() if query in page.searched and not page.is_stub]
         if "\n" in query:  # not from one into the next
@@ -94,7 +94,7 @@ class Network(Shelf[Page]):
         last = bisect_left(pages, (False, True), key=lambda page: place(page)[:2])
         return 1 + ((pages[last - 1].order or 0) if last else 0)
 
-    def told(self, pages: Collection[Page] | None = None) -> Graph:
+    def told(self, pages: Collection[GraphPage] | None = None) -> Graph:
         """Pages as entities, all of them unless some are given, with the relations that have an end among them."""
         if pages is None:
             every = self.in_order()
@@ -112,7 +112,7 @@ class Network(Shelf[Page]):
 
     # -- what relations lead to
 
-    def resolved(self, pages: Iterable[Page], among: Collection[str] | None = None) -> dict[str, tuple[Tie, ...]]:
+    def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, tuple[Tie, ...]]:
         """What the relations of some pages lead to, by the pages' paths; as if only the files `among` were there."""
         every = list(pages)
         links = [(bond.link, page.path) for page in every for bond in page.bonds if bond.link]
@@ -165,11 +165,11 @@ def _key(target: str) -> str:
     return compare_key(base_name(target))
 
 
-def _texts(page: Page) -> Iterator[str]:
+def _texts(page: GraphPage) -> Iterator[str]:
     return (each.text for each in page.observations)
 
 
-def entity_of(page: Page) -> Entity:
+def entity_of(page: GraphPage) -> Entity:
     """A page as it is told."""
     return Entity(
         page.name, page.type, page.observations, page.path, page.sha256, page.created, page.modified, not page.is_entity
@@ -177,7 +177,7 @@ def entity_of(page: Page) -> Entity:
 
 
 def relations_of(
-    pages: Iterable[Page], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, Page]
+    pages: Iterable[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
 ) -> Iterator[Relation]:
     """The relations that stand on some pages, with the names that those lead to have now."""
     for page in pages:
@@ -187,7 +187,9 @@ def relations_of(
             yield Relation(page.name, bond.type, name, bond.attributes)
 
 
-def graph_of_pages(pages: Collection[Page], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, Page]) -> Graph:
+def graph_of_pages(
+    pages: Collection[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
+) -> Graph:
     """The whole graph that some pages make."""
     entities = tuple(entity_of(page) for page in pages if not page.is_stub)
     return Graph(entities, tuple(relations_of(pages, ties, items)))

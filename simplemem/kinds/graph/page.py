@@ -53,7 +53,7 @@ class Bullet(NamedTuple):
     says: Observation | Bond
 
 
-class Page(NamedTuple):
+class GraphPage(NamedTuple):
     """One note, read as a page. `order` is None where no order is told. `sections` are where the two lists begin and end;
     nothing is read or added behind `opened`, where code or a comment begins that nobody closed."""
 
@@ -76,7 +76,7 @@ class Page(NamedTuple):
     searched: str  # name, type and observations in lower case, a line each
 
 
-def read_page(path: str, text: str, sha256: str, problem: str = "") -> Page:
+def read_page(path: str, text: str, sha256: str, problem: str = "") -> GraphPage:
     """The page a note is."""
     header = read_header(text)
     properties = header.properties
@@ -93,7 +93,7 @@ def read_page(path: str, text: str, sha256: str, problem: str = "") -> Page:
             observations = (Observation(description.strip()),)
     title, order = _text(properties.get("title")), properties.get("order")
     name = spelling.read(title) if title is not None else base_name(path)
-    return Page(
+    return GraphPage(
         path=path,
         sha256=sha256,
         name=name,
@@ -114,12 +114,12 @@ def read_page(path: str, text: str, sha256: str, problem: str = "") -> Page:
     )
 
 
-def place(page: Page) -> tuple[bool, bool, int, str, str]:
+def place(page: GraphPage) -> tuple[bool, bool, int, str, str]:
     """Where a page stands among the others: in the order in which they were made, those that tell none behind."""
     return (not page.is_entity, page.order is None, page.order or 0, page.created, page.path)
 
 
-ENTITY: Final[Kind[Page]] = Kind(
+ENTITY: Final[Kind[GraphPage]] = Kind(
     FOLDER,
     "entity",
     read=lambda read: read_page(read.path, read.text, read.sha256, read.problem),
@@ -302,7 +302,7 @@ def bond_line(kind: str, target: str, attributes: Mapping[str, Any]) -> str:
     return f"- {spelling.spell_type(kind)} {target}{spelling.spell_attributes(attributes)}"
 
 
-def with_lines(text: str, page: Page, section: str, lines: Sequence[str]) -> str:
+def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -> str:
     """The page with bullets added at the end of a section, which is made when it is not there."""
     if not lines:
         return text

@@ -16,7 +16,7 @@ from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import file_for
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.network import entity_of, graph_of_pages
-from simplemem.kinds.graph.page import Page, place, read_page
+from simplemem.kinds.graph.page import GraphPage, place, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.memory import HistoryEntry
 from simplemem.note.names import name_of
@@ -31,7 +31,7 @@ V = TypeVar("V", Entity, Relation)
 
 
 @dataclass(frozen=True, slots=True)
-class Version(Generic[V]):
+class PastVersion(Generic[V]):
     """An entity or a relation as it was from one moment (UTC) to another, None for what is so now, and who made it so."""
 
     value: V
@@ -40,7 +40,7 @@ class Version(Generic[V]):
     by: str
 
 
-def entity_history(store: EnhancedStore, name: str) -> list[Version[Entity]]:
+def entity_history(store: EnhancedStore, name: str) -> list[PastVersion[Entity]]:
     """All that an entity was, oldest first; nothing for a name that never was one."""
     return _versions(
         (entity_of(page) if page is not None and page.name == name and not page.is_stub else None, when, by)
@@ -48,13 +48,13 @@ def entity_history(store: EnhancedStore, name: str) -> list[Version[Entity]]:
     )
 
 
-def relation_history(store: EnhancedStore, wanted: Relation) -> list[Version[Relation]]:
+def relation_history(store: EnhancedStore, wanted: Relation) -> list[PastVersion[Relation]]:
     """All that a relation was, oldest first."""
     network = graph_of(store).network
     target = _path_of(store, wanted.target)
     among = {*store.bench.indexed(), target}  # as if the target were still there
 
-    def relation_on(page: Page | None) -> Relation | None:
+    def relation_on(page: GraphPage | None) -> Relation | None:
         if page is None or page.name != wanted.source:
             return None
         for bond, path, name in network.resolved([page], among)[page.path]:
@@ -65,9 +65,9 @@ def relation_history(store: EnhancedStore, wanted: Relation) -> list[Version[Rel
     return _versions((relation_on(page), when, by) for page, when, by in _pages(store, wanted.source))
 
 
-def _versions(told: Iterator[tuple[V | None, datetime, str]]) -> list[Version[V]]:
+def _versions(told: Iterator[tuple[V | None, datetime, str]]) -> list[PastVersion[V]]:
     """What something was after each change, as far as the changes made it another; None where it was not there."""
-    versions: list[Version[V]] = []
+    versions: list[PastVersion[V]] = []
     for value, when, by in told:
         last = versions[-1] if versions and versions[-1].until is None else None
         if last is not None:
@@ -75,7 +75,7 @@ def _versions(told: Iterator[tuple[V | None, datetime, str]]) -> list[Version[V]
                 continue
             versions[-1] = replace(last, until=max(when, last.since))
         if value is not None:
-            versions.append(Version(value, when, None, by))
+            versions.append(PastVersion(value, when, None, by))
     return versions
 
 
@@ -89,7 +89,7 @@ def _path_of(store: EnhancedStore, name: str) -> str:
     return there.path if there is not None else file_for(name, lambda _path: False)
 
 
-def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[Page | None, datetime, str]]:
+def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, datetime, str]]:
     """The page of a name after each change of it, oldest first, None where it was gone; as it is now at the end."""
     path = _path_of(store, name)
     try:
@@ -111,7 +111,7 @@ def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[Page | None, datet
         yield read_page(now.path, memory.text, memory.sha256), _moment(memory.modified), ""
 
 
-def _page_of(store: EnhancedStore, entry: HistoryEntry, sha256: str) -> Page | None:
+def _page_of(store: EnhancedStore, entry: HistoryEntry, sha256: str) -> GraphPage | None:
     """A page as a change found or left it; None when that text is no longer kept."""
     wanted = entry.version if sha256 == entry.sha256 or entry.source == "git" else sha256
     try:

@@ -14,7 +14,7 @@ Neighbours = Mapping[str, list[tuple[str, Relation]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class Neighbour:
     """A name that was reached, how many steps away, and the relations that led there, in order."""
 
     name: str
@@ -26,7 +26,7 @@ class Reached:
 class Walk:
     """What was reached, nearest first, and whether there was more than was asked for."""
 
-    reached: tuple[Reached, ...]
+    reached: tuple[Neighbour, ...]
     more: bool
 
 
@@ -46,7 +46,7 @@ def neighbours_of(graph: Graph, *, types: Collection[str] = (), direction: Direc
 
 def around(neighbours: Neighbours, start: str, *, depth: int, limit: int) -> Walk:
     """The names within so many steps of `start`, each once, by a shortest way, at most `limit` of them."""
-    found: list[Reached] = []
+    found: list[Neighbour] = []
     for each in _outwards(neighbours, start):
         if each.depth > depth:
             break
@@ -68,15 +68,15 @@ def way(neighbours: Neighbours, start: str, end: str, *, depth: int) -> tuple[Re
     return None
 
 
-def _outwards(neighbours: Neighbours, start: str) -> Iterator[Reached]:
+def _outwards(neighbours: Neighbours, start: str) -> Iterator[Neighbour]:
     """Every name that can be reached, nearest first, in the order the relations stand in."""
     seen = {start}
-    waiting = deque([Reached(start, 0, ())])
+    waiting = deque([Neighbour(start, 0, ())])
     while waiting:
         here = waiting.popleft()
         for name, relation in neighbours.get(here.name, ()):
             if name not in seen:
                 seen.add(name)
-                reached = Reached(name, here.depth + 1, (*here.path, relation))
+                reached = Neighbour(name, here.depth + 1, (*here.path, relation))
                 yield reached
                 waiting.append(reached)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from simplemem.errors import TooLong
 from simplemem.kinds.learned import counts
 from simplemem.kinds.learned.counts import EntryFinding, Patterns
-from simplemem.kinds.learned.entry import LEARNED, Entry, entry_of_note, plain, read_entry
+from simplemem.kinds.learned.entry import LEARNED, KnowledgeEntry, entry_of_note, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, Reads, knowledge_of
 from simplemem.memory import Filter
 from simplemem.note.names import base_name
@@ -73,8 +73,8 @@ class Contradiction(NamedTuple):
     """Two entries that disagree: by which rule, and the words of each that do. `similarity` is theirs as a whole."""
 
     rule: Rule
-    one: Entry
-    other: Entry
+    one: KnowledgeEntry
+    other: KnowledgeEntry
     said: str
     instead: str
     similarity: float
@@ -85,15 +85,15 @@ class Verdict(NamedTuple):
     """A contradiction with the entry that would win, and why."""
 
     contradiction: Contradiction
-    winner: Entry
-    loser: Entry
+    winner: KnowledgeEntry
+    loser: KnowledgeEntry
     why: str
 
 
 class Theme(NamedTuple):
     """Some entries that belong together, the one in the middle first, and words that are theirs more than the others'."""
 
-    members: tuple[Entry, ...]
+    members: tuple[KnowledgeEntry, ...]
     words: tuple[str, ...]
 
 
@@ -101,7 +101,7 @@ class TagSuggestion(NamedTuple):
     """A tag, and the entries that lack it; `is_known` when the vault has it already."""
 
     tag: str
-    entries: tuple[Entry, ...]
+    entries: tuple[KnowledgeEntry, ...]
     having: int
     of: int
     is_known: bool
@@ -165,7 +165,7 @@ def _mean(passages: Sequence[bytes]) -> bytes:
     return _as_bytes(sums)
 
 
-def _by_words(entries: Sequence[Entry]) -> list[bytes]:
+def _by_words(entries: Sequence[KnowledgeEntry]) -> list[bytes]:
     """Vectors of words, weighed by how few entries have them."""
     said = [Counter(content_words(words_in_order(entry.text))) for entry in entries]
     having = Counter(word for words in said for word in words)
@@ -198,7 +198,7 @@ class _Statement(NamedTuple):
 
 
 def contradictions(
-    entries: Sequence[Entry],
+    entries: Sequence[KnowledgeEntry],
     similarity: Similarity,
     *,
     threshold: float = 0.85,
@@ -229,7 +229,7 @@ def contradictions(
     )
 
 
-def _disagreeing(entries: Sequence[Entry]) -> Iterator[tuple[Rule, _Statement, _Statement, str]]:
+def _disagreeing(entries: Sequence[KnowledgeEntry]) -> Iterator[tuple[Rule, _Statement, _Statement, str]]:
     """Pairs of sentences, in the order of the rules: those of one subject, of one frame, of one claim."""
     by_subject: dict[object, list[_Statement]] = defaultdict(list)
     by_frame: dict[object, list[_Statement]] = defaultdict(list)
@@ -283,19 +283,19 @@ def _slot(text: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(), frozenset()
 
 
-def _links(one: Entry, other: Entry) -> list[str]:
+def _links(one: KnowledgeEntry, other: KnowledgeEntry) -> list[str]:
     """The words of the relations that lead from one entry to another."""
     names = (other.name.casefold(), other.name.casefold().rsplit("/", 1)[-1], other.id.casefold())
     return [tie.relationship for tie in one.ties if tie.target.removesuffix(".md").casefold() in names]
 
 
-def _are_settled(one: Entry, other: Entry) -> bool:
+def _are_settled(one: KnowledgeEntry, other: KnowledgeEntry) -> bool:
     """Whether one says of the other that it supersedes or contradicts it."""
     said = (*_links(one, other), *_links(other, one))
     return any(word.casefold().startswith(("supersed", "contradict", "replace")) for word in said)
 
 
-def verdicts(found: Sequence[Contradiction], is_by_hand: Callable[[Entry], bool]) -> list[Verdict]:
+def verdicts(found: Sequence[Contradiction], is_by_hand: Callable[[KnowledgeEntry], bool]) -> list[Verdict]:
     """For each contradiction who wins, in this order: edited by a person, verified, newer, surer. An entry that lost takes
     no part any more, and what nothing decides between is left out."""
     lost: set[str] = set()
@@ -303,7 +303,7 @@ def verdicts(found: Sequence[Contradiction], is_by_hand: Callable[[Entry], bool]
     for each in found:
         if each.one.id in lost or each.other.id in lost:
             continue
-        tests: tuple[tuple[str, Callable[[Entry], Any]], ...] = (
+        tests: tuple[tuple[str, Callable[[KnowledgeEntry], Any]], ...] = (
             ("a person edited it", is_by_hand),
             ("it is verified", lambda entry: entry.verified),
             ("it is newer", lambda entry: entry.modified[:19].replace(" ", "T")),
@@ -323,7 +323,7 @@ def verdicts(found: Sequence[Contradiction], is_by_hand: Callable[[Entry], bool]
 
 
 def themes(
-    entries: Sequence[Entry],
+    entries: Sequence[KnowledgeEntry],
     near: Mapping[tuple[int, int], float],
     reads: Mapping[str, Reads],
     *,
@@ -355,7 +355,7 @@ def themes(
     return found[:most]
 
 
-def _words(entry: Entry) -> Counter[str]:
+def _words(entry: KnowledgeEntry) -> Counter[str]:
     """The words of an entry that may say what it is about; those of a note's name count more."""
     words = words_in_order(plain(entry.text[:20_000])) + (
         [] if entry.is_own else 3 * words_in_order(base_name(entry.path))
@@ -367,7 +367,7 @@ def _words(entry: Entry) -> Counter[str]:
     )
 
 
-def _own_words(members: Sequence[Entry], spread: Mapping[str, int], total: int) -> tuple[str, ...]:
+def _own_words(members: Sequence[KnowledgeEntry], spread: Mapping[str, int], total: int) -> tuple[str, ...]:
     """Words that at least half of the members have: often said here, and by few others, first."""
     said = [_words(entry) for entry in members]
     having = Counter(word for words in said for word in words)
@@ -411,7 +411,7 @@ class Analysis:
     """Some entries, and what can be said of them. Everything is found when it is asked for."""
 
     store: EnhancedStore
-    entries: tuple[Entry, ...]
+    entries: tuple[KnowledgeEntry, ...]
     what: str  # "entries", or which notes
 
     @cached_property
@@ -448,7 +448,7 @@ class Analysis:
     def _solved(self) -> set[str]:
         return counts.solved_errors(self.entries, knowledge_of(self.store).leading_to(self.entries, self.entries))
 
-    def _is_solved(self, entry: Entry) -> bool:
+    def _is_solved(self, entry: KnowledgeEntry) -> bool:
         return entry.id in self._solved
 
     def contradictions(

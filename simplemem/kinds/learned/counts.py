@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from simplemem.kinds.learned.entry import MOST_CHARACTERS, TYPES, Entry, plain
+from simplemem.kinds.learned.entry import MOST_CHARACTERS, TYPES, KnowledgeEntry, plain
 
 if TYPE_CHECKING:
     from simplemem.kinds.learned.knowledge import Reads
@@ -26,7 +26,7 @@ _KEPT: Final = 1000  # of the last answers of each kind
 _SOLVING: Final = ("fix", "solve", "resolve", "address", "mitigat", "handle", "work around", "workaround")
 
 
-def stats(entries: Sequence[Entry], reads: Mapping[str, Reads]) -> dict[str, Any]:
+def stats(entries: Sequence[KnowledgeEntry], reads: Mapping[str, Reads]) -> dict[str, Any]:
     """The numbers about some entries; confidence is high from 0.8 on, medium from 0.5 on."""
     sure = [entry.confidence for entry in entries if entry.confidence is not None]
     often = sorted((e for e in entries if e.id in reads), key=lambda entry: (-reads[entry.id].count, entry.name))
@@ -89,7 +89,7 @@ class Latencies:
 class Patterns:
     """What recurs, how much there is of what, and whether there is more of late."""
 
-    recurring: tuple[tuple[Entry, ...], ...]  # entries of one type that begin alike
+    recurring: tuple[tuple[KnowledgeEntry, ...], ...]  # entries of one type that begin alike
     types: Mapping[str, int]
     tags: Mapping[str, int]
     lately: Mapping[int, int]  # days -> how many entries were made in them
@@ -98,7 +98,7 @@ class Patterns:
     confidence: Mapping[str, float]  # by type
 
 
-def patterns(entries: Sequence[Entry], today: date) -> Patterns:
+def patterns(entries: Sequence[KnowledgeEntry], today: date) -> Patterns:
     """What recurs among all entries, superseded ones as well."""
     ages = [_age(entry, today) for entry in entries]
     lately = {days: sum(age < days for age in ages) for days in (7, 30, 90)}
@@ -122,15 +122,15 @@ def patterns(entries: Sequence[Entry], today: date) -> Patterns:
     )
 
 
-def _alike(entries: Sequence[Entry], characters: int) -> list[tuple[Entry, ...]]:
+def _alike(entries: Sequence[KnowledgeEntry], characters: int) -> list[tuple[KnowledgeEntry, ...]]:
     """Entries of one type whose first characters are the same, without regard to case and blanks."""
-    groups: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[KnowledgeEntry]] = defaultdict(list)
     for entry in entries:
         groups[entry.type, " ".join(plain(entry.content).casefold().split())[:characters]].append(entry)
     return [tuple(some) for (_, said), some in groups.items() if said and len(some) > 1]
 
 
-def _age(entry: Entry, today: date) -> float:
+def _age(entry: KnowledgeEntry, today: date) -> float:
     try:
         return (today - date.fromisoformat(entry.created[:10])).days
     except ValueError:
@@ -151,16 +151,16 @@ class EntryFinding:
     kind: str
     priority: Priority
     says: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[KnowledgeEntry, ...] = ()
     words: tuple[str, ...] = ()
     numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 def insights(
-    entries: Sequence[Entry],
-    themes: Sequence[tuple[Sequence[Entry], tuple[str, ...]]],
+    entries: Sequence[KnowledgeEntry],
+    themes: Sequence[tuple[Sequence[KnowledgeEntry], tuple[str, ...]]],
     reads: Mapping[str, Reads],
-    is_solved: Callable[[Entry], bool],
+    is_solved: Callable[[KnowledgeEntry], bool],
 ) -> list[EntryFinding]:
     """What the current entries show, the most pressing first. `themes` are entries that belong together, and their
     words."""
@@ -197,7 +197,7 @@ def insights(
     return sorted(found, key=lambda each: _ORDER.index(each.priority))
 
 
-def antipatterns(entries: Sequence[Entry], is_solved: Callable[[Entry], bool]) -> list[EntryFinding]:
+def antipatterns(entries: Sequence[KnowledgeEntry], is_solved: Callable[[KnowledgeEntry], bool]) -> list[EntryFinding]:
     """Habits that make what is kept worth less, counted among the current entries."""
     standing = [entry for entry in entries if not entry.is_superseded]
     errors = [entry for entry in standing if entry.type == "error"]
@@ -207,7 +207,7 @@ def antipatterns(entries: Sequence[Entry], is_solved: Callable[[Entry], bool]) -
         EntryFinding("duplicates", "high", f"{len(group)} entries begin with the same words", group)
         for group in _alike(standing, 100)
     ]
-    habits: list[tuple[str, Priority, list[Entry], list[Entry], float, str]] = [
+    habits: list[tuple[str, Priority, list[KnowledgeEntry], list[KnowledgeEntry], float, str]] = [
         ("low confidence", "medium", [e for e in sure if (e.confidence or 0) < 0.5], sure, 0.2, "entries {} are below 0.5"),
         ("untagged", "low", [e for e in standing if not e.tags], standing, 0.3, "entries {} have no tag"),
         ("errors without solution", "high", unsolved, errors, 0.5, "errors {} have no solution"),
@@ -220,7 +220,9 @@ def antipatterns(entries: Sequence[Entry], is_solved: Callable[[Entry], bool]) -
     return sorted(found, key=lambda each: _ORDER.index(each.priority))
 
 
-def solved_errors(entries: Sequence[Entry], related: Mapping[str, Sequence[tuple[str, Entry]]]) -> set[str]:
+def solved_errors(
+    entries: Sequence[KnowledgeEntry], related: Mapping[str, Sequence[tuple[str, KnowledgeEntry]]]
+) -> set[str]:
     """The ids of the errors that a solution is linked with, either way. A relation that says it fixes counts whatever it
     comes from."""
     solved: set[str] = set()
@@ -242,11 +244,11 @@ class EntryProblem:
     """Something to mend in an entry; a note is only a remark."""
 
     level: Literal["error", "warning", "note"]
-    entry: Entry
+    entry: KnowledgeEntry
     says: str
 
 
-def validate(entries: Sequence[Entry], leading_nowhere: Mapping[str, Sequence[str]]) -> list[EntryProblem]:
+def validate(entries: Sequence[KnowledgeEntry], leading_nowhere: Mapping[str, Sequence[str]]) -> list[EntryProblem]:
     """Everything that is wrong with some entries, which somebody wrote or merged by hand; `leading_nowhere` are the targets
     of relations, by an entry's path, that are no note."""
     ids = Counter(entry.id for entry in entries)

@@ -47,7 +47,7 @@ class EntryLink(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KnowledgeEntry:
     """One thing that was learned. An ordinary note that is looked at in the same way has its name for an id, and no
     confidence."""
 
@@ -97,13 +97,13 @@ def plain(text: str) -> str:
 # -- reading
 
 
-def read_entry(path: str, text: str, sha256: str) -> Entry:
+def read_entry(path: str, text: str, sha256: str) -> KnowledgeEntry:
     """The entry that a note is."""
     note = read_note(text.encode("utf-8", "surrogatepass"), sha256)
     content, context, relations = _parts(note)
     told = note.string("context")
     name = name_of(path)
-    return Entry(
+    return KnowledgeEntry(
         id=note.string("id") or name,
         type=_type_of(path, note),
         content=content,
@@ -126,7 +126,7 @@ def read_entry(path: str, text: str, sha256: str) -> Entry:
     )
 
 
-LEARNED: Final[Kind[Entry]] = Kind(
+LEARNED: Final[Kind[KnowledgeEntry]] = Kind(
     FOLDER,
     KIND,
     read=lambda read: read_entry(read.path, read.text, read.sha256),
@@ -135,12 +135,12 @@ LEARNED: Final[Kind[Entry]] = Kind(
 )
 
 
-def entry_of_note(path: str, text: str, sha256: str, created: str, modified: str) -> Entry:
+def entry_of_note(path: str, text: str, sha256: str, created: str, modified: str) -> KnowledgeEntry:
     """An ordinary note, to be looked at in the same way: all of its body is what it says."""
     note = read_note(text.encode("utf-8", "surrogatepass"), sha256)
     name = name_of(path)
     links = dict.fromkeys(link.target.split("#", 1)[0] for link in note.links if link.target)
-    return Entry(
+    return KnowledgeEntry(
         id=name,
         type=note.string("type") or (path.split("/", 1)[0] if "/" in path else "note"),
         content=note.content.strip(),

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
-from simplemem.kinds.learned.entry import TYPES, Entry
+from simplemem.kinds.learned.entry import TYPES, KnowledgeEntry
 from simplemem.kinds.learned.knowledge import NEVER, Reads, Related, knowledge_of
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 
-def markdown(entries: Sequence[Entry], related: Related, reads: Mapping[str, Reads]) -> str:
+def markdown(entries: Sequence[KnowledgeEntry], related: Related, reads: Mapping[str, Reads]) -> str:
     """All entries as one text, by type, the surest first."""
     lines = ["# Knowledge", ""]
     for kind in (*TYPES, *sorted({entry.type for entry in entries} - set(TYPES))):
@@ -32,7 +32,7 @@ def markdown(entries: Sequence[Entry], related: Related, reads: Mapping[str, Rea
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _one(entry: Entry, related: Sequence[tuple[str, Entry]], reads: Reads) -> Iterator[str]:
+def _one(entry: KnowledgeEntry, related: Sequence[tuple[str, KnowledgeEntry]], reads: Reads) -> Iterator[str]:
     facts = [f"confidence {entry.confidence:g}" if entry.confidence is not None else "confidence unknown"]
     facts += ["verified"] * entry.verified + ["superseded"] * entry.is_superseded + [f"#{tag}" for tag in entry.tags]
     facts += [f"read {reads.count} time{'' if reads.count == 1 else 's'}"] if reads.count else []
@@ -46,7 +46,7 @@ def _one(entry: Entry, related: Sequence[tuple[str, Entry]], reads: Reads) -> It
         yield from (f"- {words} [[{other.name}]]" for words, other in related)
 
 
-def graph_of_entries(entries: Sequence[Entry], related: Related, more: Graph) -> Graph:
+def graph_of_entries(entries: Sequence[KnowledgeEntry], related: Related, more: Graph) -> Graph:
     """The entries with their relations, and the graph of entities beside them."""
     called = {entry.path: entry.name.rsplit("/", 1)[-1] for entry in entries}
     nodes = []

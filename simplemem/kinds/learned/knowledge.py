@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import By, Step, change, one_of
+from simplemem.kinds.kind import By, ChangeSet, change, one_of
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.counts import Latencies
-from simplemem.kinds.learned.entry import FOLDER, KIND, LEARNED, MOST_CHARACTERS, SUPERSEDED, TYPES, Entry
+from simplemem.kinds.learned.entry import FOLDER, KIND, LEARNED, MOST_CHARACTERS, SUPERSEDED, TYPES, KnowledgeEntry
 from simplemem.kinds.shelf import Shelf
 from simplemem.kinds.state_log import StateLog
 from simplemem.memory import Filter
@@ -38,7 +38,7 @@ _SECTIONS: Final = re.compile(r"## (?:Context|Relations)\b")
 _LESS: Final = 0.3  # confidence that what is superseded loses,
 _FLOOR: Final = 0.1  # and what is left of it at least
 
-Related = dict[str, list[tuple[str, Entry]]]
+Related = dict[str, list[tuple[str, KnowledgeEntry]]]
 """For entries by their paths, their relations: the words, and the entry they lead to."""
 
 
@@ -56,7 +56,7 @@ NEVER: Final = Reads()
 class EntryHit(NamedTuple):
     """An entry that answers a question, how well, and where in it."""
 
-    entry: Entry
+    entry: KnowledgeEntry
     score: float
     snippet: str
 
@@ -72,8 +72,8 @@ class EntriesFound(NamedTuple):
 class SavedEntry(NamedTuple):
     """An entry that was saved. `twins` say the very same and were there before."""
 
-    entry: Entry
-    twins: list[Entry]
+    entry: KnowledgeEntry
+    twins: list[KnowledgeEntry]
     warnings: tuple[str, ...]
 
 
@@ -97,7 +97,7 @@ class Knowledge:
 
     # -- reading
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[KnowledgeEntry]:
         """Every entry, in the order in which they were made."""
         self.bench.catch_up()
         with self.shelf.lock:
@@ -112,11 +112,11 @@ class Knowledge:
         if ids:
             self._reads.add({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "ids": list(ids)})
 
-    def find(self, ref: str) -> Entry:
+    def find(self, ref: str) -> KnowledgeEntry:
         """The entry of this id, of an id that begins so, or of this name."""
         return _pick(self.entries(), ref)
 
-    def leading_to(self, some: Sequence[Entry], among: Iterable[Entry] | None = None) -> Related:
+    def leading_to(self, some: Sequence[KnowledgeEntry], among: Iterable[KnowledgeEntry] | None = None) -> Related:
         """The relations of some entries to others: all there are, or those `among` some."""
         at = self.shelf.items if among is None else {entry.path: entry for entry in among}
         links = [(entry, tie) for entry in some for tie in entry.ties]
@@ -127,7 +127,7 @@ class Knowledge:
                 found[entry.path].append((tie.relationship, at[path]))
         return found
 
-    def leading_nowhere(self, some: Sequence[Entry]) -> dict[str, list[str]]:
+    def leading_nowhere(self, some: Sequence[KnowledgeEntry]) -> dict[str, list[str]]:
         """For each entry by its path, what its relations and its header name that is no note."""
         wanted = [(tie.target, entry.path) for entry in some for tie in entry.ties]
         wanted += [(entry.superseded_by, entry.path) for entry in some if entry.superseded_by]
@@ -197,7 +197,7 @@ class Knowledge:
         properties = entries.properties_of(str(uuid.uuid4()), kind, confidence, verified, legal)
         slug = f"{FOLDER}/{kind}/{entries.slug_of(said)}"
 
-        def draft(step: Step) -> tuple[str, list[Entry]]:
+        def draft(step: ChangeSet) -> tuple[str, list[KnowledgeEntry]]:
             taken = {path.casefold() for path in self.shelf.items}
             paths = (path_of(slug if number == 1 else f"{slug}-{number}") for number in range(1, 100_000))
             path = next(path for path in paths if path.casefold() not in taken and not self.bench.is_taken(path))
@@ -214,11 +214,11 @@ class Knowledge:
         target: str,
         relationship: str = "relates_to",
         **by: Unpack[By],
-    ) -> tuple[Entry, Entry, bool]:
+    ) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
         """Relate an entry to another. Returns both, and whether that was new."""
         kind = " ".join(relationship.split()) or "relates_to"
 
-        def draft(step: Step) -> tuple[Entry, Entry, bool]:
+        def draft(step: ChangeSet) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
             one, other = (_pick(self.shelf.in_order(), ref) for ref in (source, target))
             if one.path == other.path:
                 raise Invalid("an entry is not related to itself")
@@ -240,7 +240,7 @@ class Knowledge:
         it supersedes. One step; its version."""
         moment = now()
 
-        def draft(step: Step) -> str:
+        def draft(step: ChangeSet) -> str:
             """The name of an entry that is another than the verdicts are about; nothing is written then."""
             for entry in (entry for verdict in verdicts for entry in (verdict.winner, verdict.loser)):
                 there = self.shelf.items.get(entry.path)
@@ -270,7 +270,7 @@ class Knowledge:
     def reset(self, **by: Unpack[By]) -> tuple[int, str]:
         """Put every entry into the trash, as one step. How many there were, and its version."""
 
-        def draft(step: Step) -> int:
+        def draft(step: ChangeSet) -> int:
             for path in self.shelf.items:
                 step.drop(path)
             return len(self.shelf.items)
@@ -278,11 +278,11 @@ class Knowledge:
         count, carried = self._change(draft, By(tool="reset") | by)
         return count, carried.written[0].version if carried.written else ""
 
-    def _change(self, draft: Callable[[Step], R], by: By) -> tuple[R, Carried]:
-        return change([self.shelf], lambda: Step(self.bench), draft, by)
+    def _change(self, draft: Callable[[ChangeSet], R], by: By) -> tuple[R, Carried]:
+        return change([self.shelf], lambda: ChangeSet(self.bench), draft, by)
 
 
-def _pick(every: Sequence[Entry], ref: str) -> Entry:
+def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
     """The entry that an id, the beginning of one, or a name means."""
     wanted = ref.strip()
     if not wanted:
