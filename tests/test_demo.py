@@ -157,7 +157,7 @@ def test_the_readme_is_short_and_begins_with_what_it_is_and_how_to_see_it() -> N
     assert len(text.split("\n")) <= 150
     opening = text.split("\n\n")[1]
     assert len(opening.split("\n")) <= 5
-    assert text.index("```text") < text.index("make demo\nmake test\n") < text.index("## Install")
+    assert text.index("```text") < text.index("make demo\nmake test\n") < text.index("## Why")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")

@@ -30,6 +30,7 @@ from simplemem.faces.profiles import choose, profile_called, split_names
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
+FAULTS = REPOSITORY / "tests" / "faults.md"
 PROGRAM: Any = typer.main.get_command(app)
 PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.glob("*.md")])
 WITH_PYTHON = [page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)]
@@ -303,8 +304,8 @@ def test_a_commit_and_a_push_are_checked_with_what_ci_runs() -> None:
     assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == checks
 
 
-def test_every_test_that_the_page_on_durability_names_is_there() -> None:
-    text = (DOCS / "durability.md").read_text(encoding="utf-8")
+def test_every_test_that_is_named_for_a_fault_is_there() -> None:
+    text = FAULTS.read_text(encoding="utf-8")
     named = re.findall(r"`([\w/]+\.py)::(\w+)", text)
     assert len(named) > 50
     tests = REPOSITORY / "tests"
@@ -314,7 +315,7 @@ def test_every_test_that_the_page_on_durability_names_is_there() -> None:
 
 
 def test_every_fault_that_is_known_has_a_row_with_a_test_or_a_sentence_why_not() -> None:
-    text = (DOCS / "durability.md").read_text(encoding="utf-8")
+    text = FAULTS.read_text(encoding="utf-8")
     rows = re.findall(r"^\| F(\d+)(?: to F(\d+))?: (.+?) \| (.+?) \|(.*)\|$", text, re.MULTILINE)
     known = [number for first, last, *_ in rows for number in range(int(first), int(last or first) + 1)]
     assert known == list(range(1, 73))
