@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from simplemem.memory import Memory, Saved
     from simplemem.store import EnhancedStore
 
-_MOST_LINES = 5_000
-"""Lines of a text beyond which a difference is not worked out: it takes time that grows with the square."""
 _MOST_ROUNDS = 20
 _SIDES = ("your text", "the note as it is now")
 
@@ -191,31 +189,23 @@ class Draft:
 
     def lost_race(self, conflict: Conflict) -> SimplememError:
         """The failure to show when somebody else changed the note meanwhile, with both texts compared."""
-        ours = self.path.read_bytes().decode("utf-8", "replace")
+        from simplemem.note.diff import unified_diff
+
+        ours = self.path.read_bytes().replace(b"\r\n", b"\n")
         try:
-            theirs = self._store.read(self._name).text
+            theirs = self._store.read(self._name).text.replace("\r\n", "\n").encode()
         except SimplememError:
-            theirs = ""
+            theirs = b""
         together = " With --merge both are saved." if conflict.details.get("accept") else ""
         details = {key: conflict.details[key] for key in ("base_sha256", "merged") if key in conflict.details}
         return Conflict(
             f"{self._name} was changed by somebody else while you edited it: nothing was overwritten",
             hint=f"Your text is kept in {self.path}; edit the note again to bring both together.{together}",
             current_sha256=conflict.details.get("current_sha256"),
-            diff=_difference(theirs, ours),
+            diff=unified_diff(theirs, ours, ("the note as it is now", "your text")),
             draft=str(self.path),
             **details,
         )
-
-
-def _difference(theirs: str, ours: str) -> str:
-    """From the note as it is now to the person's text, as a unified diff."""
-    import difflib
-
-    now, mine = (text.replace("\r\n", "\n").split("\n") for text in (theirs, ours))
-    if len(now) + len(mine) > _MOST_LINES:
-        return ""
-    return "\n".join(difflib.unified_diff(now, mine, "the note as it is now", "your text", lineterm=""))
 
 
 def _wait_for(command: list[str]) -> int:

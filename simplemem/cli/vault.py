@@ -19,9 +19,7 @@ from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
-    from simplemem.index.reconcile import SyncReport
-    from simplemem.index.vectors import Estimate
-    from simplemem.store import EnhancedStore
+    from simplemem.store import EnhancedStore, Estimate, SyncReport
 
 commands = typer.Typer()
 _PANEL = "Keep"

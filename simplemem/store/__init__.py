@@ -5,6 +5,7 @@ a room with a kind of note of its own works with.
 """
 
 from simplemem.index.reconcile import Progress, SyncReport
+from simplemem.index.vectors import Estimate
 from simplemem.store.bench import Bench, Carried, Changes, Draft, Known, Mark, Read, Stat, now, stat_of
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.disk import write_file
@@ -15,6 +16,7 @@ __all__ = [
     "Changes",
     "Draft",
     "EnhancedStore",
+    "Estimate",
     "Known",
     "Mark",
     "Progress",
