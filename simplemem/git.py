@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 
 import pygit2
@@ -29,7 +30,7 @@ _SECONDS = 10.0  # for walking through commits; longer than this nobody waits
 _MOST_BYTES = 10_000_000  # of one text...
 _MOST_TEXT = 64_000_000  # ...and of all that one question brings
 _MOST_CONFIG = 1_000_000
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
 _PERSON = ("simplemem", "simplemem@localhost")
 _LOCK, _OURS, _MARK = "index.lock", "index.simplemem", b"simplemem "
@@ -61,7 +62,6 @@ class Commit:
     op: str  # create, update, move or delete
     when: str  # UTC, as the author's clock had it
     who: str
-    email: str
     subject: str
     actor: str  # of one of our own commits: who asked for it
     tool: str
@@ -210,20 +210,14 @@ def history(root: Path, path: str, limit: int = 20) -> list[Commit]:
     if find(root) is None:
         return []
     with _opened(root) as (repo, place):
-        found: list[Commit] = []
-        for commit in _commits_of(repo, place, path):
-            if len(found) >= limit:
-                break
-            found.append(commit)
-        return found
+        return list(islice(_commits_of(repo, place, path), limit))
 
 
 def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
     """A note's path and bytes at a commit, under whatever name it had then."""
     with _opened(root) as (repo, place):
         tree = _commit_called(repo, commit).tree
-        names = iter(dict.fromkeys(each.path for each in _commits_of(repo, place, path)))
-        for name in _first_then(path, names):
+        for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             entry = _entry(tree, place.prefix + name)
             if entry is None or entry[1] not in _PLAIN:
                 continue
@@ -247,18 +241,12 @@ def texts(root: Path, wanted: Iterable[str]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     left = _MOST_TEXT
     with _opened(root) as (repo, _):
-        for oid in sorted(filter(is_commit, set(wanted))):
+        for oid in sorted(filter(_ID.fullmatch, set(wanted))):
             blob = repo.get(oid)
             if isinstance(blob, pygit2.Blob) and blob.size <= min(_MOST_BYTES, left):
                 found[oid] = blob.data
                 left -= blob.size
     return found
-
-
-def is_commit(text: str) -> bool:
-    """Whether a text can be the id of a commit, whole or shortened so far that it is no date and no number of ours."""
-    text = text.strip().lower()
-    return _COMMIT.fullmatch(text) is not None and (len(text) >= 40 or not text.isdecimal())
 
 
 def short(commit: str) -> str:
@@ -273,9 +261,7 @@ def _commits_of(repo: pygit2.Repository, place: Place, path: str) -> Iterator[Co
     name, until = place.prefix + path, time.monotonic() + _SECONDS
     for commit in repo.walk(repo.head.target, SortMode.TOPOLOGICAL | SortMode.TIME):
         if time.monotonic() > until:
-            raise Unavailable(
-                f"git gave no answer within {_SECONDS:g} s.", hint="Set git.history = false to leave it out."
-            )
+            raise Unavailable(f"git gave no answer within {_SECONDS:g} s.", hint="git.history = false leaves it out.")
         parents = _parents(repo, commit)
         if any(parent.tree_id == commit.tree_id for parent in parents):
             continue
@@ -311,7 +297,6 @@ def _told(
         op=op,
         when=_moment(commit.author.time),
         who=_printable(commit.author.name, 200),
-        email=_printable(commit.author.email, 200),
         subject=_printable(said.partition("\n")[0], 300),
         actor="; ".join(_trailers(said, "Actor")),
         tool="; ".join(_trailers(said, "Tool")),
@@ -343,7 +328,7 @@ def _entry(tree: pygit2.Tree | None, path: str) -> tuple[str, int] | None:
 def _commit_called(repo: pygit2.Repository, commit: str) -> pygit2.Commit:
     """The commit of this id, or of the only one that begins so: no branch of that name is meant."""
     try:
-        found = repo.get(commit.strip().lower()) if is_commit(commit) else None
+        found = repo.get(commit.strip().lower()) if _ID.fullmatch(commit.strip().lower()) else None
         if found is not None:
             return found.peel(pygit2.Commit)
     except (ValueError, pygit2.InvalidSpecError):
@@ -370,11 +355,6 @@ def _moment(seconds: int) -> str:
         return ""
 
 
-def _first_then(path: str, names: Iterator[str]) -> Iterator[str]:
-    yield path
-    yield from names
-
-
 # -- commits of ours
 
 
@@ -384,9 +364,9 @@ def commit(root: Path, edits: Sequence[Edit], message: str, when: int) -> Done:
     with _opened(root) as (repo, place):
         settle_in(repo, place)
         branch = _branch_of(repo, place)
-        with _index_held(place) as index:
-            last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-            head, tree = (last.id, last.tree) if last is not None else (None, None)
+        last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
+        head, tree = (last.id, last.tree) if last is not None else (None, None)
+        with _index_held(place, head) as index:
             wanted, left = _ours(repo, place, index, edits)
             paths = {path for edit in wanted for path in (edit.path, edit.target)}
             then: Entries = {path: _entry(tree, path) for path in paths}
@@ -397,9 +377,8 @@ def commit(root: Path, edits: Sequence[Edit], message: str, when: int) -> Done:
             held, free = _hold_back(wanted, staged)
             now, more = work.applied(free)
             changed: Entries = {path: entry for path, entry in now.items() if entry != then[path]}
-            why = (
-                f"{min(path for path in staged if _touched_by(path, wanted, held))!r} is staged by you." if held else ""
-            )
+            waiting = {path for edit in wanted if edit.groups & held for path in (edit.path, edit.target)}
+            why = f"{min(staged & waiting)!r} is staged by you." if held else ""
             made = None
             if changed:
                 made = _made(repo, head, tree, changed, message, when)
@@ -419,26 +398,19 @@ def settle_in(repo: pygit2.Repository, place: Place) -> None:
     """As `settle`. If the branch had moved, the index follows; what a person staged since stays."""
     lock = place.git_dir / _LOCK
     (place.git_dir / _OURS).unlink(missing_ok=True)
-    try:
-        if lock.is_symlink() or not lock.is_file() or not lock.read_bytes()[:100].startswith(_MARK):
-            return
-    except OSError:
+    said = lock.read_bytes()[:100] if lock.is_file() else b""
+    if not said.startswith(_MARK):
         return
     lock.unlink(missing_ok=True)
     last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-    if last is None or not _trailers(last.message, "Version"):
-        return
-    before = last.parents[0] if last.parent_ids else None
-    with _index_held(place) as index:
-        changed: Entries = {}
-        diff = (
-            last.tree.diff_to_tree(before.tree, swap=True) if before is not None else last.tree.diff_to_tree(swap=True)
-        )
-        for path in {name for delta in diff.deltas for name in (delta.old_file.path, delta.new_file.path)}:
-            if _staged(index, path) == _entry(before.tree if before is not None else None, path):
-                changed[path] = _entry(last.tree, path)
-        if changed:
-            _put_in_place(place, index, changed)
+    if last is None or _mark_of(last.parent_ids[0] if last.parent_ids else None) != said:
+        return  # the branch had not moved yet
+    tree = last.parents[0].tree if last.parent_ids else None
+    diff = last.tree.diff_to_tree(tree) if tree is not None else last.tree.diff_to_tree()
+    with _index_held(place, last.id) as index:
+        paths = {name for delta in diff.deltas for name in (delta.old_file.path, delta.new_file.path)}
+        late = {path: _entry(last.tree, path) for path in paths if _staged(index, path) == _entry(tree, path)}
+        _put_in_place(place, index, late)
 
 
 def _branch_of(repo: pygit2.Repository, place: Place) -> str:
@@ -534,10 +506,6 @@ def _hold_back(edits: Sequence[Edit], staged: Collection[str]) -> tuple[frozense
             return frozenset(held), [edit for edit in edits if not edit.groups & held]
         held |= more
         blocked |= {path for edit in touched for path in (edit.path, edit.target)}
-
-
-def _touched_by(path: str, edits: Sequence[Edit], groups: Collection[str]) -> bool:
-    return any(path in (edit.path, edit.target) and edit.groups & set(groups) for edit in edits)
 
 
 class _Left(Exception):
@@ -670,8 +638,13 @@ def _move_branch(repo: pygit2.Repository, branch: str, head: pygit2.Oid | None, 
 # -- the person's index
 
 
+def _mark_of(head: object) -> bytes:
+    """What stands in a lock of ours: the commit that was checked out when it was taken."""
+    return _MARK + str(head).encode() + b"\n"
+
+
 @contextmanager
-def _index_held(place: Place) -> Iterator[pygit2.Index]:
+def _index_held(place: Place, head: object) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
     lock, copy, index = place.git_dir / _LOCK, place.git_dir / _OURS, place.git_dir / "index"
     try:
@@ -679,7 +652,7 @@ def _index_held(place: Place) -> Iterator[pygit2.Index]:
     except FileExistsError as error:
         raise Busy("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
     try:
-        os.write(fd, _MARK + b"%d\n" % os.getpid())
+        os.write(fd, _mark_of(head))
         os.close(fd)
         copy.unlink(missing_ok=True)
         if index.exists():

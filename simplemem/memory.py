@@ -306,6 +306,17 @@ class HistoryEntry(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class BlamedLine(Value):
+    """A line of a memory and who last changed it: a person, or an agent by its name; `when` (UTC) may be unknown, ""."""
+
+    number: int
+    text: str
+    kind: Literal["human", "agent", "unknown"]
+    who: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
 class Difference(Value):
     """What lies between two texts of one memory, or of two. `doubt` says what cannot be told, and is empty else."""
 

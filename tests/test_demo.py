@@ -144,7 +144,7 @@ def test_the_commands_and_the_program_in_the_readme_do_what_it_says(tmp_path: Pa
 
     ran = run("sh", "-c", script)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "28.9 km" in ran.stdout and "Took back the move of people/Ida Marsh" in ran.stdout
+    assert "28.9 km" in ran.stdout and "Undid the move of people/Ida Marsh" in ran.stdout
 
     program = block(README, "python")
     written = run(sys.executable, "-c", program)

@@ -27,6 +27,7 @@ _PANEL = "Go back"
 def history(
     name: Annotated[str | None, argument("NAME", "One note. Without it: all.", complete_name)] = None,
     diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
+    blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note instead.")] = False,
     by: Annotated[str, option("--by", "WHO", "Only changes of this client, with or without its version.")] = "",
     tool: Annotated[str, option("--tool", "TOOL", "Only what was done with this tool.")] = "",
     since: Annotated[str, option("--since", "WHEN", f"Only changes since {WHEN}.")] = "",
@@ -40,18 +41,27 @@ def history(
 
     $ simplemem history
     $ simplemem history Dipper --diff
+    $ simplemem history Dipper --blame
     $ simplemem history --by claude-ai --since yesterday
     $ simplemem history --limit 100 --json
     """
+    if blame and name is None:
+        raise Invalid("--blame is of one note", hint="simplemem history NAME --blame")
     with opened(vault) as store:
+        if blame and name is not None:
+            lines = store.blame(name)
+            table: list[list[Part]] = [
+                [line.who or line.kind, (ago(line.when) if line.when else "", "dim"), line.text] for line in lines
+            ]
+            return Answer({"name": store.resolve(name), "lines": [line.as_dict() for line in lines]}, table=table)
         entries = store.history(name, limit=limit, diff=diff, by=by, tool=tool, since=since, until=until)
     facts = {"versions": [entry.as_dict() for entry in entries]}
     if not diff:
         return Answer(facts, [] if entries else [["No changes."]], table=[_change(entry) for entry in entries])
-    lines: list[list[Part]] = []
+    shown: list[list[Part]] = []
     for entry in entries:
-        lines += [[part for cell in _change(entry) for part in (cell, "  ")], *diff_lines(entry.diff), []]
-    return Answer(facts, lines or [["No changes."]])
+        shown += [[part for cell in _change(entry) for part in (cell, "  ")], *diff_lines(entry.diff), []]
+    return Answer(facts, shown or [["No changes."]])
 
 
 def _change(entry: HistoryEntry) -> list[Part]:

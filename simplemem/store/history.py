@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
 from simplemem.index.changes import author_of
-from simplemem.memory import Difference, HistoryEntry, Memory
+from simplemem.memory import BlamedLine, Difference, HistoryEntry, Memory
 from simplemem.note.authors import HUMAN, Origin, State, agent, blame, is_called
-from simplemem.note.diff import LONG_DIFF, unified_diff
+from simplemem.note.diff import LONG_DIFF, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.search.dates import read_when
 from simplemem.store.committing import is_in_git
@@ -444,8 +444,8 @@ def _difference(
     return Difference(names[0], names[1], labels[0], labels[1], shown, doubt)
 
 
-def blame_of(core: Core, name: str) -> tuple[bytes, list[Origin]]:
-    """A memory's text and who wrote each of its lines: from our own history, and from git's before that."""
+def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
+    """Who last changed each line of a memory: from our own history, and from git's before that."""
     path = path_meant(core, name)
     file = core.vault.read(path)
     after: str | None = file.sha256
@@ -461,12 +461,16 @@ def blame_of(core: Core, name: str) -> tuple[bytes, list[Origin]]:
     if after is not None:
         states.append(State(after, HUMAN))
         for commit, text in committed_texts(core, path, _MOST_COMMITS):
-            if not versions or commit.when < versions[-1].when:
+            if not versions or commit.when[:19] <= versions[-1].when[:19]:
                 texts[sha256(text)] = text
                 states.append(State(sha256(text), _committer(commit)))
         if len(states) > 1 and states[-len(texts)].sha256 == after:
             del states[-len(texts) - 1]
-    return file.data, blame(file.data, states, lambda sha: texts.get(sha) or core.vault.history.content(sha))
+    origins = blame(file.data, states, lambda sha: texts.get(sha) or core.vault.history.content(sha))
+    lines = zip(lines_of(file.data), origins, strict=True)
+    return tuple(
+        BlamedLine(number, line.rstrip("\r\n"), by.kind, by.name, by.when) for number, (line, by) in enumerate(lines, 1)
+    )
 
 
 def _committer(commit: Commit) -> Origin:

@@ -17,6 +17,7 @@ from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.index.vectors import Estimate
 from simplemem.memory import (
     Backlink,
+    BlamedLine,
     ConflictCopy,
     ConflictMerge,
     ConflictMerged,
@@ -294,6 +295,10 @@ class EnhancedStore:
     ) -> tuple[HistoryEntry, ...]:
         """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
         return history.history(self.core, name, limit, history.Which(by, tool, since, until), diff=diff)
+
+    def blame(self, name: str) -> tuple[BlamedLine, ...]:
+        """Who last changed each line of a memory, as far as its history and git tell."""
+        return history.blame_of(self.core, name)
 
     def diff(self, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
         """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,

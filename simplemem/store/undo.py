@@ -62,7 +62,7 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
     # Of one operation the first change is what was asked for; links written again because of it came after.
     asked = steps[0]
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
-    what = f"took back the {asked.op} of {name_of(asked.path)}"
+    what = f"undid the {asked.op} of {name_of(asked.path)}"
     if asked.new_path:
         what += f" to {name_of(asked.new_path)}"
     if asked.op == "undo" and len(steps) > 1:

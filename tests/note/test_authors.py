@@ -1,0 +1,54 @@
+"""A line belongs to whoever last changed it, as far as the texts of the past that are kept can tell."""
+
+from __future__ import annotations
+
+import hashlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.note.authors import HUMAN, UNKNOWN, Origin, State, agent, blame, is_called
+
+ADA, BOB = agent("ada 1.0", "update_memory", "2026-01-01"), agent("bob 2.0", "update_memory", "2026-02-01")
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def by_line(*versions: tuple[str, Origin], lost: str | None = None) -> list[Origin]:
+    """Who wrote the lines of the last of some texts, each by somebody; `lost` is no longer kept."""
+    texts = {sha(text): text.encode() for text, _ in versions if text != lost}
+    states = [State(sha(text), by) for text, by in reversed(versions)]
+    return blame(versions[-1][0].encode(), states, texts.get)
+
+
+def test_every_line_has_who_changed_it_last() -> None:
+    assert by_line(("a\nb\nc\n", HUMAN), ("a\nB\nc\n", ADA), ("new\na\nB\nc\n", BOB)) == [BOB, HUMAN, ADA, HUMAN]
+    assert by_line(("a\nb\n", HUMAN)) == [HUMAN, HUMAN]
+
+
+def test_a_text_that_comes_back_brings_its_authors_along() -> None:
+    assert by_line(("a\nb\n", ADA), ("a\nB\n", BOB), ("a\nb\n", HUMAN)) == [ADA, ADA]
+
+
+def test_line_ends_and_blanks_at_the_end_of_a_line_are_no_change() -> None:
+    assert by_line(("a\nb\n", ADA), ("a \r\nb\r\n", BOB)) == [ADA, ADA]
+
+
+def test_where_a_text_is_lost_nobody_is_named_who_may_not_have_written_a_line() -> None:
+    versions = (("a\n", HUMAN), ("a\nb\n", ADA), ("a\nb\nc\n", BOB))
+    assert by_line(*versions, lost="a\nb\n") == [HUMAN, Origin("agent"), Origin("agent")]
+    assert by_line(("a\n", ADA), ("a\nb\n", HUMAN), ("a\nb\nc\n", BOB), lost="a\nb\n") == [ADA, UNKNOWN, UNKNOWN]
+
+
+@given(st.lists(st.tuples(st.text("ab\n", max_size=12), st.sampled_from([HUMAN, ADA, BOB])), min_size=1, max_size=6))
+def test_every_line_has_an_author_among_those_who_wrote(versions: list[tuple[str, Origin]]) -> None:
+    found = by_line(*versions)
+    assert len(found) == versions[-1][0].count("\n") + (not versions[-1][0].endswith("\n") and versions[-1][0] != "")
+    assert set(found) <= {by for _, by in versions}
+
+
+def test_a_name_is_asked_for_with_or_without_its_version() -> None:
+    assert is_called("claude-ai 1.2", "Claude-AI") and is_called("claude-ai 1.2", "claude-ai  1.2")
+    assert is_called("anybody", "") and not is_called("claude-ai 1.2", "claude") and not is_called("Ada Marsh", "ada")
