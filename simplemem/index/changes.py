@@ -213,14 +213,18 @@ def follow(database: Database, log: Log) -> None:
         grow(db, log)
 
 
-def grow(db: apsw.Connection, log: Log) -> None:
-    """Take in what the log has that was not read yet. A log that is not the one that was read is read from its beginning."""
+def grow(db: apsw.Connection, log: Log, *, held: bool = False) -> None:
+    """Take in what the log has that was not read yet. A log that is not the one that was read is read from its beginning.
+    With `held` the vault is held since our last change, so that nobody has added another."""
     offset, size, digest = _mark(db)
-    lines = log.whole_lines(offset - size)
-    if _digest(lines[:size]) != digest:
-        for table in ("changes", "lineages"):
-            db.execute(f"DELETE FROM {table}").fetchall()
-        offset, size, lines = 0, 0, log.whole_lines()
+    if held and log.appended[0] == offset:
+        size, lines = 0, log.appended[1]
+    else:
+        lines = log.whole_lines(offset - size)
+        if _digest(lines[:size]) != digest:
+            for table in ("changes", "lineages"):
+                db.execute(f"DELETE FROM {table}").fetchall()
+            offset, size, lines = 0, 0, log.whole_lines()
     for version in versions_in(lines[size:]):
         _put(db, version)
     tail = lines[-_TAIL:]

@@ -114,8 +114,7 @@ CREATE TABLE changes (
 CREATE INDEX changes_by_version ON changes (version);
 CREATE INDEX changes_by_path ON changes (path);
 CREATE INDEX changes_by_new_path ON changes (new_path) WHERE new_path IS NOT NULL;
-CREATE INDEX changes_by_text_before ON changes (before);
-CREATE INDEX changes_by_text_after ON changes (after);
+CREATE INDEX changes_by_text ON changes (after);
 
 -- A note as the log knows it, whatever its names were: where it lies or lay when we deleted it (`there` = 0). It no longer
 -- `holds` its place when another note has it, which some other program must have made room for.

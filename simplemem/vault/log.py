@@ -114,6 +114,7 @@ class Log:
         self.root = root
         self.by_path = by_path
         self.kind: Kind = kind
+        self.appended = (-1, b"")  # where we added to it last, and what
 
     # Reading
 
@@ -221,6 +222,7 @@ class Log:
             except OSError:
                 os.ftruncate(fd, size)
                 raise
+            self.appended = size, lines
         finally:
             os.close(fd)
 
