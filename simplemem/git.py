@@ -360,9 +360,9 @@ def _moment(seconds: int) -> str:
 
 def commit(root: Path, edits: Sequence[Edit], message: str, when: int) -> Done:
     """Make one commit of these edits, in their order, on the branch that is checked out. What a person staged stays as it
-    is and holds up what touches it; what a person edited is not in the commit. Whoever calls has the turn (`turn`)."""
+    is and holds up what touches it; what a person edited is not in the commit. One process at a time may call this."""
     with _opened(root) as (repo, place):
-        settle_in(repo, place)
+        _settle(repo, place)
         branch = _branch_of(repo, place)
         last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
         head, tree = (last.id, last.tree) if last is not None else (None, None)
@@ -389,13 +389,13 @@ def commit(root: Path, edits: Sequence[Edit], message: str, when: int) -> Done:
 
 
 def settle(root: Path) -> None:
-    """Clear up what a process left that died while its commit took its place: its lock holds up the person's git."""
+    """Clear up what a process left that died while its commit took its place: its lock holds up the person's git. If the
+    branch had moved, the index follows; what a person staged since stays."""
     with _opened(root) as (repo, place):
-        settle_in(repo, place)
+        _settle(repo, place)
 
 
-def settle_in(repo: pygit2.Repository, place: Place) -> None:
-    """As `settle`. If the branch had moved, the index follows; what a person staged since stays."""
+def _settle(repo: pygit2.Repository, place: Place) -> None:
     lock = place.git_dir / _LOCK
     (place.git_dir / _OURS).unlink(missing_ok=True)
     said = lock.read_bytes()[:100] if lock.is_file() else b""
@@ -415,11 +415,9 @@ def settle_in(repo: pygit2.Repository, place: Place) -> None:
 
 def _branch_of(repo: pygit2.Repository, place: Place) -> str:
     """The branch that is checked out, if a commit can be made on it now."""
-    if not os.access(place.git_dir, os.W_OK):
-        raise Unavailable(f"The repository cannot be written: {place.git_dir}.")
     state = repo.state()
     if state != RepositoryState.NONE:
-        raise Waiting(f"A {_name_of(state)} is under way in the repository.")
+        raise Waiting(f"Something is under way in the repository: {state.name.lower().replace('_', ' ')}.")
     if _is_message_being_written(place.git_dir):
         raise Waiting("The message of a commit seems to be being written.")
     len(repo.index)  # one that libgit2 cannot read (split, or sparse) says so here
@@ -427,11 +425,6 @@ def _branch_of(repo: pygit2.Repository, place: Place) -> str:
     if not isinstance(target, str):
         raise Waiting("No branch is checked out (HEAD is detached), so a commit would belong to none.")
     return target
-
-
-def _name_of(state: RepositoryState | int) -> str:
-    name = getattr(state, "name", "operation").lower()
-    return {"apply_mailbox": "patch", "apply_mailbox_or_rebase": "rebase or a patch"}.get(name, name.partition("_")[0])
 
 
 def _is_message_being_written(git_dir: Path) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.config import GitSettings
-from simplemem.errors import NotFound, SimplememError
+from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.note.names import name_of
 from simplemem.vault import disk
 from simplemem.vault.lock import Leadership
@@ -154,9 +154,11 @@ class Committing:
         """End what a process died over while its commit took its place, at once: its lock holds up the person's git."""
         from simplemem import git
 
-        with suppress(SimplememError), _turn(git.find(self._vault.root)) as held:
-            if held:  # else whoever has the turn has seen to it
-                git.settle(self._vault.root)
+        place = git.find(self._vault.root)
+        if place is not None:
+            with suppress(SimplememError), _turn(place.git_dir) as held:
+                if held:  # else whoever has the turn has seen to it
+                    git.settle(self._vault.root)
 
     def _commit_all(self) -> None:
         from simplemem import git
@@ -165,7 +167,7 @@ class Committing:
         if place is None:
             self._done(self._known())
             return
-        with _turn(place) as held:
+        with _turn(place.git_dir) as held:
             why = self._commit_waiting() if held else ""
         if not held:  # whoever commits just now may have looked before our change was there
             self._try_again()
@@ -332,18 +334,12 @@ class Committing:
 
 
 @contextmanager
-def _turn(place: object) -> Iterator[bool]:
+def _turn(git_dir: Path) -> Iterator[bool]:
     """Hold a lock of ours in the git directory for a block, so that one process at a time makes commits, of whichever vault
     in the repository; False if somebody else has it for long."""
-    from simplemem.errors import Unavailable
-    from simplemem.git import Place
-
-    if not isinstance(place, Place):
-        yield False
-        return
-    if not os.access(place.git_dir, os.W_OK):
-        raise Unavailable(f"The repository cannot be written: {place.git_dir}.")
-    lock = Leadership(place.git_dir / "simplemem.lock")
+    if not os.access(git_dir, os.W_OK):
+        raise Unavailable(f"The repository cannot be written: {git_dir}.")
+    lock = Leadership(git_dir / "simplemem.lock")
     deadline = time.monotonic() + _LOCK_SECONDS
     while not (held := lock.held()) and time.monotonic() < deadline:
         time.sleep(0.02)

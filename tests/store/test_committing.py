@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,16 +91,6 @@ def test_notes_that_change_together_are_one_commit(git: Any, vault: Path, write:
     assert in_head(git, "b.md") == "See [[c]].\n" and git("status", "--porcelain") == ""
 
 
-def test_an_undo_is_a_commit_too(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    with opened(vault) as store:
-        store.update("a", append="two")
-        store.undo("a")
-    assert subjects(git)[1:] == ["simplemem: update a", "simplemem: undo a"]
-    assert in_head(git, "a.md") == "one\n" and git("status", "--porcelain") == ""
-
-
 def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Path, write: Write) -> None:
     write("code/main.c", "int main;\n")
     write("docs/notes/a.md", "one\n")
@@ -160,15 +149,6 @@ def test_a_batch_waits_for_quiet_and_is_one_commit_of_each_actor(git: Any, vault
         assert eventually(lambda: len(subjects(git)) > 2)
         assert subjects(git)[1:] == ["simplemem: 5 notes changed"] * 2
     assert git("log", "--format=%(trailers:key=Simplemem-Actor,valueonly,separator=)").split() == ["two", "one"]
-    assert git("status", "--porcelain") == ""
-
-
-def test_a_batch_is_committed_before_a_command_ends(git: Any, vault: Path) -> None:
-    git.commit("Begin")
-    with opened(vault, "batch", quiet=600) as store:
-        store.create("a", "one")
-        store.update("a", append="two")
-    assert subjects(git)[1:] == ["simplemem: 2 notes changed"] or subjects(git)[1:] == ["simplemem: 1 notes changed"]
     assert git("status", "--porcelain") == ""
 
 
@@ -306,35 +286,6 @@ def test_what_waits_and_is_still_there_is_committed_also_where_it_came_back_by_a
     assert git("status", "--porcelain").split() == ["M", "c.md"]
 
 
-def test_a_repository_that_cannot_be_written_is_told_at_once(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    folder, opener = vault / ".git", "unshare"
-    held = "mount --bind .git .git && mount -o remount,ro,bind .git && "
-    if os.name != "posix" or shutil.which(opener) is None or subprocess.run(
-        [opener, "-m", "sh", "-c", held + "true"], cwd=vault, capture_output=True
-    ).returncode:  # fmt: skip
-        pytest.skip("no folder can be made read-only here, not even for root: that takes unshare and its rights")
-    script = (
-        "import sys\nfrom pathlib import Path\nsys.path[:0] = sys.argv[2:]\n"
-        "from test_committing import opened\n"
-        "with opened(Path(sys.argv[1])) as store:\n    store.update('a', append='two')\n"
-        "print(store.core.committing.said, store.core.committing.waiting())\n"
-    )
-    command = [sys.executable, "-c", script, str(vault), str(Path(__file__).parent), str(Path(__file__).parent.parent)]
-    run = subprocess.run(
-        [opener, "-m", "sh", "-c", held + 'exec "$@"', "sh", *command],
-        cwd=vault, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert "two" in (vault / "a.md").read_text()
-    assert f"The repository cannot be written: {folder}." in run.stdout and run.stdout.strip().endswith(" 1"), (
-        run.stderr
-    )
-    with opened(vault) as store:
-        store.create("b", "text")
-    assert subjects(git)[1:] == ["simplemem: update a", "simplemem: create b"]
-
-
 @pytest.mark.parametrize("how", ["--skip-worktree", "--assume-unchanged"])
 def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Path, write: Write, how: str) -> None:
     write("a.md", "one\n")
@@ -358,20 +309,6 @@ def test_a_note_that_a_person_has_not_put_into_git_is_left_alone(git: Any, vault
         store.update("draft", append="ours")
         store.move("draft", "drafts/one")
     assert subjects(git) == ["Begin"] and git("status", "--porcelain").split() == ["??", "drafts/"]
-
-
-def test_a_note_that_moved_on_and_on_is_committed_at_each_place(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    (vault / ".git" / "MERGE_HEAD").write_text("")
-    with opened(vault) as store:
-        for old, new in pairwise("abcd"):
-            store.move(old, new)
-    (vault / ".git" / "MERGE_HEAD").unlink()
-    with opened(vault) as store:
-        store.create("e", "text")
-        assert store.core.committing.said == []
-    assert len(subjects(git)) == 5 and git("ls-files").split() == ["d.md", "e.md"]
 
 
 def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -> None:
@@ -410,16 +347,6 @@ def test_line_ends_are_stored_as_the_repository_wants_them(git: Any, vault: Path
         store.update("a", append="three")
     assert "\r" not in in_head(git, "a.md") and "three" in in_head(git, "a.md")
     assert (vault / "a.md").read_bytes().count(b"\r\n") >= 2 and git("status", "--porcelain") == ""
-
-
-def test_executable_notes_stay_so(git: Any, vault: Path, write: Write) -> None:
-    if sys.platform == "win32":
-        pytest.skip("Windows has no such mode")
-    write("a.md", "one\n").chmod(0o755)
-    git.commit("Begin")
-    with opened(vault) as store:
-        store.update("a", append="two")
-    assert git("ls-tree", "HEAD", "a.md").startswith("100755") and git("status", "--porcelain") == ""
 
 
 # -- kinds of repositories
@@ -506,15 +433,6 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store.core.committing.said == []
 
 
-def test_a_commit_that_came_to_nothing_holds_nobody_up(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    git("commit", "-m", "Nothing to commit", check=False)
-    with opened(vault) as store:
-        store.update("a", append="two")
-    assert subjects(git) == ["Begin", "simplemem: update a"]
-
-
 def test_a_running_server_tries_again_by_itself(
     git: Any, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -542,21 +460,6 @@ def test_a_repository_of_somebody_else_is_not_written(git: Any, vault: Path, wri
     for name in (vault, vault / ".git"):
         os.chown(name, 0, 0)
     assert subjects(git) == ["Begin"]
-
-
-def test_nothing_is_written_through_a_link(git: Any, vault: Path, write: Write, tmp_path: Path) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    target = tmp_path / "precious"
-    target.write_text("precious\n")
-    log = vault / ".git" / "logs" / "HEAD"
-    log.unlink()
-    log.symlink_to(target)
-    (vault / ".git" / "index.simplemem").symlink_to(target)
-    with opened(vault) as store:
-        store.update("a", append="two")
-    assert any("link" in sentence for sentence in store.core.committing.said)
-    assert target.read_text() == "precious\n" and subjects(git) == ["Begin"]
 
 
 def test_no_hook_filter_or_program_of_the_repository_is_run(

@@ -81,22 +81,6 @@ def test_the_text_that_both_came_from_is_certain_when_our_own_changes_lead_to_bo
     assert found.text == changed(TEXT, 2).replace(f"{LINES[6]}\n", "")
 
 
-def test_a_copy_that_is_an_earlier_version_says_nothing_new(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("Kite.md", TEXT)
-    plain_store.sync()
-    plain_store.update("Kite", edits=[{"old": "line 2 ", "new": "LINE 2 "}])
-    now = (vault / "Kite.md").read_bytes()
-    write(f"{COPY}.md", TEXT)
-    plain_store.sync()
-    found = only(plain_store)
-    assert (found.clean, found.diff) == (True, "")
-    assert not plain_store.merge_conflict(found).changed
-    assert (vault / "Kite.md").read_bytes() == now
-    assert not (vault / f"{COPY}.md").exists()
-
-
 def test_a_note_that_is_an_earlier_version_of_the_copy_becomes_the_copy(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
@@ -179,14 +163,6 @@ def test_a_note_whose_header_cannot_be_read_is_not_merged_but_can_be_kept(
         plain_store.merge_conflict(found)
     plain_store.merge_conflict(found, keep="note")
     assert (vault / "Kite.md").read_text() == broken
-
-
-def test_links_to_a_copy_that_goes_are_counted(plain_store: EnhancedStore, write: Write) -> None:
-    write("Kite.md", TEXT)
-    write("Kite 2.md", TEXT + "And more.\n")
-    write("Ida.md", "Her [[Kite 2]] and [[Kite]].\n")
-    plain_store.sync()
-    assert plain_store.merge_conflict(only(plain_store, "Kite 2")).links_left_unresolved == 1
 
 
 def test_a_copy_is_found_by_its_name_and_all_by_the_name_of_their_note(parted: EnhancedStore, write: Write) -> None:

@@ -76,25 +76,6 @@ def test_a_day_under_a_wrong_clock_loses_nothing(vault: Path, wrong: str, place:
     assert needed <= kept(vault)
 
 
-def test_a_clock_that_jumps_ahead_and_back_while_notes_are_written_loses_nothing(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import time
-
-    opened = Vault(vault, keep_days=30)
-    texts = [b"%d" % number for number in range(8)]
-    grow(opened, "n.md", *texts[:4])
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + 50 * 365 * 86_400)
-    opened.thin_history()
-    for old, new in pairwise(texts[3:]):
-        opened.replace("n.md", new, sha256(old), CHANGE)
-        opened.thin_history()
-    monkeypatch.setattr(time, "time", lambda: real() - 50 * 365 * 86_400)
-    opened.thin_history()
-    assert {sha256(text) for text in texts} <= kept(vault)
-
-
 def test_megabytes_are_kept_newest_first_and_the_trash_is_emptied_with_them(vault: Path) -> None:
     opened = Vault(vault, keep_mb=1)
     big = [bytes([65 + k]) * 400_000 for k in range(4)]
