@@ -44,11 +44,11 @@ Entries = dict[str, tuple[str, int] | None]
 """Files of a tree or an index by path: object id and mode, None for no file."""
 
 
-class Waiting(Unavailable):
+class NotNow(Unavailable):
     """The repository is not as it must be for a commit; it is to be tried again."""
 
 
-class Busy(Waiting):
+class Busy(NotNow):
     """Another git is at work in it: over in a moment."""
 
 
@@ -72,7 +72,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class Patch:
     """What changes of ours did to one note, one after the other: the text before, and after each. None: no such note."""
 
     path: str
@@ -84,7 +84,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of some edits: the commit, None if there was nothing to commit; what is left to the person, in
+    """What became of some patches: the commit, None if there was nothing to commit; what is left to the person, in
     sentences; and which operations wait, with the reason."""
 
     commit: str | None = None
@@ -97,7 +97,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Checkout:
     """Where a vault lies in git: the working tree, its git directory, the one it shares, and the vault's place in it."""
 
     top: Path
@@ -106,7 +106,7 @@ class Place:
     prefix: str  # "" or "notes/deep/"
 
 
-def find(root: Path) -> Place | None:
+def find(root: Path) -> Checkout | None:
     """The repository a vault lies in, None for most. It is not opened for this."""
     real = Path(os.path.realpath(root))
     for folder in (real, *real.parents):
@@ -121,12 +121,12 @@ def find(root: Path) -> Place | None:
             if git_dir == here and common != git_dir:
                 raise Unavailable(f"{here} leads to {common} by its `commondir`, which only a worktree's may.")
             prefix = "" if real == folder else real.relative_to(folder).as_posix() + "/"
-            return Place(folder, git_dir, common, prefix)
+            return Checkout(folder, git_dir, common, prefix)
     return None
 
 
 @contextmanager
-def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Place]]:
+def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
     """The repository of a vault. What libgit2 reports in the block is Unavailable."""
     place = find(root)
     if place is None:
@@ -151,10 +151,10 @@ def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Place]]:
             said = "the repository names its objects by SHA-256, which libgit2 cannot read"
         elif "mandatory extension" in said:
             said = "the index is split or sparse, which libgit2 cannot read"
-        raise Waiting(f"git: {said}.") from error
+        raise NotNow(f"git: {said}.") from error
 
 
-def _check(place: Place) -> None:
+def _check(place: Checkout) -> None:
     """Refuse what would lead out of the repository, or never answer: links, pipes, borrowed objects, included settings."""
     for folder in {place.git_dir, place.common}:
         for name in ("objects", "refs", "logs", "info", ""):
@@ -254,7 +254,7 @@ def short(commit: str) -> str:
     return next((commit[:length] for length in range(10, len(commit)) if not commit[:length].isdigit()), commit)
 
 
-def _commits_of(repo: pygit2.Repository, place: Place, path: str) -> Iterator[Commit]:
+def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator[Commit]:
     """The commits that changed a file: those in which it is another than in every parent."""
     if repo.head_is_unborn:
         return
@@ -285,7 +285,7 @@ def _parents(repo: pygit2.Repository, commit: pygit2.Commit) -> list[pygit2.Comm
 
 
 def _told(
-    commit: pygit2.Commit, place: Place, name: str, old: str | None, op: str, was: tuple[str, int] | None,
+    commit: pygit2.Commit, place: Checkout, name: str, old: str | None, op: str, was: tuple[str, int] | None,
     now: tuple[str, int] | None,
 ) -> Commit:  # fmt: skip
     said = commit.message
@@ -358,8 +358,8 @@ def _moment(seconds: int) -> str:
 # -- commits of ours
 
 
-def commit(root: Path, edits: Sequence[Edit], message: str, when: int) -> Done:
-    """Make one commit of these edits, in their order, on the branch that is checked out. What a person staged stays as it
+def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> Done:
+    """Make one commit of these patches, in their order, on the branch that is checked out. What a person staged stays as it
     is and holds up what touches it; what a person edited is not in the commit. One process at a time may call this."""
     with _opened(root) as (repo, place):
         _settle(repo, place)
@@ -367,17 +367,17 @@ def commit(root: Path, edits: Sequence[Edit], message: str, when: int) -> Done:
         last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
         head, tree = (last.id, last.tree) if last is not None else (None, None)
         with _index_held(place, head) as index:
-            wanted, left = _ours(repo, place, index, edits)
-            paths = {path for edit in wanted for path in (edit.path, edit.target)}
+            wanted, left = _ours(repo, place, index, patches)
+            paths = {path for patch in wanted for path in (patch.path, patch.target)}
             then: Entries = {path: _entry(tree, path) for path in paths}
             there: Entries = {path: _staged(index, path) for path in paths}
-            work = _Work(repo, then)
+            work = _Patching(repo, then)
             late = work.half_done(wanted, there)
             staged = {path for path in paths if there[path] != then[path]} - late
             held, free = _hold_back(wanted, staged)
             now, more = work.applied(free)
             changed: Entries = {path: entry for path, entry in now.items() if entry != then[path]}
-            waiting = {path for edit in wanted if edit.groups & held for path in (edit.path, edit.target)}
+            waiting = {path for patch in wanted if patch.groups & held for path in (patch.path, patch.target)}
             why = f"{min(staged & waiting)!r} is staged by you." if held else ""
             made = None
             if changed:
@@ -395,7 +395,7 @@ def settle(root: Path) -> None:
         _settle(repo, place)
 
 
-def _settle(repo: pygit2.Repository, place: Place) -> None:
+def _settle(repo: pygit2.Repository, place: Checkout) -> None:
     lock = place.git_dir / _LOCK
     (place.git_dir / _OURS).unlink(missing_ok=True)
     said = lock.read_bytes()[:100] if lock.is_file() else b""
@@ -413,17 +413,17 @@ def _settle(repo: pygit2.Repository, place: Place) -> None:
         _put_in_place(place, index, late)
 
 
-def _branch_of(repo: pygit2.Repository, place: Place) -> str:
+def _branch_of(repo: pygit2.Repository, place: Checkout) -> str:
     """The branch that is checked out, if a commit can be made on it now."""
     state = repo.state()
     if state != RepositoryState.NONE:
-        raise Waiting(f"Something is under way in the repository: {state.name.lower().replace('_', ' ')}.")
+        raise NotNow(f"Something is under way in the repository: {state.name.lower().replace('_', ' ')}.")
     if _is_message_being_written(place.git_dir):
-        raise Waiting("The message of a commit seems to be being written.")
+        raise NotNow("The message of a commit seems to be being written.")
     len(repo.index)  # one that libgit2 cannot read (split, or sparse) says so here
     target = repo.lookup_reference("HEAD").target
     if not isinstance(target, str):
-        raise Waiting("No branch is checked out (HEAD is detached), so a commit would belong to none.")
+        raise NotNow("No branch is checked out (HEAD is detached), so a commit would belong to none.")
     return target
 
 
@@ -444,9 +444,9 @@ def _is_message_being_written(git_dir: Path) -> bool:
 
 
 def _ours(
-    repo: pygit2.Repository, place: Place, index: pygit2.Index, edits: Iterable[Edit]
-) -> tuple[list[Edit], list[str]]:
-    """The edits with the repository's paths, without notes that git is not to have, and what is to be said of those."""
+    repo: pygit2.Repository, place: Checkout, index: pygit2.Index, patches: Iterable[Patch]
+) -> tuple[list[Patch], list[str]]:
+    """The patches with the repository's paths, without notes that git is not to have, and what is to be said of those."""
     left: dict[str, str] = {}
     unwanted: dict[str, bool] = {}
 
@@ -459,19 +459,19 @@ def _ours(
         return unwanted[path]
 
     found = []
-    for edit in edits:
-        path, target = place.prefix + edit.path, place.prefix + edit.target
-        before, afters = edit.before, edit.afters
+    for patch in patches:
+        path, target = place.prefix + patch.path, place.prefix + patch.target
+        before, afters = patch.before, patch.afters
         if is_unwanted(target):  # a move out of sight is a deletion, and one into sight a creation
             target, afters = path, (None,)
         if is_unwanted(path):
             path, before = target, None
         if not is_unwanted(path):
-            found.append(Edit(path, target, before, afters, edit.groups))
+            found.append(Patch(path, target, before, afters, patch.groups))
     return found, [left[path] for path in sorted(left)]
 
 
-def _why_not(repo: pygit2.Repository, place: Place, index: pygit2.Index, path: str) -> str | None:
+def _why_not(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, path: str) -> str | None:
     """Why git is not to have a note, "" for what the person knows; None when it may have it."""
     folder = place.top
     for part in ("", *path.split("/")[:-1]):
@@ -489,80 +489,80 @@ def _why_not(repo: pygit2.Repository, place: Place, index: pygit2.Index, path: s
     return None
 
 
-def _hold_back(edits: Sequence[Edit], staged: Collection[str]) -> tuple[frozenset[str], list[Edit]]:
-    """The operations that must wait because of what is staged, all of each, and the edits that need not."""
+def _hold_back(patches: Sequence[Patch], staged: Collection[str]) -> tuple[frozenset[str], list[Patch]]:
+    """The operations that must wait because of what is staged, all of each, and the patches that need not."""
     blocked, held = set(staged), set[str]()
     while True:
-        touched = [edit for edit in edits if {edit.path, edit.target} & blocked or edit.groups & held]
-        more = {group for edit in touched for group in edit.groups} - held
+        touched = [patch for patch in patches if {patch.path, patch.target} & blocked or patch.groups & held]
+        more = {group for patch in touched for group in patch.groups} - held
         if not more:
-            return frozenset(held), [edit for edit in edits if not edit.groups & held]
+            return frozenset(held), [patch for patch in patches if not patch.groups & held]
         held |= more
-        blocked |= {path for edit in touched for path in (edit.path, edit.target)}
+        blocked |= {path for patch in touched for path in (patch.path, patch.target)}
 
 
 class _Left(Exception):
     """A change that is not ours to commit, with the reason."""
 
 
-class _Work:
-    """What edits make of what the last commit has."""
+class _Patching:
+    """What patches make of what the last commit has."""
 
     def __init__(self, repo: pygit2.Repository, then: Mapping[str, tuple[str, int] | None]) -> None:
         self._repo = repo
         self._then = then
         self._stored: dict[tuple[str, bytes], str] = {}
 
-    def half_done(self, edits: Sequence[Edit], there: Entries) -> set[str]:
-        """The paths of edits that are in the branch, while the index has what was there before them: somebody died between
+    def half_done(self, patches: Sequence[Patch], there: Entries) -> set[str]:
+        """The paths of patches that are in the branch, while the index has what was there before them: somebody died between
         the two, and it looks as if a person took our change back."""
         late = set()
-        for edit in edits:
-            then, staged = self._then[edit.target], there[edit.target]
-            if then is None or then == staged or edit.path != edit.target:
+        for patch in patches:
+            then, staged = self._then[patch.target], there[patch.target]
+            if then is None or then == staged or patch.path != patch.target:
                 continue
-            before = {self._oid(edit.path, text) for text in (edit.before, *edit.afters[:-1])}
-            if then[0] == self._oid(edit.path, edit.afters[-1]) and (staged[0] if staged else None) in before:
-                late.add(edit.target)
+            before = {self._oid(patch.path, text) for text in (patch.before, *patch.afters[:-1])}
+            if then[0] == self._oid(patch.path, patch.afters[-1]) and (staged[0] if staged else None) in before:
+                late.add(patch.target)
         return late
 
-    def applied(self, edits: Sequence[Edit]) -> tuple[Entries, list[str]]:
-        now: Entries = {path: self._then[path] for edit in edits for path in (edit.path, edit.target)}
+    def applied(self, patches: Sequence[Patch]) -> tuple[Entries, list[str]]:
+        now: Entries = {path: self._then[path] for patch in patches for path in (patch.path, patch.target)}
         left = []
-        for edit in edits:
-            there = now[edit.path]
+        for patch in patches:
+            there = now[patch.path]
             try:
-                oid = self._applied(edit, there)
+                oid = self._applied(patch, there)
             except _Left as reason:
                 left.append(str(reason))
                 continue
-            if edit.path != edit.target:
-                now[edit.path] = None
-            now[edit.target] = None if oid is None else (oid, there[1] if there else int(FileMode.BLOB))
+            if patch.path != patch.target:
+                now[patch.path] = None
+            now[patch.target] = None if oid is None else (oid, there[1] if there else int(FileMode.BLOB))
         return now, left
 
-    def _applied(self, edit: Edit, there: tuple[str, int] | None) -> str | None:
-        """The text a note has once an edit is made to what is there."""
-        final = edit.afters[-1]
-        if there is None and edit.before is not None:
+    def _applied(self, patch: Patch, there: tuple[str, int] | None) -> str | None:
+        """The text a note has once a patch is made to what is there."""
+        final = patch.afters[-1]
+        if there is None and patch.before is not None:
             if final is None:
                 return None
-            done = self._then[edit.target]
-            if done is not None and done[0] == self._oid(edit.target, final):
+            done = self._then[patch.target]
+            if done is not None and done[0] == self._oid(patch.target, final):
                 return done[0]  # the move is in the branch already
-            raise _Left(f"{edit.path!r} was written by a person and is not in git yet.")
+            raise _Left(f"{patch.path!r} was written by a person and is not in git yet.")
         if there is not None and there[1] not in _PLAIN:
-            raise _Left(f"{edit.path!r} is no plain file in git.")
-        if there is not None and final == edit.before and len(edit.afters) == 1:
+            raise _Left(f"{patch.path!r} is no plain file in git.")
+        if there is not None and final == patch.before and len(patch.afters) == 1:
             return there[0]  # it only moved, with whatever a person has or has not committed of it
-        before = self._oid(edit.path, edit.before)
-        after = self._oid(edit.target, final)
+        before = self._oid(patch.path, patch.before)
+        after = self._oid(patch.target, final)
         if there is None or before is None or after is None or there[0] == before:
             return after
         # What is there already may be ours: a crash kept us from forgetting what was committed.
-        if any(there[0] == self._oid(edit.path, text) for text in edit.afters):
+        if any(there[0] == self._oid(patch.path, text) for text in patch.afters):
             return after
-        return self._merged(edit.path, there[0], before, after)
+        return self._merged(patch.path, there[0], before, after)
 
     def _oid(self, path: str, text: bytes | None) -> str | None:
         """git's id of a text, which it has from now on, with the line ends that its attributes want."""
@@ -637,7 +637,7 @@ def _mark_of(head: object) -> bytes:
 
 
 @contextmanager
-def _index_held(place: Place, head: object) -> Iterator[pygit2.Index]:
+def _index_held(place: Checkout, head: object) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
     lock, copy, index = place.git_dir / _LOCK, place.git_dir / _OURS, place.git_dir / "index"
     try:
@@ -656,7 +656,7 @@ def _index_held(place: Place, head: object) -> Iterator[pygit2.Index]:
         lock.unlink(missing_ok=True)
 
 
-def _put_in_place(place: Place, held: pygit2.Index, changed: Entries) -> None:
+def _put_in_place(place: Checkout, held: pygit2.Index, changed: Entries) -> None:
     """Set entries of the person's index, leaving all others as they are. It keeps its time: by that git tells what was
     edited in the moment it was staged."""
     copy, index = place.git_dir / _OURS, place.git_dir / "index"

@@ -28,7 +28,7 @@ from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath
 from simplemem.vault.vault import Vault, Version
 
 if TYPE_CHECKING:
-    from simplemem.git import Edit
+    from simplemem.git import Patch
 
 _LOG = logging.getLogger(__name__)
 _QUEUE = f"{SIDECAR}/git/queue"
@@ -207,11 +207,11 @@ class Committing:
         why = ""
         for portion in _portions(groups, each=self._settings.commit == "each"):
             versions = [version for group in portion for version in groups[group] if version.id not in gone]
-            edits, left = self._edits(versions)
+            patches, left = self._patches(versions)
             done = git.Done()
-            for tries_left in range(_TRIES, -1, -1) if edits else ():
+            for tries_left in range(_TRIES, -1, -1) if patches else ():
                 try:
-                    done = git.commit(self._vault.root, edits, message(versions), _seconds(versions[-1].when))
+                    done = git.commit(self._vault.root, patches, message(versions), _seconds(versions[-1].when))
                     break
                 except git.Busy:
                     if not tries_left:
@@ -223,13 +223,13 @@ class Committing:
                 self._say(f"not committed to git, but left to you: {sentence}")
         return why
 
-    def _edits(self, versions: Sequence[Version]) -> tuple[list[Edit], list[str]]:
-        """Changes as edits, in their order. Changes of a note that follow each other without a gap are one."""
-        from simplemem.git import Edit
+    def _patches(self, versions: Sequence[Version]) -> tuple[list[Patch], list[str]]:
+        """Changes as patches, in their order. Changes of a note that follow each other without a gap are one."""
+        from simplemem.git import Patch
 
-        edits: list[Edit] = []
+        patches: list[Patch] = []
         latest: dict[str, int] = {}
-        ends: list[str | None] = []  # the hash of what each edit left
+        ends: list[str | None] = []  # the hash of what each patch left
         left = []
         for version in versions:
             if version.op == "recovered":
@@ -241,15 +241,15 @@ class Committing:
                 left.append(error.message)
                 continue
             at = latest.get(path)
-            known = edits[at] if at is not None else None
+            known = patches[at] if at is not None else None
             if at is not None and known and path == target == known.target and ends[at] == version.before:
-                edits[at] = replace(known, afters=(*known.afters, after), groups=known.groups | {version.group})
+                patches[at] = replace(known, afters=(*known.afters, after), groups=known.groups | {version.group})
                 ends[at] = version.after
                 continue
-            latest[path] = latest[target] = len(edits)
-            edits.append(Edit(path, target, before, (after,), frozenset([version.group])))
+            latest[path] = latest[target] = len(patches)
+            patches.append(Patch(path, target, before, (after,), frozenset([version.group])))
             ends.append(version.after)
-        return edits, left
+        return patches, left
 
     def _text_of(self, version: Version, sha256: str | None) -> bytes | None:
         """A text that a version speaks of: kept in the history, or still in the vault, wherever the note moved on to."""

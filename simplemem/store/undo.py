@@ -203,7 +203,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _Reversal:
     """A path that is to have its old text again, or its old absence. `text` is None when none is needed."""
 
     path: str
@@ -216,8 +216,8 @@ class _Work:
 
 
 @dataclass(slots=True)
-class _Plan:
-    work: dict[str, _Work] = field(default_factory=dict)
+class _Rollback:
+    work: dict[str, _Reversal] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)  # path -> why
     left_groups: dict[str, str] = field(default_factory=dict)  # operation -> the path because of which it is left
     moves: dict[str, str] = field(default_factory=dict)  # where a note is now -> where it was
@@ -248,13 +248,13 @@ def undo_all(
     return replace(shown, version=written[0].version)
 
 
-def _plan(core: Core, by: str, since: str) -> _Plan:
+def _plan(core: Core, by: str, since: str) -> _Rollback:
     lines = core.changes.recent(after=moment_of(core, since, start=True).number)[::-1]
     theirs = [version for version in lines if is_called(version.who, by)]
     if not theirs:
         names = dict.fromkeys(version.who for version in reversed(lines) if version.who)
         raise NotFound(f"nothing was changed by {by} since {since}", candidates=list(names)[:10])
-    plan = _Plan()
+    plan = _Rollback()
     for version in theirs:
         if version.new_path is not None:
             plan.moves[version.new_path] = plan.moves.pop(version.path, version.path)
@@ -280,7 +280,7 @@ def _chains(lines: Iterable[Version], paths: set[str]) -> dict[str, list[_Link]]
     return chains
 
 
-def _look_at(core: Core, by: str, path: str, chain: list[_Link], spelled: dict[str, str], plan: _Plan) -> None:
+def _look_at(core: Core, by: str, path: str, chain: list[_Link], spelled: dict[str, str], plan: _Rollback) -> None:
     """What is to be done at one path, or why it is left."""
     now = _hash_now(core, path)
     if chain[-1].after != now:
@@ -298,11 +298,17 @@ def _look_at(core: Core, by: str, path: str, chain: list[_Link], spelled: dict[s
         return
     last = tail[-1].version
     trash = last.trash if last is not None and last.after is None and last.before == then else None
-    plan.work[path] = _Work(path, now, then, tail[0].id, groups, text, trash)
+    plan.work[path] = _Reversal(path, now, then, tail[0].id, groups, text, trash)
 
 
 def _why_left(
-    by: str, tail: Sequence[_Link], path: str, now: str | None, text: bytes | None, spelled: dict[str, str], plan: _Plan
+    by: str,
+    tail: Sequence[_Link],
+    path: str,
+    now: str | None,
+    text: bytes | None,
+    spelled: dict[str, str],
+    plan: _Rollback,
 ) -> str:
     """Why a path cannot have back what it had before the first of these changes; "" when it can."""
     for link in tail:
@@ -345,13 +351,13 @@ def _what_remains(chain: Sequence[_Link], by: str) -> list[_Link]:
     return kept[::-1]
 
 
-def _leave(plan: _Plan, path: str, why: str, groups: frozenset[str]) -> None:
+def _leave(plan: _Rollback, path: str, why: str, groups: frozenset[str]) -> None:
     plan.left[path] = why
     for group in groups:
         plan.left_groups.setdefault(group, path)
 
 
-def _leave_what_is_not_allowed(core: Core, plan: _Plan) -> None:
+def _leave_what_is_not_allowed(core: Core, plan: _Rollback) -> None:
     """What the rules of access keep from being changed or deleted here, as any single write would be refused."""
     rules = core.vault.access
     paired = _paired(plan)
@@ -369,7 +375,7 @@ def _leave_what_is_not_allowed(core: Core, plan: _Plan) -> None:
             _leave(plan, path, why, work.groups)
 
 
-def _leave_whole_operations(plan: _Plan) -> None:
+def _leave_whole_operations(plan: _Rollback) -> None:
     """Whatever shares an operation with something that is left is left too, until nothing more follows."""
     while True:
         bound = [(work, group) for work in plan.work.values() for group in work.groups if group in plan.left_groups]
@@ -381,7 +387,7 @@ def _leave_whole_operations(plan: _Plan) -> None:
                 _leave(plan, work.path, f"{group} changed it together with {cause}", work.groups)
 
 
-def _wishes(plan: _Plan) -> list[Wish]:
+def _wishes(plan: _Rollback) -> list[Wish]:
     paired = _paired(plan)
     wishes = []
     for path, work in sorted(plan.work.items()):
@@ -398,7 +404,7 @@ def _wishes(plan: _Plan) -> list[Wish]:
     return wishes
 
 
-def _paired(plan: _Plan) -> dict[str, str]:
+def _paired(plan: _Rollback) -> dict[str, str]:
     """Notes that can go back where they were as they stand: from where they are now to where they were."""
     return {
         new: old
@@ -407,7 +413,7 @@ def _paired(plan: _Plan) -> dict[str, str]:
     }
 
 
-def _said(core: Core, by: str, since: str, plan: _Plan, version: str, *, diff: bool) -> UndoneMany:
+def _said(core: Core, by: str, since: str, plan: _Rollback, version: str, *, diff: bool) -> UndoneMany:
     paired = _paired(plan)
     notes = []
     for path, work in sorted(plan.work.items()):
@@ -427,7 +433,7 @@ def _said(core: Core, by: str, since: str, plan: _Plan, version: str, *, diff: b
     return UndoneMany(by, since, version, tuple(notes), left, digest)
 
 
-def _difference(core: Core, path: str, now: str | None, origin: _Work) -> str:
+def _difference(core: Core, path: str, now: str | None, origin: _Reversal) -> str:
     here = text_of(core, now, path) or b"" if now is not None else b""
     then = b"" if origin.then is None else here if origin.then == now else origin.text or b""
     return unified_diff(here, then, ("now", f"before {origin.first}"))
