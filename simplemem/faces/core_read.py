@@ -190,23 +190,26 @@ def list_memories(
     cursor: Annotated[str | None, about("next_cursor of the page before")] = None,
 ) -> Reply[MemoryList]:
     """List memories by folder, type, tags or date, newest first. To find something by what it says, search."""
-    page = _list_that_fits(store, where, sort, limit, cursor)
+    page, items = _list_that_fits(store, where, sort, limit, cursor)
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
     if len(page.items) < page.total:
         head += f", {len(page.items)} of them here"
     onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
-    lines = "\n".join(_listed_line(item) for item in page.items)
+    lines = "\n".join(_listed_line(item) for item in items)
     return Reply(render.answer(head, lines, onward, render.index_line(page.index)), page)
 
 
-def _list_that_fits(store: EnhancedStore, where: Narrowing, sort: str, limit: int, cursor: str | None) -> MemoryList:
+def _list_that_fits(
+    store: EnhancedStore, where: Narrowing, sort: str, limit: int, cursor: str | None
+) -> tuple[MemoryList, list[ListedShort]]:
     """A page of at most `limit` memories that a model can take; its cursor goes on from there."""
     while True:
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
         items = [_short(item) for item in page.items]
-        tokens = count_tokens(json.dumps([item.as_dict() for item in items], ensure_ascii=False))
+        shown: Any = [item.as_dict() for item in items]
+        tokens = count_tokens(json.dumps(shown, ensure_ascii=False))
         if tokens <= _LISTED_TOKENS or len(items) <= 1:
-            return MemoryList(items, page.next_cursor, page.total, page.index)
+            return MemoryList(shown, page.next_cursor, page.total, page.index), items
         limit = max(1, min(limit, len(items)) * _LISTED_TOKENS // (tokens + 1))
 
 

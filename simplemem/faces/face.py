@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, get_args, get_type_hints
@@ -52,17 +52,20 @@ class Answer:
 
     def as_dict(self) -> Data:
         shown: Data = {}
-        for each in dataclasses.fields(self):  # type: ignore[arg-type]
-            if (value := getattr(self, each.name)) != each.default:
-                shown[each.name] = _plain(value)
+        for name, default in _defaults(type(self)):  # type: ignore[arg-type]
+            if (value := getattr(self, name)) != default:
+                shown[name] = value if isinstance(value, (str, int, float)) else _plain(value)
         return shown
+
+
+@cache
+def _defaults(kind: Any) -> list[tuple[str, Any]]:
+    return [(each.name, each.default) for each in dataclasses.fields(kind)]
 
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "as_dict"):
         return value.as_dict()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -369,15 +369,6 @@ def test_a_pack_says_how_it_was_counted_and_what_was_left_out(ask, asking_with, 
     assert "About " in plain("build_context", query="lantern").text
 
 
-def test_what_a_question_is_covered_by_is_part_of_its_why(ask, write: Callable[..., Path]) -> None:
-    """It counts more than the meaning of the whole passage, so the parts would not add up without it."""
-    write("a.md", "The lantern was filled with whale oil in the harbour.")
-    ask.in_step()
-    told = ask("search_memories", query="What was the lantern filled with?", explain=True)
-    why = next(line for line in told.text.splitlines() if "why:" in line)
-    assert "covered 1.00" in why
-
-
 # --- who wrote it
 
 

@@ -148,14 +148,6 @@ def test_observations_are_added_once_and_deleted_by_their_text(ask: Ask) -> None
     assert ask("read_graph").data["entities"][0]["observations"] == ["Aurora is"]
 
 
-def test_deleted_entities_take_their_relations_along(ask: Ask) -> None:
-    create(ask, "Aurora", "Postgres")
-    ask("create_relations", relations=[{"from": "Aurora", "to": "Postgres", "relationType": "uses"}])
-    assert ask("delete_entities", entityNames=["Postgres", "No"]).data == {"deleted": ["Postgres"], "notFound": ["No"]}
-    graph = ask("read_graph").data
-    assert [entity["name"] for entity in graph["entities"]] == ["Aurora"] and graph["relations"] == []
-
-
 def test_fifty_names_may_be_opened_and_no_more(ask: Ask) -> None:
     create(ask, "Aurora")
     assert len(ask("open_nodes", names=["Aurora"] + ["x"] * 49).data["entities"]) == 1
@@ -176,11 +168,6 @@ def test_a_search_of_nodes_goes_by_meaning_and_says_by_what(asking_with: Callabl
     assert found["method"].startswith("words and meaning (")
     assert ask("search_nodes", query="x" * 501).code == "too_long"
     assert ask("search_nodes", query="x" * 500, limit=1000).failed is False
-
-
-def test_an_empty_graph_is_answered_as_one(ask: Ask) -> None:
-    assert ask("search_nodes", query="x").data["entities"] == []
-    assert ask("read_graph").data == {"entities": [], "relations": []}
 
 
 # -- knowledge
@@ -224,12 +211,6 @@ def test_a_search_is_answered_with_a_json_list_of_entries(ask: Ask) -> None:
     assert [each["id"] for each in ask("search_knowledge", query="pool", type="solution").data["results"]] == [fix]
     assert ask("search_knowledge", query="pool", minConfidence=0.9).text == "[]"
     assert ask("search_knowledge", query="x" * 501).text.startswith("Error: ")
-
-
-def test_ten_hits_are_the_most(ask: Ask) -> None:
-    for k in range(12):
-        save(ask, f"the pool number {k}")
-    assert len(ask("search_knowledge", query="pool").data["results"]) == 10
 
 
 def test_the_relationship_is_kept(ask: Ask, vault: Path) -> None:
@@ -320,14 +301,6 @@ def test_patterns_insights_and_antipatterns_name_their_entries(full: Ask) -> Non
     assert insights["recurring error"]["priority"] == "critical" and len(insights["recurring error"]["entries"]) == 3
     habits = {each["kind"]: each for each in full("detect_antipatterns").data["antipatterns"]}
     assert set(habits) == {"untagged", "errors without solution"}
-
-
-def test_clusters_and_tags_are_of_what_is_alike(full: Ask) -> None:
-    clusters = full("cluster_knowledge", maxClusters=1).data["clusters"]
-    assert [each["size"] for each in clusters] == [3]
-    suggested = full("suggest_tags").data["suggestions"]
-    assert suggested and all(len(each["entries"]) == 3 for each in suggested)
-    assert full("cluster_knowledge", similarityThreshold=1.5).code == "invalid"
 
 
 def test_ordinary_notes_are_looked_at_when_they_are_asked_for(ask: Ask, write: Callable[..., Path]) -> None:

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.faces.render import pretty
 
 Contract = Callable[..., Any]
 
@@ -180,3 +184,15 @@ def test_any_string_is_a_name_a_type_and_an_observation(contract: Contract, vaul
     assert {each.parent.name for each in vault.rglob("*.md") if ".simplemem" not in each.parts} == {"graph"}
     assert again("delete_entities", entityNames=ODD).text == "Entities deleted successfully"
     assert again.json("read_graph") == {"entities": [], "relations": []}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=12,
+    )
+)
+def test_json_is_written_as_javascript_does(value: object) -> None:
+    assert pretty(value) == json.dumps(value, indent=2, ensure_ascii=False)
+    assert pretty(["\ud800x\udfff", 0.5, "ü \u2028"]) == '[\n  "\\ud800x\\udfff",\n  0.5,\n  "ü \u2028"\n]'
