@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import core_read as read
@@ -47,12 +47,7 @@ def _text(first: str, sha256: str | None, *more: str) -> str:
     return "\n".join([first, *([f"sha256 {sha256}"] if sha256 else []), *(each for each in more if each)])
 
 
-@dataclass(frozen=True, slots=True)
-class Created(Answer):
-    name: str
-    path: str
-    sha256: str
-    warnings: list[str]
+Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": list[str]})
 
 
 @tool("Create a memory", writes=True, destructive=True, idempotent=False)  # with overwrite=true it replaces a text
@@ -72,7 +67,7 @@ def create_memory(
     saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
     warnings = _warnings(saved.warnings)
     text = _text(f"Saved {render.name_of(saved.name)}.", saved.sha256, *warnings)
-    return Reply(text, Created(saved.name, saved.path, saved.sha256, warnings))
+    return Reply(text, {"name": saved.name, "path": saved.path, "sha256": saved.sha256, "warnings": warnings})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +192,7 @@ def _already_moved(store: EnhancedStore, name: str, new_name: str) -> Reply[Rena
     return Reply(text, Renamed(there.name, there.path, [], there.sha256, []))
 
 
-@dataclass(frozen=True, slots=True)
-class Removed(Answer):
-    name: str
-    version: str
-    links_left_unresolved: int
+Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int})
 
 
 @tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
@@ -215,23 +206,14 @@ def delete_memory(
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
     back = f'undo_change(version="{gone.version}") brings it back.'
     text = _text(f"Deleted {render.name_of(gone.name)}.", None, links, back)
-    return Reply(text, Removed(gone.name, gone.version, left))
+    return Reply(text, {"name": gone.name, "version": gone.version, "links_left_unresolved": left})
 
 
 # --- undo_change
 
 
-@dataclass(frozen=True, slots=True)
-class UndoneName(Answer):
-    name: str
-    becomes: str
-    new_name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class LeftName(Answer):
-    name: str
-    why: str
+UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
+LeftName = TypedDict("LeftName", {"name": str, "why": str})
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +258,8 @@ def _undone_many(done: UndoneMany, by: str, since: str, preview: bool) -> Reply[
     if done.notes:
         what += f" in {render.counted(len(done.notes), 'memory', 'memories')}"
     onward = "preview=false does it." if preview and done.notes else _back(done.version) if done.version else ""
-    notes = [UndoneName(each.name, each.becomes, each.new_name) for each in done.notes[:_MOST]]
-    left = [LeftName(each.name, each.why) for each in done.left[:_MOST]]
+    notes = [UndoneName(name=each.name, becomes=each.becomes, new_name=each.new_name) for each in done.notes[:_MOST]]
+    left = [LeftName(name=each.name, why=each.why) for each in done.left[:_MOST]]
     lines = [render.line(f"This {what}.", 4096), *_lines(done), onward]
     return Reply("\n".join(filter(None, lines)), UndoAnswer("", None, done.version, what, notes, left))
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from pydantic import Field
 
@@ -32,11 +32,7 @@ _TO_A_SECTION = re.compile(r"\s*\[\[([^\[\]|#]{1,500})#([^\[\]|]{1,500})(?:\|[^\
 # --- read_memory
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedName(Answer):
-    name: str
-    title: str
-    score: float
+RelatedName = TypedDict("RelatedName", {"name": str, "title": str, "score": float})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,7 @@ def read_memory(
     own |= {"links": data["links"][:_MOST_LINKS], "backlinks": data["backlinks"][:_MOST_LINKS], "content": page.text}
     shown = MemoryPage(
         **own,
-        related=[RelatedName(each.name, each.title, each.score) for each in related],
+        related=[RelatedName(name=each.name, title=each.title, score=each.score) for each in related],
         next_section=page.following,
         warnings=warnings,
     )

@@ -20,6 +20,7 @@ from simplemem.faces.face import HIDDEN, Call, Caller, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import Added, EntityOut, GraphOut, Outcome, RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
+from simplemem.kinds.graph.page import ENTITY
 from simplemem.memory import Filter
 from simplemem.note.names import path_of
 
@@ -130,13 +131,18 @@ def search_nodes(
     at = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
     if not at:
         return as_json({"entities": [], "relations": [], "method": "there are no entities"})
-    found = store.search(query, filter=Filter(among=tuple(at)), limit=limit)
-    scores = {at[path].name: hit.score for hit in found.hits if (path := path_of(hit.name)) in at}
+    filters = [Filter(prefix=f"{ENTITY.folder}/")]
+    if not all(path.startswith(filters[0].prefix) for path in at):
+        filters.append(Filter(type=ENTITY.type))
+    found = [store.search(query, filter=each, limit=limit) for each in filters]
+    hits = sorted((hit for each in found for hit in each.hits), key=lambda hit: -hit.score)
+    scores = {at[path].name: hit.score for hit in hits if (path := path_of(hit.name)) in at}
+    scores = dict(list(scores.items())[:limit])
     near = graph.open(scores)
     there = {entity.name: entity for entity in near.entities}
     entities = [entity_shown(there[name]) | {"score": score} for name, score in scores.items() if name in there]
     embedder = knowledge.bench.embedder
-    method = "words" if found.mode == "text" or not embedder else f"words and meaning ({embedder})"
+    method = "words" if found[0].mode == "text" or not embedder else f"words and meaning ({embedder})"
     relations = [relation_shown(each) for each in near.relations]
     return as_json({"entities": entities, "relations": relations, "method": method})
 
