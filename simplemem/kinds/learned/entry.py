@@ -69,6 +69,7 @@ class KnowledgeEntry:
     superseded_at: str = ""
     superseded_reason: str = ""
     problem: str = ""
+    is_typed: bool = True  # whether its header says its type
     is_own: bool = True
 
     @property
@@ -122,6 +123,7 @@ def read_entry(path: str, text: str, sha256: str) -> KnowledgeEntry:
         superseded_at=note.string("superseded_at") or "",
         superseded_reason=note.string("superseded_reason") or "",
         problem=note.problem or "",
+        is_typed=note.string("knowledge_type") is not None,
         is_own=LEARNED.holds(path, note.string("type")),
     )
 

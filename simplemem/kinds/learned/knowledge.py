@@ -142,20 +142,21 @@ class Knowledge:
     ) -> EntriesFound:
         """The entries that answer a question, best first, those that are superseded behind all others. Each hit counts as
         a read."""
-        every = self.entries()
+        every = [entry for entry in self.entries() if kind in ("", entry.type)]
         passing = {
             entry.path: entry
             for entry in every
-            if kind in ("", entry.type) and (not least_confidence or (entry.confidence or 0.0) >= least_confidence)
+            if not least_confidence or (entry.confidence or 0.0) >= least_confidence
         }
-        filters = [Filter(prefix=f"{FOLDER}/")]
+        told = {"knowledge_type": kind} if kind and all(entry.is_typed for entry in every) else {}
+        filters = [Filter(prefix=f"{FOLDER}/", properties=told)]
         if not all(path.startswith(f"{FOLDER}/") for path in passing):
-            filters.append(Filter(type=KIND))
+            filters.append(Filter(type=KIND, properties=told))
         method, degraded = "words and meaning", ""
         best: dict[str, EntryHit] = {}
         wanted = min(limit, len(passing))
         for narrowed in filters if wanted else ():
-            size = -(-wanted * len(every) // len(passing))
+            size = wanted if len(passing) == len(every) else 5 + 3 * wanted * len(every) // len(passing) // 2
             while True:
                 found = self._store.search(query, filter=narrowed, limit=size)
                 method, degraded = self._method(found.mode, found.degraded), found.degraded
