@@ -26,7 +26,6 @@ from simplemem.kinds.learned.counts import EntryFinding, Patterns
 from simplemem.kinds.learned.entry import LEARNED, KnowledgeEntry, entry_of_note, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, Reads, knowledge_of
 from simplemem.memory import Filter
-from simplemem.note.names import base_name
 from simplemem.note.sentences import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
 
@@ -41,11 +40,6 @@ _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled
 _PAGE: Final = 1000
 _BUCKETS: Final = 1024  # of words, where there are no vectors
 _LABEL_WORDS: Final = 4
-_COMMON: Final = frozenset(
-    """use used uses using one two new get set see like way need note add make give file files name example also may via etc
-    every each own many much several first last still without within always never should must would could well even
-    something anything everything thing things""".split()
-)
 _NEGATIONS: Final = frozenset("not never no cannot without avoid don't nicht kein keine nie jamais nunca".split())
 _SHOULD: Final = frozenset("always should must shall please prefer we you i".split())
 _CONTRACTED: Final = re.compile(r"\b(?:ca|wo|[a-z]+)n['’]t\b", re.IGNORECASE)
@@ -350,33 +344,22 @@ def themes(
             free -= {seed, *close}
             close.sort(key=lambda k: (-around[seed][k], entries[k].name))
             members = tuple(entries[k] for k in (seed, *close))
-            found.append(Theme(members, _own_words(members, spread, len(entries))))
+            found.append(Theme(members, _own_words(members, spread)))
     found.sort(key=lambda theme: (-len(theme.members), theme.members[0].name))
     return found[:most]
 
 
-def _words(entry: KnowledgeEntry) -> Counter[str]:
-    """The words of an entry that may say what it is about; those of a note's name count more."""
-    words = words_in_order(plain(entry.text[:20_000])) + (
-        [] if entry.is_own else 3 * words_in_order(base_name(entry.path))
-    )
-    return Counter(
-        word
-        for word in words
-        if word not in STOP_WORDS and word not in _COMMON and len(word) > 2 and not any(map(str.isdigit, word))
-    )
+def _words(entry: KnowledgeEntry) -> set[str]:
+    """The words of an entry that may say what it is about."""
+    words = content_words(words_in_order(plain(entry.text[:20_000])))
+    return {word for word in words if len(word) > 2 and not any(map(str.isdigit, word))}
 
 
-def _own_words(members: Sequence[KnowledgeEntry], spread: Mapping[str, int], total: int) -> tuple[str, ...]:
-    """Words that at least half of the members have: often said here, and by few others, first."""
-    said = [_words(entry) for entry in members]
-    having = Counter(word for words in said for word in words)
-    weight = {
-        word: sum(math.log1p(words[word]) for words in said) * math.log(1 + total / spread[word])
-        for word, count in having.items()
-        if count >= max(2, math.ceil(len(members) / 2))
-    }
-    return tuple(sorted(weight, key=lambda word: (-weight[word], word))[:_LABEL_WORDS])
+def _own_words(members: Sequence[KnowledgeEntry], spread: Mapping[str, int]) -> tuple[str, ...]:
+    """Words that at least half of the members have, those that few others have first."""
+    having = Counter(word for entry in members for word in _words(entry))
+    shared = (word for word, count in having.items() if count >= max(2, len(members) / 2))
+    return tuple(sorted(shared, key=lambda word: (spread[word] / having[word], -having[word], word))[:_LABEL_WORDS])
 
 
 def suggested_tags(found: Sequence[Theme], known: Mapping[str, int]) -> list[TagSuggestion]:
