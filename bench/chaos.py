@@ -243,11 +243,13 @@ def look(run: Run, writers: list[Writer]) -> None:
                     run.wrong.append(f"lost: {name}")
             run.counted["notes compared"] += len(meant)
         run.wrong += [f"the index: {each.message}" for each in store.doctor() if each.level == "error"]
-        run.wrong += [f"left behind: {path}" for path in store.vault.strays()]
+        run.wrong += [f"left behind: {path}" for path in store._core.vault.strays()]
         ours = {entry.sha256 for entry in store.history(limit=10_000_000)}
         taken = [saved for _, saved, there in run.saves if there != saved and there in ours]
         run.counted["saves of the editor that ours took the place of"] = len(taken)
-        run.wrong += [f"a save vanished: {saved}" for saved in taken if store.vault.history.content(saved) is None]
+        run.wrong += [
+            f"a save vanished: {saved}" for saved in taken if store._core.vault.history.content(saved) is None
+        ]
     changed = git(run.vault, "status", "--porcelain", "--untracked-files=no")
     if changed:
         run.wrong.append(f"git's notes are not as git has them: {changed.split()}")

@@ -57,7 +57,7 @@ def ask(name: str, vault: Path, questions: Sequence[str]) -> None:
     """A line for each value."""
     asked = [Question(read_query(question).terms(), closer=0) for question in questions]
     with EnhancedStore(vault) as store:
-        index = store.core.index
+        index = store._core.index
         with index.snapshot() as db:
             full = [[match.note for match in legs.leg(db, "note", each.terms, 100, None)] for each in asked]
         for each in asked:

@@ -104,7 +104,7 @@ def commit_much(vault: Path, me: int, commits: int) -> float:
             began = time.monotonic()
             store.update(f"n{me}", append=f"plum line {k}")
             if k % 40 == 5 * me:
-                store.core.index.database.checkpoint(force=True)
+                store._core.index.database.checkpoint(force=True)
             longest = max(longest, time.monotonic() - began)
     return longest
 
@@ -141,7 +141,7 @@ def main() -> int:
                 f"{given.servers} times {given.commits} changes, {len(failed)} failed, longest wait {longest * 1000:.0f} ms"
             )
         with EnhancedStore(vault, SETTINGS) as store:
-            wrong += store.core.index.database.check()
+            wrong += store._core.index.database.check()
             wrong += [finding.message for finding in store.doctor() if finding.level == "error"]
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"{len(wrong)} things are wrong" if wrong else "one index each time, whole, and equal to a rebuilt one")

@@ -192,13 +192,13 @@ def make_vault(root: Path) -> list[tuple[Any, ...]]:
         (root / f"n{k}.md").write_text(text + "other words of it\n" * 40)
     with EnhancedStore(root, SETTINGS) as store:
         store.sync()
-        store.core.index.database.checkpoint(force=True)
+        store._core.index.database.checkpoint(force=True)
         store.update("n6", append="what stands in the log")
         return rows_of(store)
 
 
 def rows_of(store: EnhancedStore) -> list[tuple[Any, ...]]:
-    with store.core.index.database.reading() as db:
+    with store._core.index.database.reading() as db:
         return list(dump(db, vectors=False))
 
 
@@ -224,9 +224,9 @@ def one_round(
     seen: Counter[str] = Counter()
     stores = [EnhancedStore(root, SETTINGS) for _ in range(count)]
     try:
-        path = stores[0].core.index.path
+        path = stores[0]._core.index.path
         if chance.random() < 0.5:
-            stores[0].core.index.database.checkpoint(force=True)
+            stores[0]._core.index.database.checkpoint(force=True)
         for store in stores:
             store.search("plum", mode="text")
         identity = path.stat().st_ino
@@ -240,7 +240,7 @@ def one_round(
         # What starts next has nothing in its cache that would hide the damage, as the others may.
         looker = EnhancedStore(root, SETTINGS)
         stores.append(looker)
-        looker.core.index.check()
+        looker._core.index.check()
         if damage is only_busy:
             os.waitpid(child, 0)
         looker.sync()

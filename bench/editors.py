@@ -108,7 +108,7 @@ def main() -> int:
         replaced, last = json.loads(said)
         with EnhancedStore(vault, SETTINGS) as store:
             store.sync()
-            history = store.vault.history
+            history = store._core.vault.history
             by_us = [saved for saved, there in replaced if there in ours]
             by_us += [saved for name, saved in last.items() if sha((vault / name).read_bytes()) != saved]
             vanished = [saved for saved in by_us if history.content(saved) is None]

@@ -61,9 +61,9 @@ def measured(count: int) -> dict[str, float]:
                 "a note as it was": lambda: store.read("a", at=f"v{count + 1}"),
                 "all of a client, looked at": lambda: store.undo_all("me", f"v{count}", preview=True),
                 "the whole vault at a moment": lambda: list(
-                    notes_then(store.core, moment_of(store.core, "2026-09-01"))
+                    notes_then(store._core, moment_of(store._core, "2026-09-01"))
                 ),
-                "thinning": store.vault.thin_history,
+                "thinning": store._core.vault.thin_history,
             }
             return {what: _milliseconds(ask) for what, ask in asked.items()}
 

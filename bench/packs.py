@@ -74,7 +74,7 @@ def main() -> None:
         asked = [each for each in data["queries"][:: given.every] if each["gold"]]
         questions = [(each["query"], {names[id_] for id_ in each["gold"]}) for each in asked]
         store.sync()
-        store.core.index.keep_vectors_in_memory()
+        store._core.index.keep_vectors_in_memory()
         store.context("something to warm up with")
         began = time.process_time()
         for text, _ in questions:

@@ -67,7 +67,7 @@ def _first_index(vault: Path, *, embed: bool) -> tuple[float, float]:
     with EnhancedStore(vault) as store:
         began = time.process_time()
         store.sync(progress=told, embed=embed)
-        return found, store.core.index.path.stat().st_size / 1e6
+        return found, store._core.index.path.stat().st_size / 1e6
 
 
 def unchanged(vault: Path, _: int) -> None:
@@ -157,14 +157,14 @@ def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
     fresh.write_bytes(note.read_bytes() + f"\n{word}\n".encode())
     os.replace(fresh, note)
     deadline = time.monotonic() + 30
-    while not store.core.index.vocabulary([[[Term((word,))]]])[0][0]:
+    while not store._core.index.vocabulary([[[Term((word,))]]])[0][0]:
         if time.monotonic() > deadline:
             raise SystemExit("an edit by hand was not seen in 30 s")
         time.sleep(0.002)
 
 
 def _keep_vectors(store: EnhancedStore) -> None:
-    store.core.index.keep_vectors_in_memory()
+    store._core.index.keep_vectors_in_memory()
 
 
 def _cpu(work: Callable[[], object]) -> float:

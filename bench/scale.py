@@ -74,9 +74,9 @@ def build(corpus: Corpus, vault: Path) -> None:
             count = report.embedded if embed else len(report.added)
             rate = f", {count / took:.0f} a second" if count else ""
             _say(name, f"{count} notes in {took:.1f} s cpu, {waited:.0f} s wall{rate}")
-        counts = {table: store.core.index.database.value(f"SELECT count(*) FROM {table}") for table in _TABLES}
+        counts = {table: store._core.index.database.value(f"SELECT count(*) FROM {table}") for table in _TABLES}
         _say("rows", ", ".join(f"{count} {table}" for table, count in counts.items()))
-        sizes = sum(file.stat().st_size for file in vault.rglob("*.md")), store.core.index.path.stat().st_size
+        sizes = sum(file.stat().st_size for file in vault.rglob("*.md")), store._core.index.path.stat().st_size
         _say("on disk", f"notes {sizes[0] / 1e6:.0f} MB, index {sizes[1] / 1e6:.0f} MB")
 
 
@@ -88,10 +88,10 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
     questions = corpus.questions(count)
     frequent = [(words, "") for words in corpus.frequent_questions(count)]
     with EnhancedStore(vault) as store:
-        embedder, why_not = store.core.embedding.wanted()
+        embedder, why_not = store._core.embedding.wanted()
         if embedder is None:
             raise SystemExit(why_not)
-        store.core.index.keep_vectors_in_memory()
+        store._core.index.keep_vectors_in_memory()
         _say("first question", f"{_cpu(lambda: store.search(questions[0][0])):.2f} s")
         passages = corpus.notes * PASSAGES_A_NOTE
         of = {**_told(_GOALS, passages, "goal"), **_told(_FLOORS, passages, "floor")}
@@ -141,7 +141,7 @@ def _found(store: EnhancedStore, questions: list[Words]) -> str:
 
 def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
     """How many of the twenty best notes by words are found by the leg as it is."""
-    index = store.core.index
+    index = store._core.index
     kept = wanted = 0
     for text, _ in questions:
         terms = read_query(text).terms()
@@ -156,8 +156,8 @@ def _recall_of_meaning(store: EnhancedStore, questions: list[Words]) -> str:
     """How many of the twenty notes with the nearest passages are found, of all notes and through filters."""
     import numpy as np
 
-    index = store.core.index
-    embedder, _ = store.core.embedding.wanted()
+    index = store._core.index
+    embedder, _ = store._core.embedding.wanted()
     if embedder is None:
         return "nothing to compare"
     made = [embedder.query(without_stop_words(text)) for text, _ in questions]
@@ -183,7 +183,7 @@ def _all_compared(store: EnhancedStore, queries: list[bytes]) -> tuple[NDArray[n
 
     asked = np.frombuffer(b"".join(queries), np.int8).reshape(len(queries), -1).astype(np.float32)
     asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-9)
-    with store.core.index.snapshot() as db:
+    with store._core.index.snapshot() as db:
         notes = np.array([row[0] for row in db.execute("SELECT id FROM notes WHERE hidden IS NULL ORDER BY id")])
         near = np.full((len(queries), len(notes)), -1, np.float32)
         rows = db.execute(f"SELECT id, vector FROM vectors WHERE id & {BLOCK} = 0 ORDER BY id")

@@ -35,4 +35,4 @@ def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
 
 def indexed(store: EnhancedStore) -> dict[str, str]:
     """The notes that the index knows, with their hashes: what a search would see without looking twice."""
-    return dict(store.core.index.database.rows("SELECT path, sha256 FROM notes"))
+    return dict(store._core.index.database.rows("SELECT path, sha256 FROM notes"))

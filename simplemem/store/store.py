@@ -84,15 +84,14 @@ class EnhancedStore:
     def __init__(
         self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
     ) -> None:
-        self.core = Core(root, settings, read_only=read_only, person=person)
-        self.root = self.core.root
-        self.settings = self.core.settings
-        self.read_only = self.core.read_only
-        self.vault = self.core.vault
-        self._recall = Recall(self.core)
-        self._backlinks = Backlinks(self.core, self._recall)
-        self._packs = Packs(self.core, self._recall)
-        self.bench = Bench(self.core)
+        self._core = Core(root, settings, read_only=read_only, person=person)
+        self.root = self._core.root
+        self.settings = self._core.settings
+        self.read_only = self._core.read_only
+        self._recall = Recall(self._core)
+        self._backlinks = Backlinks(self._core, self._recall)
+        self._packs = Packs(self._core, self._recall)
+        self.bench = Bench(self._core)
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +104,7 @@ class EnhancedStore:
     def close(self) -> None:
         """End the background work and let go of every file."""
         self._recall.close()
-        self.core.close()
+        self._core.close()
 
     # -- in step with the disk
 
@@ -121,48 +120,49 @@ class EnhancedStore:
         """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
         and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
         embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
-        return self.core.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
+        return self._core.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
 
     @property
     def embeds_remotely(self) -> bool:
         """Whether the embedder that is set is not on this machine, so that texts of notes are sent to it."""
-        return self.core.embedding.is_remote
+        return self._core.embedding.is_remote
 
     def estimate(self, *, rebuild: bool = False) -> Estimate:
         """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
-        return self.core.healing(lambda: self.core.embedding.estimate(anew=rebuild))
+        return self._core.healing(lambda: self._core.embedding.estimate(anew=rebuild))
 
     def start(self, *, embed: bool = True) -> None:
         """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
-        self.core.start(embed=embed)
+        self._core.start(embed=embed)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Whether the first scan of the background is done, waiting for it."""
-        return self.core.wait_until_settled(timeout)
+        return self._core.wait_until_settled(timeout)
 
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self.core.on_change(listener)
+        self._core.on_change(listener)
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
-        return self.core.healing(self.core.state)
+        return self._core.healing(self._core.state)
 
     # -- names and tags
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
-        return name_of(path_meant(self.core, name))
+        return name_of(path_meant(self._core, name))
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion."""
         return [
-            name_of(path) for path in self.core.healing(lambda: self.core.index.near_names(well_formed(prefix), limit))
+            name_of(path)
+            for path in self._core.healing(lambda: self._core.index.near_names(well_formed(prefix), limit))
         ]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
-        return self.core.index.tag_counts()
+        return self._core.index.tag_counts()
 
     # -- reading
 
@@ -171,11 +171,11 @@ class EnhancedStore:
     ) -> Memory:
         """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
         or as the memory was `at` a version, date or commit."""
-        if version is not None and not is_kept(self.core, version) and history.means_commit(self.core, version):
+        if version is not None and not is_kept(self._core, version) and history.means_commit(self._core, version):
             at = version
         if at is not None:
-            return history.read_at(self.core, name, section, at)
-        return read_memory(self.core, name, section, version)
+            return history.read_at(self._core, name, section, at)
+        return read_memory(self._core, name, section, version)
 
     def search(
         self,
@@ -195,20 +195,20 @@ class EnhancedStore:
         a filter by author, a hit says who changed the memory last, and when."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
-        return self.core.healing(
+        return self._core.healing(
             lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank, authors=authors)
         )
 
     def context(self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
         """The best passages for a question within a budget of tokens."""
-        return self.core.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
+        return self._core.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
 
     def backlinks(
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
     ) -> tuple[Backlink, ...]:
         """Memories that lead to this one, by a link or by meaning."""
-        path = path_meant(self.core, name)
-        return self.core.healing(lambda: self._backlinks.find(path, query, limit, kinds))
+        path = path_meant(self._core, name)
+        return self._core.healing(lambda: self._backlinks.find(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
         """Memories near in meaning."""
@@ -231,7 +231,7 @@ class EnhancedStore:
         """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
         change = Change(tool, who, reason)
         return write.create(
-            self.core, name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map
+            self._core, name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map
         )
 
     def update(
@@ -249,13 +249,13 @@ class EnhancedStore:
     ) -> Saved:
         """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
         change = Change(tool, who, reason)
-        return write.update(self.core, name, content, append, edits, metadata, if_sha256, change)
+        return write.update(self._core, name, content, append, edits, metadata, if_sha256, change)
 
     def write_text(
         self, name: str, text: str, *, if_sha256: str, who: str = "", tool: str = "edit", reason: str = ""
     ) -> Saved:
         """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
-        return write.write_text(self.core, name, text, if_sha256, Change(tool, who, reason))
+        return write.write_text(self._core, name, text, if_sha256, Change(tool, who, reason))
 
     def change_tags(
         self,
@@ -268,17 +268,17 @@ class EnhancedStore:
         reason: str = "",
     ) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
-        return write.change_tags(self.core, name, tags, if_sha256, Change(tool, who, reason))
+        return write.change_tags(self._core, name, tags, if_sha256, Change(tool, who, reason))
 
     def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
         """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-        return write.move(self.core, name, new_name, Change(tool, who, reason))
+        return write.move(self._core, name, new_name, Change(tool, who, reason))
 
     def delete(
         self, name: str, *, if_sha256: str | None = None, who: str = "", tool: str = "delete", reason: str = ""
     ) -> Deleted:
         """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-        return write.delete(self.core, name, if_sha256, Change(tool, who, reason))
+        return write.delete(self._core, name, if_sha256, Change(tool, who, reason))
 
     # -- the past
 
@@ -294,16 +294,16 @@ class EnhancedStore:
         until: str = "",
     ) -> tuple[HistoryEntry, ...]:
         """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
-        return history.history(self.core, name, limit, history.Which(by, tool, since, until), diff=diff)
+        return history.history(self._core, name, limit, history.Which(by, tool, since, until), diff=diff)
 
     def blame(self, name: str) -> tuple[BlamedLine, ...]:
         """Who last changed each line of a memory, as far as its history and git tell."""
-        return history.blame_of(self.core, name)
+        return history.blame_of(self._core, name)
 
     def diff(self, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
         """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
         its last change if that is not said."""
-        return history.diff(self.core, what, other, since)
+        return history.diff(self._core, what, other, since)
 
     def restore(
         self,
@@ -317,11 +317,11 @@ class EnhancedStore:
     ) -> Restored:
         """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
         `new_name` it is brought back beside what has its name now."""
-        return undo.restore(self.core, name, at, new_name, Change(tool, who, reason))
+        return undo.restore(self._core, name, at, new_name, Change(tool, who, reason))
 
     def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""
-        return undo.undo(self.core, version_or_name, Change(tool, who, reason))
+        return undo.undo(self._core, version_or_name, Change(tool, who, reason))
 
     def undo_all(
         self,
@@ -338,26 +338,26 @@ class EnhancedStore:
         """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
         `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
         change = Change(tool, who, reason)
-        return undo.undo_all(self.core, by, since, change, preview=preview, expected=expected, diff=diff)
+        return undo.undo_all(self._core, by, since, change, preview=preview, expected=expected, diff=diff)
 
     # -- conflict copies
 
     def conflict_copies(self) -> tuple[ConflictCopy, ...]:
         """The files that synchronisers and git left beside notes that were changed in two places."""
-        return self.core.healing(lambda: conflicts.conflict_copies(self.core.index))
+        return self._core.healing(lambda: conflicts.conflict_copies(self._core.index))
 
     def conflict_merges(self, name: str | None = None) -> tuple[ConflictMerge, ...]:
         """What a merge would make of a conflict copy, or of all those of a note, by its name; without one, of all there
         are. Writes nothing."""
-        found = self.conflict_copies() if name is None else conflicts.copies_meant(self.core, name)
-        return conflicts.previews(self.core, found)
+        found = self.conflict_copies() if name is None else conflicts.copies_meant(self._core, name)
+        return conflicts.previews(self._core, found)
 
     def merge_conflict(
         self, merge: ConflictMerge, *, keep: Keep = "merge", who: str = "", tool: str = "conflicts", reason: str = ""
     ) -> ConflictMerged:
         """Write what `conflict_merges` has shown, and put the copy into the trash, as one change. `keep` may be "note" or
         "copy" to have only the one, or "marked" to have both where they differ."""
-        return conflicts.carry_out(self.core, merge, keep, Change(tool, who, reason))
+        return conflicts.carry_out(self._core, merge, keep, Change(tool, who, reason))
 
     # -- looking at itself
 
@@ -365,31 +365,31 @@ class EnhancedStore:
         """Numbers about the vault and its index."""
         from simplemem.store.stats import stats
 
-        return stats(self.core, self._recall)
+        return stats(self._core, self._recall)
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
-        return self.core.index.inspection()
+        return self._core.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
         """What is wrong with the vault, its index or what they stand on, by all checks or those in `only`. Changes
         no note."""
         from simplemem.store.doctor.examine import examine
 
-        return tuple(noticed.finding for noticed in examine(self.core, only, progress))
+        return tuple(noticed.finding for noticed in examine(self._core, only, progress))
 
     def surroundings(self) -> dict[str, Any]:
         """What the vault stands on: kinds of disk, the service that syncs it, whose SQLite, what may be watched."""
         from simplemem.store.doctor.system import facts
 
-        return facts(self.core)
+        return facts(self._core)
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """What `doctor` finds and what of it can be mended, drafted as one change. Writes nothing; `mend` does."""
         from simplemem.store.doctor.examine import examine
         from simplemem.store.doctor.mending import plan
 
-        return plan(self.core, examine(self.core, only, progress))
+        return plan(self._core, examine(self._core, only, progress))
 
     def mend(
         self,
@@ -403,7 +403,7 @@ class EnhancedStore:
         """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
         from simplemem.store.doctor.mending import mend, reason_of
 
-        return mend(self.core, mending, Change(tool, who, reason or reason_of(mending)), progress)
+        return mend(self._core, mending, Change(tool, who, reason or reason_of(mending)), progress)
 
     # -- lists (last, because its name hides the type from what follows)
 
@@ -416,4 +416,4 @@ class EnhancedStore:
         cursor: str | None = None,
     ) -> Page:
         """Memories that pass a filter, newest first unless told otherwise."""
-        return self.core.healing(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))
+        return self._core.healing(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))

@@ -46,7 +46,7 @@ def files_listed(vault: Path) -> set[str]:
 
 
 def identity(store: EnhancedStore) -> int:
-    return store.core.index.path.stat().st_ino
+    return store._core.index.path.stat().st_ino
 
 
 def in_a_thread(ask: Callable[[], Any]) -> Any:

@@ -15,7 +15,7 @@ Write = Callable[[str, str | bytes], Path]
 
 def compared(store: EnhancedStore) -> list[Difference]:
     """Where the store's index is not what one made anew is."""
-    step = store.core
+    step = store._core
     rebuilt = step.index.build_beside()
     step.sync_of(rebuilt).scan()
     try:
@@ -38,7 +38,7 @@ def grown(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
 
 
 def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> None:
-    ids = dict(grown.core.index.database.rows("SELECT path, id FROM notes"))
+    ids = dict(grown._core.index.database.rows("SELECT path, id FROM notes"))
     assert sorted(ids, key=lambda path: ids[path]) != sorted(ids)
     assert compared(grown) == []
 
@@ -55,7 +55,7 @@ def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> Non
 def test_words_that_are_not_where_the_note_has_them_are_found(
     grown: EnhancedStore, path: str, body: str, word: str | None
 ) -> None:
-    database = grown.core.index.database
+    database = grown._core.index.database
     with database.writing() as db:
         (note_id,) = db.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone() or (0,)
         db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
@@ -68,7 +68,7 @@ def test_words_that_are_not_where_the_note_has_them_are_found(
 
 
 def test_two_notes_whose_words_were_changed_about_are_found(grown: EnhancedStore) -> None:
-    database = grown.core.index.database
+    database = grown._core.index.database
     with database.writing() as db:
         ids = dict(db.execute("SELECT path, id FROM notes"))
         for path, words in (("e.md", "aa bb"), ("f.md", "bb aa")):
@@ -81,14 +81,14 @@ def test_two_notes_whose_words_were_changed_about_are_found(grown: EnhancedStore
 
 
 def test_words_of_no_note_are_found(grown: EnhancedStore) -> None:
-    with grown.core.index.database.writing() as db:
+    with grown._core.index.database.writing() as db:
         db.execute("INSERT INTO block_text (rowid, title, body) VALUES (?, '', 'plum')", ((999 << 20) + 7,)).fetchall()
     ((ours, theirs),) = compared(grown)
     assert theirs is None and ours is not None and ours[:2] == ("block_text", "?")
 
 
 def test_a_row_of_a_table_is_told_beside_what_should_be_there(grown: EnhancedStore) -> None:
-    with grown.core.index.database.writing() as db:
+    with grown._core.index.database.writing() as db:
         db.execute("UPDATE notes SET title = 'Wrong' WHERE path = 'a.md'").fetchall()
     ((ours, theirs),) = compared(grown)
     assert ours is not None and theirs is not None

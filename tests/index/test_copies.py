@@ -154,5 +154,5 @@ def test_after_any_changes_the_index_equals_a_rebuilt_one(vault: Path, tmp_path:
 
 
 def rows(store: EnhancedStore) -> list[tuple[object, ...]]:
-    with store.core.index.database.reading() as db:
+    with store._core.index.database.reading() as db:
         return list(dump(db))

@@ -217,7 +217,7 @@ def test_the_log_stays_small_though_a_program_only_writes(
 ) -> None:
     monkeypatch.setattr("simplemem.index.database._WAL_LIMIT", 200_000)
     plain_store.create("a", "start")
-    log = Path(f"{plain_store.core.index.path}-wal")
+    log = Path(f"{plain_store._core.index.path}-wal")
     sizes = []
     for k in range(30):
         plain_store.update("a", content=f"other words {k}\n" * 50)
@@ -350,10 +350,10 @@ def vault_of_plums(write: Write) -> None:
 def damaged_and_asked(store: EnhancedStore, damage: Damage, name: str, chance: random.Random, where: Where) -> None:
     """Damage the index while part of it stands in its log, and ask something, which may only fail as one of ours."""
     if chance.random() < 0.7:
-        in_a_new_thread(lambda: store.core.index.database.checkpoint(force=True))
+        in_a_new_thread(lambda: store._core.index.database.checkpoint(force=True))
     with suppress(SimplememError):
         store.update("n6", append="before the damage")
-    damage(store.core.index.path, chance)
+    damage(store._core.index.path, chance)
     with suppress(SimplememError):
         where(lambda: ASKED[name](store))
 
@@ -368,7 +368,7 @@ def test_an_index_damaged_under_a_running_store_comes_back_by_itself(vault: Path
             damaged_and_asked(store, damage, name, chance, where)
             store.sync()
             assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
-        assert store.core.index.database.check() == []
+        assert store._core.index.database.check() == []
 
 
 @pytest.mark.parametrize("damage", SUBTLE)
@@ -383,7 +383,7 @@ def test_a_damage_that_hides_is_never_an_error_of_another_kind_and_a_rebuild_men
             damaged_and_asked(store, damage, name, chance, where)
             store.sync(rebuild=True)
             assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
-            assert store.core.index.database.check() == []
+            assert store._core.index.database.check() == []
 
 
 @pytest.mark.parametrize("damage", [*GROSS, *SUBTLE])
@@ -392,13 +392,13 @@ def test_an_index_damaged_between_two_runs_is_no_reason_not_to_start(vault: Path
     vault_of_plums(write)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store.core.index.database.checkpoint(force=True)
+        store._core.index.database.checkpoint(force=True)
         store.update("n6", append="in the log")
     damage(vault / ".simplemem" / "index.db", chance)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync(rebuild=damage in SUBTLE)
         assert plums(store) == notes_with_plums(vault)
-        assert store.core.index.database.check() == []
+        assert store._core.index.database.check() == []
 
 
 def notes_with_plums(vault: Path) -> set[str]:
@@ -429,7 +429,7 @@ def test_an_index_swapped_in_is_seen_by_every_thread_and_process(vault: Path, wr
 
 
 def path_identity(store: EnhancedStore) -> tuple[int, int]:
-    found = store.core.index.path.stat()
+    found = store._core.index.path.stat()
     return found.st_dev, found.st_ino
 
 
@@ -438,7 +438,7 @@ def test_what_is_built_beside_and_given_up_leaves_nothing(plain_store: EnhancedS
     plain_store.sync()
     plain_store.doctor()
     plain_store.sync(rebuild=True)
-    left = {path.name for path in plain_store.core.index.path.parent.glob("index*")}
+    left = {path.name for path in plain_store._core.index.path.parent.glob("index*")}
     assert left <= {"index.db", "index.db-wal", "index.db-shm"}
 
 
@@ -449,7 +449,7 @@ from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
-store.core.index.build_beside()
+store._core.index.build_beside()
 os.kill(os.getpid(), 9)
 """
 
@@ -468,7 +468,7 @@ def test_a_disposable_index_opens_in_the_standard_library_as_well(plain_store: E
     """It is an ordinary SQLite file: who wants to look into it needs nothing of ours."""
     write("a.md", "plum")
     plain_store.sync()
-    connection = sqlite3.connect(f"file:{plain_store.core.index.path}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{plain_store._core.index.path}?mode=ro", uri=True)
     try:
         assert connection.execute("SELECT path FROM notes").fetchall() == [("a.md",)]
     finally:

@@ -26,7 +26,7 @@ def test_a_newer_index_is_left_alone_and_ours_lies_beside_it(vault: Path, write:
     write("a.md", "plum")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        path = store.core.index.path
+        path = store._core.index.path
     with closing(apsw.Connection(str(path))) as db:
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}").fetchall()
     before = path.read_bytes()
@@ -34,7 +34,7 @@ def test_a_newer_index_is_left_alone_and_ours_lies_beside_it(vault: Path, write:
         with EnhancedStore(vault, PLAIN) as store:
             store.sync()
             assert plums(store) == {"a"}
-            assert store.core.index.path != path
+            assert store._core.index.path != path
     assert path.read_bytes() == before
 
 
@@ -46,7 +46,7 @@ def test_an_older_index_is_made_anew(vault: Path, write: Write) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
         db.execute("PRAGMA user_version = -1; CREATE TABLE notes (other)").fetchall()
     with EnhancedStore(vault, PLAIN) as store:
-        assert store.core.index.path == path
+        assert store._core.index.path == path
         store.sync()
         assert plums(store) == {"a"}
 

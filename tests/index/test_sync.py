@@ -29,7 +29,7 @@ def assert_equals_rebuilt(store: EnhancedStore, folder: Path) -> None:
     (folder / "rebuilt.db").unlink(missing_ok=True)
     with EnhancedStore(store.root, settings) as fresh:
         fresh.sync()
-        with store.core.index.snapshot() as ours, fresh.core.index.snapshot() as theirs:
+        with store._core.index.snapshot() as ours, fresh._core.index.snapshot() as theirs:
             assert list(dump(ours)) == list(dump(theirs))
 
 
@@ -69,7 +69,7 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
     plain_store: EnhancedStore, write: Write, tmp_path: Path
 ) -> None:
     def row() -> tuple[object, ...]:
-        with plain_store.core.index.snapshot() as db:
+        with plain_store._core.index.snapshot() as db:
             return next(iter(db.execute("SELECT checked_ns, rev, modified, mtime_ns FROM notes")))
 
     file = write("a.md", "apple")
@@ -86,12 +86,12 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
 def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("old name.md", "The harbour crane was repaired in spring.\n")
     store.sync()
-    with store.core.index.snapshot() as db:
+    with store._core.index.snapshot() as db:
         before = db.execute("SELECT id FROM notes").get
     (vault / "old name.md").rename(vault / "new name.md")
     report = store.sync()
     assert report.moved == [("old name.md", "new name.md")]
-    with store.core.index.snapshot() as db:
+    with store._core.index.snapshot() as db:
         assert db.execute("SELECT id FROM notes").get == before
     assert names(store, "crane") == ["new name"]
 
@@ -181,11 +181,11 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
     write("b.md", "plum")
     write("rested.md", "medlar")
     plain_store.sync()
-    with plain_store.core.index.database.writing() as db:  # as if it had been looked at a while after it was written
+    with plain_store._core.index.database.writing() as db:  # as if it had been looked at a while after it was written
         db.execute("UPDATE notes SET checked_ns = checked_ns + 10_000_000_000").fetchall()
     write("a.md", "cherry")
     write("b.md", "plum and quince")
-    hidden_reason = plain_store.core.hidden_reason
+    hidden_reason = plain_store._core.hidden_reason
 
     def a_pipe_takes_its_place_before_it_is_read(path: str) -> str | None:
         if path == "rested.md" and (vault / "b.md").is_file():
@@ -193,7 +193,7 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
             os.mkfifo(vault / "b.md")
         return hidden_reason(path)
 
-    plain_store.core.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
+    plain_store._core.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
     assert (report.added, report.removed) == (["a.md"], [])
@@ -255,7 +255,7 @@ def test_the_log_does_not_grow_with_the_vault(
     monkeypatch.setattr("simplemem.index.database._WAL_LIMIT_AMID_MUCH", 50_000)
     for k in range(60):
         write(f"n{k}.md", f"Harbour number {k}.\n\n" + " ".join(f"word{j}of{k}" for j in range(150)))
-    log = store.core.index.path.with_name("index.db-wal")
+    log = store._core.index.path.with_name("index.db-wal")
     sizes: dict[str, list[int]] = {"text": [], "vectors": []}
     store.sync(progress=lambda phase, done, total: sizes[phase].append(log.stat().st_size))
     for seen in sizes.values():
@@ -331,7 +331,7 @@ def test_a_note_that_another_server_has_given_a_new_name_is_not_given_a_second_o
         def a_copy_comes(what: str, done: int, of: int) -> None:
             if done == 1:
                 shutil.copy2(vault / "z one.md", vault / "z two.md")
-                other.core.look_at({"old.md", "z two.md"})
+                other._core.look_at({"old.md", "z two.md"})
 
         store.sync(progress=a_copy_comes)
         assert names(store, "plum") == ["z one", "z two"]
@@ -346,10 +346,10 @@ def test_a_scan_that_is_cut_short_leaves_no_link_that_misses_its_file(
     plain_store.sync()
     write("b.md", "plum")
     (vault / "c.md").unlink()
-    plain_store.core.rows.stop.set()
+    plain_store._core.rows.stop.set()
     with pytest.raises(Stopped):
-        plain_store.core.rows.scan()
-    plain_store.core.rows.stop.clear()
+        plain_store._core.rows.scan()
+    plain_store._core.rows.stop.clear()
     plain_store.sync()
     assert [(link.target, link.resolved) for link in plain_store.read("a").links] == [("b", True), ("c", False)]
     assert not [finding for finding in plain_store.doctor() if finding.check == "index"]
@@ -380,7 +380,7 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
     with EnhancedStore(vault, settings) as store:
         store.sync()
         assert_equals_rebuilt(store, tmp_path)
-        assert [link.path for link in store.core.index.links_from("old.md")] == ["z came.md", None]
+        assert [link.path for link in store._core.index.links_from("old.md")] == ["z came.md", None]
 
 
 def test_a_note_that_comes_while_a_first_index_is_made_that_is_killed_is_linked_to(
@@ -405,7 +405,7 @@ def test_a_note_that_comes_while_a_first_index_is_made_that_is_killed_is_linked_
     with EnhancedStore(vault, settings) as store:
         store.sync()
         assert_equals_rebuilt(store, tmp_path)
-        assert {link.path for k in range(4) for link in store.core.index.links_from(f"n{k}.md")} == {"came.md"}
+        assert {link.path for k in range(4) for link in store._core.index.links_from(f"n{k}.md")} == {"came.md"}
 
 
 def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
@@ -432,7 +432,7 @@ def test_the_collector_is_at_work_again_after_a_scan_and_after_one_that_was_cut_
     plain_store.sync(progress=lambda *_: rested.append(not gc.isenabled()), embed=False)
     assert rested == [True] and gc.isenabled()
     write("n3.md", "more tea")
-    plain_store.core.rows.stop.set()
+    plain_store._core.rows.stop.set()
     with pytest.raises(Stopped):
         plain_store.sync(embed=False)
     assert gc.isenabled()
@@ -451,4 +451,4 @@ def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
             plain_store.create("late", "Here.")
 
     plain_store.sync(progress=told, embed=False)
-    assert {item.source for item in plain_store.core.index.links_to("late.md")} == {f"n{k:03d}.md" for k in range(300)}
+    assert {item.source for item in plain_store._core.index.links_to("late.md")} == {f"n{k:03d}.md" for k in range(300)}

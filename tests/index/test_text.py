@@ -210,4 +210,4 @@ def test_only_texts_without_a_vector_are_given_to_the_embedder(database: Databas
 
 
 def vectors_by_hash(store: EnhancedStore) -> dict[bytes, bytes]:
-    return dict(store.core.index.database.rows("SELECT hash, vector FROM vectors"))
+    return dict(store._core.index.database.rows("SELECT hash, vector FROM vectors"))

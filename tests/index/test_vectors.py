@@ -106,7 +106,7 @@ def test_sql_and_memory_find_the_same(database: Database, ids: list[int] | None,
 
 
 def test_memory_follows_every_change_of_the_table(store: EnhancedStore) -> None:
-    index = store.core.index
+    index = store._core.index
     embedder = embedder_named("wordllama")
     assert embedder is not None
     index.keep_vectors_in_memory()
@@ -158,7 +158,7 @@ def test_vectors_of_a_note_that_changed_meanwhile_are_not_stored(database: Datab
 def test_another_embedder_never_meets_the_vectors_of_the_old_one(store: EnhancedStore, write: Write) -> None:
     write("a.md", "The harbour crane.")
     store.sync()
-    database = store.core.index.database
+    database = store._core.index.database
     assert database.value("SELECT count(*) FROM vectors") > 0
 
     class Narrower:
@@ -175,11 +175,11 @@ def test_another_embedder_never_meets_the_vectors_of_the_old_one(store: Enhanced
         def close(self) -> None:
             """Nothing is held."""
 
-    fill.fill(store.vault, database, Narrower())
+    fill.fill(store._core.vault, database, Narrower())
     assert {len(row[0]) for row in database.rows("SELECT vector FROM vectors")} == {8}
     embedder = embedder_named("wordllama")
     assert embedder is not None
-    fill.fill(store.vault, database, embedder)
+    fill.fill(store._core.vault, database, embedder)
     assert {len(row[0]) for row in database.rows("SELECT vector FROM vectors")} == {embedder.dimension}
 
 

@@ -66,7 +66,7 @@ class Past(RuleBasedStateMachine):
 
     def do(self, change: str, *args: Any, **keywords: Any) -> None:
         self.files()  # what a hand left, before it is displaced
-        log = self.store.vault.history.log
+        log = self.store._core.vault.history.log
         number = log.next_number()
         with suppress(SimplememError):
             getattr(self.store, change)(*args, **keywords)
@@ -74,7 +74,7 @@ class Past(RuleBasedStateMachine):
             self.states[log.next_number() - 1] = self.files()
 
     def a_version(self, which: int) -> str:
-        return f"v{which % self.store.vault.history.log.next_number()}"
+        return f"v{which % self.store._core.vault.history.log.next_number()}"
 
     # -- through simplemem
 
@@ -146,7 +146,7 @@ class Past(RuleBasedStateMachine):
 
     @rule()
     def thin(self) -> None:
-        self.store.vault.thin_history()
+        self.store._core.vault.thin_history()
 
     # -- all of it can come back
 
@@ -164,11 +164,11 @@ class Past(RuleBasedStateMachine):
 
     def moments_are_what_they_were(self) -> None:
         now = self.files()
-        named = {path for v in self.store.vault.history.log.backwards() for path in (v.path, v.new_path) if path}
+        named = {path for v in self.store._core.vault.history.log.backwards() for path in (v.path, v.new_path) if path}
         for number, state in self.states.items():
             if not number:
                 continue
-            then = list(notes_then(self.store.core, moment_of(self.store.core, f"v{number}")))
+            then = list(notes_then(self.store._core, moment_of(self.store._core, f"v{number}")))
             told = {path: data for path, data in now.items() if path in named}
             for note, differs in then:
                 if not differs:
@@ -181,13 +181,13 @@ class Past(RuleBasedStateMachine):
             assert {path: told.get(path) for path in certain} == {path: state.get(path) for path in certain}
 
     def every_text_comes_back(self) -> None:
-        log = self.store.vault.history.log
+        log = self.store._core.vault.history.log
         for count, version in enumerate(list(log.backwards())):
             for path, sha, at in ((version.path, version.before, f"before {version.id}"),
                                   (version.new_path or version.path, version.after, version.id)):  # fmt: skip
                 if sha is None:
                     continue
-                text = self.store.vault.history.content(sha)
+                text = self.store._core.vault.history.content(sha)
                 assert text is not None and sha256(text) == sha and self.seen.get(sha, text) == text
                 if version.op == "recovered":
                     continue

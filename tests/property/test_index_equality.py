@@ -396,7 +396,7 @@ class AVaultWithManyHands(AVault):
     @precondition(lambda self: self.notes())
     @rule(who=st.integers(0, 1), data=st.data())
     def delete(self, who: int, data: st.DataObject) -> None:
-        linked = [path for path in self.notes() if self.stores[who].core.index.links_to(path)]
+        linked = [path for path in self.notes() if self.stores[who]._core.index.links_to(path)]
         name = self.some(data, self.notes() + 2 * linked)  # what a link means more often than what none does
         self.ask(lambda: self.stores[who].delete(name))
 
@@ -431,7 +431,7 @@ class AVaultWithManyHands(AVault):
     @rule(who=st.integers(0, 1))
     def look_where_the_hand_was(self, who: int) -> None:
         """As the watcher does, which tells of paths and of nothing else."""
-        self.stores[who].core.look_at(set(self.touched))
+        self.stores[who]._core.look_at(set(self.touched))
         self.looked()
 
     @invariant()
@@ -526,7 +526,7 @@ class AVaultWithVectors(AVault):
     @rule(who=st.integers(0, 1), finish=st.booleans())
     def try_another_embedder(self, who: int, finish: bool) -> None:
         """Its vectors lie beside ours, or in their place until ours are made again."""
-        step = self.stores[who].core
+        step = self.stores[who]._core
         fill.adopt(step.index.database, _HALF)
         if finish:
             fill.fill(step.vault, step.index.database, _HALF)

@@ -155,7 +155,7 @@ def test_a_vault_in_english_is_asked_for_the_words_alone(store: EnhancedStore, w
     write("a.md", "The die was cast, and the houses of the war were sold by the man in the hat.")
     store.sync()
     question = "Who sold the houses of die war?"
-    read, _ = with_forms(read_query(question), store.core.index)
+    read, _ = with_forms(read_query(question), store._core.index)
     assert read == read_query(question)
     assert [term.words for term in read.terms()] == [("sold",), ("houses",), ("die",), ("war",)]
 

@@ -63,7 +63,7 @@ def test_many_equal_notes_come_in_order_of_name_whichever_was_indexed_first(stor
     """More of them than are looked at closely."""
     for k in reversed(range(120)):
         write(f"{k:03d}/Daily.md", "# Log\n\nSunny weather today.\n\nNothing else.\n")
-        store.core.look_at({f"{k:03d}/Daily.md"})
+        store._core.look_at({f"{k:03d}/Daily.md"})
     assert ranked(store, "sunny weather", "text")[:3] == ["000/Daily", "001/Daily", "002/Daily"]
 
 

@@ -112,7 +112,7 @@ def test_two_vaults_in_one_repository_take_turns(git: Any, vault: Path) -> None:
         for n in range(5):
             one.create(f"n{n}", "text")
             two.create(f"n{n}", "text")
-    assert one.core.committing.said == two.core.committing.said == []
+    assert one._core.committing.said == two._core.committing.said == []
     assert len(subjects(git)) == 10 and git("status", "--porcelain") == ""
 
 
@@ -176,7 +176,7 @@ def test_what_is_staged_stays_staged_as_it_was(git: Any, vault: Path, write: Wri
     with opened(vault) as store:
         store.update("a", append="ours")
         store.update("d", append="ours")
-        assert store.core.committing.waiting() <= 2
+        assert store._core.committing.waiting() <= 2
     assert git("diff", "--cached", "--raw", "--no-abbrev") == staged
     assert subjects(git)[1:] == ["simplemem: update a", "simplemem: update d"]
     assert git("diff", "--name-only").split() == ["b.md"]
@@ -207,7 +207,7 @@ def test_a_staged_note_waits_until_the_person_has_committed_it(git: Any, vault: 
         store.update("a", append="ours")
         store.update("b", append="ours")
     assert subjects(git)[1:] == ["simplemem: update b"], "what is not staged need not wait"
-    assert any("'a.md' is staged" in sentence for sentence in store.core.committing.said)
+    assert any("'a.md' is staged" in sentence for sentence in store._core.committing.said)
     assert git("diff", "--cached", "--name-only").split() == ["a.md"]
     git("commit", "--quiet", "-m", "Mine")
     with opened(vault) as store:
@@ -236,10 +236,10 @@ def test_edits_in_the_very_lines_of_ours_are_left_to_the_person(git: Any, vault:
     with opened(vault) as store:
         store.update("a", edits=[{"old": "one, by a person", "new": "one, by both"}])
         store.update("b", append="ours")
-        said = store.core.committing.said
+        said = store._core.committing.said
     assert subjects(git)[1:] == ["simplemem: update b"] and git("diff", "--name-only").split() == ["a.md"]
     assert any("'a.md'" in sentence and "left to you" in sentence for sentence in said)
-    assert store.core.committing.waiting() == 0
+    assert store._core.committing.waiting() == 0
 
 
 def test_what_a_person_took_back_while_it_waited_is_not_committed(git: Any, vault: Path, write: Write) -> None:
@@ -254,7 +254,7 @@ def test_what_a_person_took_back_while_it_waited_is_not_committed(git: Any, vaul
         store.delete("c")
         store.create("new", "never mind")
         store.update("d", append="kept")
-        assert subjects(git) == ["Begin"] and store.core.committing.waiting() == 6
+        assert subjects(git) == ["Begin"] and store._core.committing.waiting() == 6
     git("checkout", "--quiet", "--", "a.md", "b.md", "c.md")
     (vault / "new.md").unlink()
     git("checkout", "--quiet", "main")
@@ -262,8 +262,8 @@ def test_what_a_person_took_back_while_it_waited_is_not_committed(git: Any, vaul
         store.update("b", append="written again")
     assert subjects(git)[1:] == ["simplemem: update d", "simplemem: update b"]
     assert "written again" in in_head(git, "b.md") and "thrown" not in in_head(git, "b.md")
-    assert git("status", "--porcelain") == "" and store.core.committing.waiting() == 0
-    assert store.core.committing.said == []
+    assert git("status", "--porcelain") == "" and store._core.committing.waiting() == 0
+    assert store._core.committing.said == []
 
 
 def test_what_waits_and_is_still_there_is_committed_also_where_it_came_back_by_an_undo(
@@ -297,7 +297,7 @@ def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Pat
     with opened(vault) as store:
         store.update("a", append="ours")
         store.update("b", append="ours")
-    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store.core.committing.said)
+    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store._core.committing.said)
     assert subjects(git)[1:] == ["simplemem: update b"]
     assert git("ls-files", "-v") == flags and in_head(git, "a.md") == "one\n"
 
@@ -389,10 +389,10 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
         store.update("a", append="two")
         store.create("c", "text")
     if kind in ("sha256", "split index", "sparse"):
-        assert len(store.core.committing.said) == 1 and "which libgit2 cannot read" in store.core.committing.said[0]
-        assert store.core.committing.waiting() == 2 and subjects(here) == ["Begin"]
+        assert len(store._core.committing.said) == 1 and "which libgit2 cannot read" in store._core.committing.said[0]
+        assert store._core.committing.waiting() == 2 and subjects(here) == ["Begin"]
         return
-    assert store.core.committing.said == []
+    assert store._core.committing.said == []
     assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
     assert here("status", "--porcelain") == ""
     assert "two" in in_head(here, "notes/a.md") and in_head(here, "elsewhere/b.md") == "b\n"
@@ -419,7 +419,7 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     with opened(vault) as store:
         assert store.update("a", append="two").changed, "the write itself waits for nothing"
     assert git("rev-parse", "HEAD").strip() == head
-    assert len(store.core.committing.said) == 1 and store.core.committing.waiting() == 1
+    assert len(store._core.committing.said) == 1 and store._core.committing.waiting() == 1
     if state == "detached":
         git("checkout", "--quiet", "main")
     elif state == "message":
@@ -430,7 +430,7 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
         (folder / files[state]).unlink()
     with opened(vault) as store:
         store.update("a", append="three")
-    assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store.core.committing.said == []
+    assert len(subjects(git)) == 3 and git("status", "--porcelain") == "" and store._core.committing.said == []
 
 
 def test_a_running_server_tries_again_by_itself(
@@ -442,7 +442,7 @@ def test_a_running_server_tries_again_by_itself(
     (vault / ".git" / "index.lock").write_text("")
     with opened(vault) as store:
         store.update("a", append="two")
-        assert eventually(lambda: store.core.committing.said != [])
+        assert eventually(lambda: store._core.committing.said != [])
         (vault / ".git" / "index.lock").unlink()
         assert eventually(lambda: len(subjects(git)) == 2)
 
@@ -456,7 +456,7 @@ def test_a_repository_of_somebody_else_is_not_written(git: Any, vault: Path, wri
         os.chown(name, 12345, 12345)
     with opened(vault) as store:
         store.update("a", append="two")
-    assert any("dubious ownership" in sentence for sentence in store.core.committing.said)
+    assert any("dubious ownership" in sentence for sentence in store._core.committing.said)
     for name in (vault, vault / ".git"):
         os.chown(name, 0, 0)
     assert subjects(git) == ["Begin"]
@@ -473,7 +473,7 @@ def test_no_hook_filter_or_program_of_the_repository_is_run(
         store.update("a", append="four")
         store.create("b", "text")
         store.move("b", "c")
-        said = store.core.committing.said
+        said = store._core.committing.said
     assert not canary.exists() and said == []
     assert len((vault / ".git" / "logs" / "HEAD").read_text().splitlines()) == 4
     git("status", check=False)
@@ -555,7 +555,7 @@ def test_what_a_dead_process_left_is_committed_by_the_next(git: Any, vault: Path
         store.create(f"after {at}", "text")
     assert f"from {at}" in in_head(git, "a.md") and git("status", "--porcelain") == "M  mine.md\n"
     assert subjects(git) == ["Begin", "simplemem: update a", f"simplemem: create after {at}"]
-    assert store.core.committing.said == [] and left_in(vault / ".git") == set()
+    assert store._core.committing.said == [] and left_in(vault / ".git") == set()
 
 
 @pytest.mark.parametrize("at", ["lock taken", "branch moved"])
@@ -614,7 +614,7 @@ def test_a_lock_that_is_not_ours_stays(git: Any, vault: Path, write: Write) -> N
     with opened(vault) as store:
         store.create("b", "text")
     assert lock.exists() and subjects(git) == ["Begin"]
-    assert [said for said in store.core.committing.said if "Another git" in said]
+    assert [said for said in store._core.committing.said if "Another git" in said]
 
 
 def test_a_write_that_failed_leaves_nothing_to_commit(git: Any, vault: Path, write: Write) -> None:
@@ -623,13 +623,13 @@ def test_a_write_that_failed_leaves_nothing_to_commit(git: Any, vault: Path, wri
     with opened(vault) as store:
         with pytest.raises(Unavailable, match="no room"), pytest.MonkeyPatch.context() as patch:
             patch.setattr("simplemem.vault.log.Log.append", _no_room)
-            store.vault.replace("a.md", b"two\n", sha256(b"one\n"), Change("test"))
-        assert store.core.committing.waiting() == 1, "it was about to be made"
+            store._core.vault.replace("a.md", b"two\n", sha256(b"one\n"), Change("test"))
+        assert store._core.committing.waiting() == 1, "it was about to be made"
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
         store.update("a", append="by one who commits nothing")  # and gets the number that was not used
     with opened(vault) as store:
         store.create("b", "text")
-    assert subjects(git) == ["Begin", "simplemem: create b"] and store.core.committing.waiting() == 0
+    assert subjects(git) == ["Begin", "simplemem: create b"] and store._core.committing.waiting() == 0
 
 
 def _no_room(*_: object) -> None:
@@ -664,7 +664,7 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
     with opened(vault) as store:
         store.create("last", "text")
         # An end waits some seconds only, and leaves the rest.
-        assert eventually(lambda: store.core.committing.waiting() == 0)
+        assert eventually(lambda: store._core.committing.waiting() == 0)
     said = subjects(git)
     assert (
         sum(subject.startswith("simplemem: create by p") for subject in said)
@@ -672,4 +672,4 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
         == len({subject for subject in said if subject.startswith("simplemem: create by p")})
     )
     assert git("status", "--porcelain", "--", "by p0", "by p7", "last.md") == ""
-    assert "error" not in git("fsck", "--strict") and store.core.committing.waiting() == 0
+    assert "error" not in git("fsck", "--strict") and store._core.committing.waiting() == 0

@@ -89,7 +89,7 @@ def test_settings_of_obsidian_that_are_a_link_are_not_read(vault: Path, outside:
     (vault / "tea.md").write_text("Oolong.\n")
     with EnhancedStore(vault, WORDS) as store:
         store.sync()
-        assert store.core.conventions.link_format == "shortest"
+        assert store._core.conventions.link_format == "shortest"
         assert store.search("oolong").hits
 
 

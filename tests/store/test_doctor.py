@@ -60,7 +60,7 @@ def test_an_index_that_is_not_what_a_rebuilt_one_would_be_is_an_error(
     write("b.md", "![[plan.png]]\n")
     write("plan.png", b"\x89PNG")
     store.sync()
-    with store.core.index.database.writing() as db:
+    with store._core.index.database.writing() as db:
         db.execute(spoil).fetchall()
     errors = [finding for finding in store.doctor() if finding.level == "error"]
     assert errors
@@ -74,7 +74,7 @@ def test_one_missing_row_is_one_finding(store: EnhancedStore, write: Write) -> N
     for name in "abcdef":
         write(f"{name}.md", f"plum {name}\n")
     store.sync()
-    with store.core.index.database.writing() as db:
+    with store._core.index.database.writing() as db:
         db.execute("DELETE FROM files WHERE path = 'b.md'").fetchall()
     (finding,) = of(store, "index")
     assert "b.md" in finding.message
@@ -83,7 +83,7 @@ def test_one_missing_row_is_one_finding(store: EnhancedStore, write: Write) -> N
 def test_a_damaged_file_is_named_as_such(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
     plain_store.sync()
-    with plain_store.core.index.database.writing() as db:
+    with plain_store._core.index.database.writing() as db:
         db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
     assert any("damaged" in finding.message for finding in of(plain_store, "index"))
 
@@ -91,7 +91,7 @@ def test_a_damaged_file_is_named_as_such(plain_store: EnhancedStore, write: Writ
 def test_a_file_that_is_no_index_any_more_is_a_finding_not_a_failure(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
     plain_store.sync()
-    path = plain_store.core.index.path
+    path = plain_store._core.index.path
     plain_store.close()
     size = path.stat().st_size
     with path.open("r+b") as file:

@@ -125,7 +125,7 @@ def test_the_next_start_puts_a_stray_of_ours_away_and_keeps_what_it_held(
     write(".simplemem-99999999-0123456789abcdef01234567.tmp", "half")
     assert of(plain_store, "strays") == []
     (kept,) = plain_store.history()
-    assert plain_store.vault.history.content(kept.sha256 or "") == b"half"
+    assert plain_store._core.vault.history.content(kept.sha256 or "") == b"half"
 
 
 def test_a_check_that_does_not_exist_is_told(plain_store: EnhancedStore) -> None:
@@ -136,7 +136,7 @@ def test_a_check_that_does_not_exist_is_told(plain_store: EnhancedStore) -> None
 def test_one_check_asks_for_no_other(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "[[Nobody]]\n")
     plain_store.sync()
-    with plain_store.core.index.database.writing() as db:
+    with plain_store._core.index.database.writing() as db:
         db.execute("UPDATE notes SET title = 'Other'").fetchall()
     assert [finding.check for finding in plain_store.doctor(only=["links"])] == ["links"]
     assert [finding.check for finding in plain_store.doctor(only=["links", "index"])] == ["index", "links"]

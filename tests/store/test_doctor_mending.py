@@ -34,8 +34,8 @@ def mend(store: EnhancedStore, *only: str) -> Files:
     after = files(store.root)
     assert list(store.doctor(only=["index"])) == []
     if done.version:
-        group = store.vault.history.log.group(done.version)
-        assert [version.id for version in list(store.vault.history.log.backwards())[: len(group)]] == [
+        group = store._core.vault.history.log.group(done.version)
+        assert [version.id for version in list(store._core.vault.history.log.backwards())[: len(group)]] == [
             v.id for v in group[::-1]
         ]
         assert {(version.tool, version.who) for version in group} == {("doctor", "tests")}
@@ -154,7 +154,7 @@ def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(plain_store: Enh
 def test_an_index_that_is_wrong_is_made_anew_and_no_note_touched(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
     plain_store.sync()
-    with plain_store.core.index.database.writing() as db:
+    with plain_store._core.index.database.writing() as db:
         db.execute("UPDATE notes SET title = 'Other'").fetchall()
     before = files(plain_store.root)
     done = plain_store.mend(plain_store.plan_mending())
@@ -166,7 +166,7 @@ def test_an_index_that_is_wrong_is_made_anew_and_no_note_touched(plain_store: En
 def test_a_damaged_index_is_made_anew(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
     plain_store.sync()
-    with plain_store.core.index.database.writing() as db:
+    with plain_store._core.index.database.writing() as db:
         db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
     mending = plain_store.plan_mending()
     assert "damaged" in mending.findings[0].message

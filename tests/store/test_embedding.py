@@ -109,7 +109,7 @@ def test_a_private_note_is_found_by_its_words(far: EmbeddingService, open_with: 
     found = store.search("quagga box")
     assert {hit.name for hit in found.hits} == {"secret", "open"}
     assert found.degraded == ""
-    assert store.core.index.rows([1, 2])[store.core.index.row("secret.md").id].private == "property"  # type: ignore[union-attr]
+    assert store._core.index.rows([1, 2])[store._core.index.row("secret.md").id].private == "property"  # type: ignore[union-attr]
 
 
 def test_what_becomes_private_loses_its_vectors_and_what_is_freed_gets_them(
@@ -139,7 +139,7 @@ def test_a_rule_that_only_this_process_knows_holds_against_an_index_made_without
     write("b.md", "The harbour ferry.")
     loose, strict = open_with(), open_with(private=["journal/"])
     loose.sync(embed=False)
-    strict.core.embedding.fill(None, begin=True, ready=None)  # before any scan of its own
+    strict._core.embedding.fill(None, begin=True, ready=None)  # before any scan of its own
     assert b"harbour ferry" in far.received and b"quagga" not in far.received
 
 
@@ -437,7 +437,7 @@ def test_mending_an_index_sends_no_more_unasked_than_the_settings_allow(
     write("a.md", "The harbour crane was repaired.")
     store = open_with(max_tokens_unasked=3)
     store.sync(embed=False)
-    with store.core.index.database.writing() as db:
+    with store._core.index.database.writing() as db:
         db.execute("UPDATE notes SET title = 'Other'").fetchall()
     mending = store.plan_mending(only=["index"])
     assert mending.makes_index_anew

@@ -286,7 +286,7 @@ def dated(vault: Path, *whens: str) -> None:
 
 
 def at(store: EnhancedStore, path: str, moment: str) -> NoteThen:
-    return note_then(store.core, path, moment_of(store.core, moment))
+    return note_then(store._core, path, moment_of(store._core, moment))
 
 
 def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
@@ -295,7 +295,9 @@ def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
 
 
 def differing(store: EnhancedStore, moment: str) -> dict[str, bytes | None]:
-    return {then.path: then.data for then, differs in notes_then(store.core, moment_of(store.core, moment)) if differs}
+    return {
+        then.path: then.data for then, differs in notes_then(store._core, moment_of(store._core, moment)) if differs
+    }
 
 
 def test_a_note_is_given_as_it_was_on_a_day(vault: Path, plain_store: EnhancedStore) -> None:
@@ -315,16 +317,16 @@ def test_a_version_is_a_moment_too_and_an_operation_is_never_halved(vault: Path,
     plain_store.create("b", "old")
     moved = plain_store.move("b", "c")
     assert moved.rewritten == ("a",)
-    before = moment_of(plain_store.core, moved.version, start=True)
+    before = moment_of(plain_store._core, moved.version, start=True)
     assert before.number == 2
     assert text_at(plain_store, "a.md", "v2") == "See [[b]]."
     assert text_at(plain_store, "a.md", moved.version) == "See [[c]]."
     assert at(plain_store, "c.md", "v1").sha256 is None
     assert at(plain_store, "c.md", "v2").path == "b.md", "it is followed back through its moves"
     with pytest.raises(NotFound):
-        moment_of(plain_store.core, "v99")
+        moment_of(plain_store._core, "v99")
     with pytest.raises(Invalid, match="not a date"):
-        moment_of(plain_store.core, "the day before the day")
+        moment_of(plain_store._core, "the day before the day")
 
 
 def test_what_the_first_change_found_stood_there_before(vault: Path, plain_store: EnhancedStore, write: Write) -> None:
@@ -394,7 +396,7 @@ def test_a_text_that_is_no_longer_kept_is_said_to_be_lost(vault: Path, plain_sto
         displaced.unlink()
     then = at(plain_store, "n.md", "v1")
     assert (then.sha256, then.data) == (sha, None) and "no longer kept" in then.doubt
-    assert list(notes_then(plain_store.core, moment_of(plain_store.core, "v1"))) == [(then, True)]
+    assert list(notes_then(plain_store._core, moment_of(plain_store._core, "v1"))) == [(then, True)]
 
 
 def test_a_text_that_was_found_stood_nowhere(vault: Path, plain_store: EnhancedStore) -> None:
@@ -424,4 +426,4 @@ def test_one_wrong_clock_does_not_put_the_days_out_of_order(
     for number in range(len(whens)):
         plain_store.create("n", str(number), overwrite=True)
     dated(vault, *whens)
-    assert moment_of(plain_store.core, day).number == cut
+    assert moment_of(plain_store._core, day).number == cut

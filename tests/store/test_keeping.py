@@ -224,8 +224,8 @@ def test_damage_that_only_hides_notes_is_found_when_a_server_starts(vault: Path,
         write(f"n{k}.md", f"plum [[n{(k + 1) % 5}]]")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store.core.index.database.checkpoint(force=True)
-        path = store.core.index.path
+        store._core.index.database.checkpoint(force=True)
+        path = store._core.index.path
     connection = apsw.Connection(str(path))
     names = ("links_by_key", "links_by_path")
     roots = [connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).get for name in names]
@@ -245,11 +245,11 @@ def test_an_index_that_was_looked_over_today_is_not_looked_over_again(vault: Pat
     write("a.md", "plum")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store.core.index.check()
-        seen = store.core.index.database.meta("checked")
-        store.core.index.database.set_meta("checked", str(float(seen or 0) - 60))
-        store.core.index.check()
-        assert float(store.core.index.database.meta("checked") or 0) == float(seen or 0) - 60
-        store.core.index.database.set_meta("checked", str(float(seen or 0) + 7 * 24 * 3600))  # a clock that was wrong
-        store.core.index.check()
-        assert abs(float(store.core.index.database.meta("checked") or 0) - float(seen or 0)) < 3600
+        store._core.index.check()
+        seen = store._core.index.database.meta("checked")
+        store._core.index.database.set_meta("checked", str(float(seen or 0) - 60))
+        store._core.index.check()
+        assert float(store._core.index.database.meta("checked") or 0) == float(seen or 0) - 60
+        store._core.index.database.set_meta("checked", str(float(seen or 0) + 7 * 24 * 3600))  # a clock that was wrong
+        store._core.index.check()
+        assert abs(float(store._core.index.database.meta("checked") or 0) - float(seen or 0)) < 3600

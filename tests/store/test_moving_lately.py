@@ -104,5 +104,5 @@ def test_where_nothing_was_changed_nothing_is_walked_through(store: EnhancedStor
         store.move("n2", "first/other")
     finally:
         _counting = False
-    listens = store.core.settings.index.watch == "auto"
+    listens = store._core.settings.index.watch == "auto"
     assert bool(_walked) is not listens

@@ -112,10 +112,10 @@ def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gon
     git(vault, "checkout", "-q", "one")
     with served(vault) as store:
         assert indexed(store) == on_disk(vault)
-        before = dict(store.core.index.database.rows("SELECT path, id FROM notes"))
+        before = dict(store._core.index.database.rows("SELECT path, id FROM notes"))
         git(vault, "checkout", "-q", "two")
         assert eventually(lambda: indexed(store) == on_disk(vault))
-        after = dict(store.core.index.database.rows("SELECT path, id FROM notes"))
+        after = dict(store._core.index.database.rows("SELECT path, id FROM notes"))
         stayed = before.keys() & after.keys()
         assert len(stayed) == 900 and len(after) == 950
         # A note that git had just taken away to put it back may be met in that moment; a thousand are not.

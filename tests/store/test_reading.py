@@ -230,7 +230,7 @@ def test_an_edit_that_keeps_size_and_time_shows_by_the_time_of_its_change(
     file = write("a.md", "The plum.")
     os.utime(file, (1_700_000_000, 1_700_000_000))
     plain_store.sync()
-    with plain_store.core.index.database.writing() as db:
+    with plain_store._core.index.database.writing() as db:
         db.execute("UPDATE notes SET checked_ns = checked_ns + 60000000000").fetchall()  # a minute later
     file.write_text("The pear.")
     os.utime(file, (1_700_000_000, 1_700_000_000))
@@ -242,7 +242,7 @@ def test_only_what_may_have_changed_is_read_again(plain_store: EnhancedStore, wr
     for k in range(5):
         write(f"n{k}.md", f"plum {k}")
     plain_store.sync()
-    with plain_store.core.index.database.writing() as db:
+    with plain_store._core.index.database.writing() as db:
         db.execute("UPDATE notes SET checked_ns = checked_ns + 60000000000, sha256 = 'x' WHERE path != 'n3.md'")
     write("n3.md", "pear")
     report = plain_store.sync()
@@ -451,7 +451,7 @@ def test_a_read_only_store_answers_and_leaves_no_trace(vault: Path, write: Write
         store.sync()
         assert found(store, "quince") == ["c"]
         (vault / "c.md").unlink()
-        assert vault not in store.core.index.path.parents
+        assert vault not in store._core.index.path.parents
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*") if path.is_file()} == before
 
 

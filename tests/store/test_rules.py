@@ -90,13 +90,13 @@ def bytes_of_index(path: Path) -> bytes:
 def test_what_is_hidden_was_never_in_the_index(opened: Open, house: None, vault: Path) -> None:
     with opened(hidden=["Private/"]) as store:
         store.sync()
-        path = store.core.index.path
+        path = store._core.index.path
     assert CANARY.encode() not in bytes_of_index(path)
     with opened() as person:
         person.sync()
         assert person.search(CANARY, mode="text").hits
-        assert person.core.index.path != path
-    assert CANARY.encode() in bytes_of_index(person.core.index.path)
+        assert person._core.index.path != path
+    assert CANARY.encode() in bytes_of_index(person._core.index.path)
     assert CANARY.encode() not in bytes_of_index(path)
     with opened(hidden=["Private/"]) as store:
         assert not store.search(CANARY, mode="text").hits
@@ -145,9 +145,9 @@ def test_a_version_of_a_hidden_note_is_no_version(opened: Open, house: None) -> 
 def test_a_link_inside_to_what_is_hidden_leads_nowhere(opened: Open, house: None, vault: Path) -> None:
     (vault / "way in.md").symlink_to("Private/diary.md")
     with opened() as person:
-        assert CANARY in person.vault.read("way in.md").data.decode()
+        assert CANARY in person._core.vault.read("way in.md").data.decode()
     with opened(hidden=["Private/"]) as store, pytest.raises(NotFound):
-        store.vault.read("way in.md")
+        store._core.vault.read("way in.md")
 
 
 @pytest.mark.parametrize("rule", ["Private/", "private", "PRIVATE/*", "*/diary", "Private/diary.md"])

@@ -176,9 +176,9 @@ def test_a_text_that_was_found_and_may_be_of_a_hidden_note_is_not_told(opened: O
     write("plans/will.md", f"{CANARY}.\n")
     with opened() as person:
         person.sync()
-        with person.vault.lock(), person.vault._beneath() as here:
+        with person._core.vault.lock(), person._core.vault._beneath() as here:
             disk.stage(here, ("plans",), f"{CANARY} new.\n".encode(), like=None, sync=False, hold=False)
-        person.vault.recover()
+        person._core.vault.recover()
     with opened() as person:
         assert CANARY in repr(person.history(diff=True))
     with opened(hidden=["plans/will"]) as store:
@@ -288,9 +288,9 @@ def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(o
 def test_doctor_names_no_stray_file_in_a_hidden_place(opened: Open, write: Write) -> None:
     write("Private/diary.md", "Hidden.\n")
     with opened() as person:
-        with person.vault.lock(), person.vault._beneath() as here:
+        with person._core.vault.lock(), person._core.vault._beneath() as here:
             disk.stage(here, ("Private",), b"x\n", like=None, sync=False, hold=False)
-        assert len(person.vault.strays()) == 1
+        assert len(person._core.vault.strays()) == 1
         with opened(hidden=["Private/"]) as store:
-            assert store.vault.strays() == []
-        assert len(person.vault.strays()) == 1
+            assert store._core.vault.strays() == []
+        assert len(person._core.vault.strays()) == 1

@@ -139,7 +139,7 @@ def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
         scanning.create("keep", "fig")
         scanning.create("gone", "plum")
         (vault / "gone.md").unlink()
-        reconcile = scanning.core.rows._reconcile
+        reconcile = scanning._core.rows._reconcile
 
         def meanwhile(*args: object, **kwargs: object) -> object:
             monkeypatch.undo()
@@ -147,7 +147,7 @@ def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
             busy.create("fresh", "quince")
             return reconcile(*args, **kwargs)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(scanning.core.rows, "_reconcile", meanwhile)
+        monkeypatch.setattr(scanning._core.rows, "_reconcile", meanwhile)
         scanning.sync()
         assert found(scanning, "quince") == {"fresh"}
         assert found(scanning, "plum") == set()
@@ -210,7 +210,7 @@ from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
-with store.core.index.database.writing() as db:
+with store._core.index.database.writing() as db:
     db.execute("DELETE FROM notes").fetchall()
     print("in the middle", flush=True)
     os.kill(os.getpid(), 9)
