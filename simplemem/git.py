@@ -37,8 +37,6 @@ _LOCK, _OURS, _MARK = "index.lock", "index.simplemem", b"simplemem "
 _TRAILER = "Simplemem-"
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
-_WRITING_A_MESSAGE = 600.0  # seconds for which a message that was begun is taken to be still written
-_REMARKS = frozenset(bytes([character]) for character in b"#;@!$%^&|:")  # what core.commentChar may choose by itself
 
 Entries = dict[str, tuple[str, int] | None]
 """Files of a tree or an index by path: object id and mode, None for no file."""
@@ -363,7 +361,7 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> Don
     is and holds up what touches it; what a person edited is not in the commit. One process at a time may call this."""
     with _opened(root) as (repo, place):
         _settle(repo, place)
-        branch = _branch_of(repo, place)
+        branch = _branch_of(repo)
         last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
         head, tree = (last.id, last.tree) if last is not None else (None, None)
         with _index_held(place, head) as index:
@@ -413,34 +411,16 @@ def _settle(repo: pygit2.Repository, place: Checkout) -> None:
         _put_in_place(place, index, late)
 
 
-def _branch_of(repo: pygit2.Repository, place: Checkout) -> str:
+def _branch_of(repo: pygit2.Repository) -> str:
     """The branch that is checked out, if a commit can be made on it now."""
     state = repo.state()
     if state != RepositoryState.NONE:
         raise NotNow(f"Something is under way in the repository: {state.name.lower().replace('_', ' ')}.")
-    if _is_message_being_written(place.git_dir):
-        raise NotNow("The message of a commit seems to be being written.")
     len(repo.index)  # one that libgit2 cannot read (split, or sparse) says so here
     target = repo.lookup_reference("HEAD").target
     if not isinstance(target, str):
         raise NotNow("No branch is checked out (HEAD is detached), so a commit would belong to none.")
     return target
-
-
-def _is_message_being_written(git_dir: Path) -> bool:
-    """Whether an editor seems to be open on a commit's message: moving the branch now would make that commit fail.
-
-    The file stays when it is done, so it must be newer than the last commit, and have git's remarks in it still, which a
-    message that was given on the command line never has.
-    """
-    file = git_dir / "COMMIT_EDITMSG"
-    try:
-        begun, last = file.stat().st_mtime, (git_dir / "logs" / "HEAD").stat().st_mtime
-        if last >= begun or not 0 <= time.time() - begun < _WRITING_A_MESSAGE or not file.is_file():
-            return False
-        return any(line[:1] in _REMARKS for line in file.read_bytes()[:100_000].split(b"\n") if line)
-    except OSError:
-        return False
 
 
 def _ours(

@@ -401,7 +401,7 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
 # -- a repository that is busy with something else
 
 
-@pytest.mark.parametrize("state", ["detached", "merge", "rebase", "bisect", "message", "lock"])
+@pytest.mark.parametrize("state", ["detached", "merge", "rebase", "bisect", "lock"])
 def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, write: Write, state: str) -> None:
     write("a.md", "one\n")
     git.commit("Begin")
@@ -410,8 +410,6 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     files = {"merge": "MERGE_HEAD", "rebase": "rebase-merge", "bisect": "BISECT_LOG", "lock": "index.lock"}
     if state == "detached":
         git("checkout", "--quiet", "--detach")
-    elif state == "message":
-        (folder / "COMMIT_EDITMSG").write_text("Half a sent\n# Please enter the commit message\n")
     elif state == "rebase":
         (folder / files[state]).mkdir()
     else:
@@ -422,8 +420,6 @@ def test_a_commit_waits_until_the_repository_is_free(git: Any, vault: Path, writ
     assert len(store._core.committing.said) == 1 and store._core.committing.waiting() == 1
     if state == "detached":
         git("checkout", "--quiet", "main")
-    elif state == "message":
-        os.utime(folder / "COMMIT_EDITMSG", (1, 1))
     elif state == "rebase":
         (folder / files[state]).rmdir()
     else:
