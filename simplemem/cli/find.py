@@ -25,24 +25,9 @@ _PANEL = "Find and read"
 _PAGE = 500  # notes of a list that are asked for at once
 
 
-class Mode(StrEnum):
-    HYBRID = "hybrid"
-    TEXT = "text"
-    SEMANTIC = "semantic"
-
-
-class Sort(StrEnum):
-    MODIFIED = "modified"
-    CREATED = "created"
-    NAME = "name"
-    TITLE = "title"
-
-
-class LinkKind(StrEnum):
-    LINK = "link"
-    SEMANTIC = "semantic"
-
-
+Mode = StrEnum("Mode", "hybrid text semantic")
+Sort = StrEnum("Sort", "modified created name title")
+LinkKind = StrEnum("LinkKind", "link semantic")
 # -- search
 
 
@@ -50,7 +35,7 @@ class LinkKind(StrEnum):
 def search(
     query: Query,
     narrowed: Filter,
-    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
+    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.hybrid,
     limit: Annotated[int | None, limit_option("How many notes at most (`search.limit`: 5).")] = None,
     explain: Annotated[bool, flag("--explain", "Show the numbers behind each rank.")] = False,
     authors: Annotated[bool, flag("--authors", "Say who changed each note last, and when.")] = False,
@@ -73,7 +58,7 @@ def search(
     $ simplemem search gas author:human --since 'last month'
     $ simplemem search wind --link-to 'Launch day runbook' --json
     """
-    with opened(vault, embed=mode is not Mode.TEXT) as store:
+    with opened(vault, embed=mode is not Mode.text) as store:
         return store.search(
             " ".join(query),
             filter=narrowed,
@@ -137,7 +122,7 @@ def _warn_unless_ready(index: IndexState, said: str, screen: Screen) -> None:
 @command(commands, _PANEL, name="list", filters=NOTES)
 def list_notes(
     narrowed: Filter,
-    sort: Annotated[Sort, typer.Option(help="Dates: newest first.")] = Sort.MODIFIED,
+    sort: Annotated[Sort, typer.Option(help="Dates: newest first.")] = Sort.modified,
     limit: Annotated[int, limit_option("How many notes at most.")] = 50,
     all_notes: Annotated[bool, flag("--all-notes", "Every note, however many.")] = False,
     vault: VaultOption = None,

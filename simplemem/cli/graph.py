@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,10 +29,7 @@ commands.add_typer(_exports, name="export", help="Write what the vault knows in 
 commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel=_PANEL)
 
 
-class Beside(StrEnum):
-    ALL = "all"
-    LINKED = "linked"
-    NONE = "none"
+Beside = StrEnum("Beside", "all linked none")
 
 
 def _formats() -> list[str]:
@@ -101,9 +98,9 @@ def export_graph(
                 raise Invalid(f"{form} is always the whole graph", hint=hint)
             text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
         else:
-            beside = notes or (Beside.LINKED if graph.entities else Beside.ALL)
+            beside: Any = notes or ("linked" if graph.entities else "all")
             drawing = drawing_of_store(
-                store, graph, notes=beside.value, narrowed=narrowed, texts=texts, private=private, progress=progress
+                store, graph, notes=beside, narrowed=narrowed, texts=texts, private=private, progress=progress
             )
             text, nodes, edges = PICTURES[form](drawing), len(drawing.nodes), len(drawing.edges)
             withheld = drawing.withheld()

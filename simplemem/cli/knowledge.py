@@ -39,24 +39,23 @@ _UNSURE = 0.5
 _MOST = 10  # entries of one finding that a person is shown
 _TYPES = {"error": "red", "solution": "green", "decision": "magenta", "pattern": "blue", "insight": "yellow"}
 _LEVELS = {"error": "bold red", "warning": "yellow", "note": "dim"}
-_PRIORITIES = {"critical": "bold red", "high": "yellow", "medium": "", "low": "dim"}
+_FINDINGS = {
+    "low_confidence": "Confidence below 0.5",
+    "unverified": "Not verified",
+    "never_read": "Never read",
+    "superseded": "Superseded",
+    "contradictions": "Contradictions",
+    "recurring": "Recurring",
+    "clusters": "Belong together",
+    "suggested_tags": "Tags to consider",
+    "insights": "To look at",
+    "antipatterns": "To avoid",
+}
+"""What `analyze` finds, as a person reads it."""
 
 
-class EntryType(StrEnum):
-    DECISION = "decision"
-    ERROR = "error"
-    SOLUTION = "solution"
-    PATTERN = "pattern"
-    INSIGHT = "insight"
-
-
-class Form(StrEnum):
-    MD = "md"
-    HTML = "html"
-    JSON = "json"
-    DOT = "dot"
-
-
+EntryType = StrEnum("EntryType", "decision error solution pattern insight")
+Form = StrEnum("Form", "md html json dot")
 TypeOption = Annotated[EntryType | None, typer.Option("--type", help="Only entries of this type.")]
 ConfidenceOption = Annotated[float, option("--min-confidence", "0..1", "Only entries at least so sure.", min=0, max=1)]
 LimitOption = Annotated[int, limit_option("How many at most.")]
@@ -256,7 +255,7 @@ def show(
 
 @command(_knowledge)
 def export(
-    form: Annotated[Form, argument("FORMAT", "md, html, json or dot.")] = Form.MD,
+    form: Annotated[Form, argument("FORMAT", "md, html, json or dot.")] = Form.md,
     out: Annotated[Path | None, option("--output -o", "FILE", "Where to. Without it: print it.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
@@ -316,65 +315,39 @@ def _analysis(look: Analysis, threshold: float) -> Answer:
     unverified = [entry for entry in known if not entry.verified]
     never_read = [entry for entry in known if not look.reads.get(entry.id, NEVER).count]
     superseded = [entry for entry in look.entries if entry.is_superseded]
-    contradictions, patterns, clusters = look.contradictions(), look.patterns(), look.clusters(threshold)
-    suggestions, insights, antipatterns = look.suggestions(threshold), look.insights(threshold), look.antipatterns()
-    facts = {
+    patterns = look.patterns()
+    facts: dict[str, Any] = {
         "looked_at": {"what": look.what, "count": len(look.entries)},
         "low_confidence": list(map(brief, unsure)),
         "unverified": list(map(brief, unverified)),
         "never_read": list(map(brief, never_read)),
         "superseded": [brief(entry) | {"by": entry.superseded_by} for entry in superseded],
-        "contradictions": [contradiction(each, None) for each in contradictions],
+        "contradictions": [contradiction(each, None) for each in look.contradictions()],
         "recurring": [{"says": some[0].headline, "count": len(some)} for some in patterns.recurring],
         "trend": patterns.trend,
-        "clusters": list(map(cluster, clusters)),
-        "suggested_tags": list(map(suggestion, suggestions)),
-        "insights": list(map(finding, insights)),
-        "antipatterns": list(map(finding, antipatterns)),
+        "clusters": list(map(cluster, look.clusters(threshold))),
+        "suggested_tags": list(map(suggestion, look.suggestions(threshold))),
+        "insights": list(map(finding, look.insights(threshold))),
+        "antipatterns": list(map(finding, look.antipatterns())),
         "method": look.method,
     }
     lines: list[list[Part]] = [[(f"{len(look.entries)} {look.what}", "bold"), (f", compared by {look.method}", "dim")]]
-
-    def section(title: str, some: Sequence[Any], line: Any) -> None:
-        lines.extend([[(f"\n{title} ({len(some)})", "bold")]] if some else [])
-        lines.extend(line(each) for each in some[:_MOST])
-
-    def row(entry: KnowledgeEntry) -> list[Part]:
-        return [part for cell in _row(entry) for part in (cell, "  ")]
-
-    section("Confidence below 0.5", unsure, row)
-    section("Not verified", unverified, row)
-    section("Never read", never_read, row)
-    section("Superseded", superseded, lambda each: [f"  {each.name} by ", one_line(each.superseded_by) or "nothing"])
-    section(
-        "Contradictions",
-        contradictions,
-        lambda each: [
-            (f"  {each.rule}", "yellow"),
-            (f"  {each.about}", "dim"),
-            f"\n    {each.one.name}: {one_line(each.said)}\n    {each.other.name}: {one_line(each.instead)}",
-        ],
-    )
-    section("Recurring", patterns.recurring, lambda some: [f"  {len(some)} x {some[0].type}  {some[0].headline}"])
-    section(
-        "Belong together",
-        clusters,
-        lambda each: [
-            (f"  {len(each.members)}: {', '.join(each.words)}", "bold"),
-            "\n    " + ", ".join(entry.name for entry in each.members[:5]),
-        ],
-    )
-    section(
-        "Tags to consider",
-        suggestions,
-        lambda each: [(f"  #{each.tag}", "green"), "  for " + ", ".join(entry.name for entry in each.entries[:3])],
-    )
-    section(
-        "To look at",
-        [each for each in insights if each.kind not in ("group", "theme")] + antipatterns,
-        lambda each: [(f"  {each.priority}: ", _PRIORITIES[each.priority]), each.says],
-    )
+    for key, title in _FINDINGS.items():
+        some: list[Any] = facts[key]
+        lines += [[(f"\n{title} ({len(some)})", "bold")]] if some else []
+        lines += [_finding(each) for each in some[:_MOST]]
     return Answer(facts, lines)
+
+
+def _finding(found: Mapping[str, Any]) -> list[Part]:
+    """A finding on a line or three: what it is, and the entries it is about."""
+    if "rule" in found:
+        sides = "".join(f"\n    {side['name']}: {one_line(side['said'])}" for side in (found["one"], found["other"]))
+        return [(f"  {found['rule']}", "yellow"), (f"  {found['about']}", "dim"), sides]
+    head = f"#{found['tag']}" if "tag" in found else found.get("says") or ", ".join(found.get("words", ()))
+    more = f"  {found['count']} times" if "count" in found else ""
+    names = [found["name"]] if "name" in found else [entry["name"] for entry in found.get("entries", ())[:5]]
+    return [f"  {one_line(head)}", (f"{more}  {', '.join(names)}", "dim")]
 
 
 # -- validate and reset
