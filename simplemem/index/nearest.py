@@ -14,7 +14,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
@@ -27,7 +26,7 @@ from simplemem.index.facts import BLOCK, SHIFT
 MOST_COMPARED = 64_000_000  # numbers: 250,000 passages of 256, in twelve milliseconds
 _MOST_CHANGED = 2_000  # notes
 _SAMPLED = 64  # every so many distances tell how near the nearest are about
-_CANDIDATES = 8  # times as many passages as notes are wanted
+_CANDIDATES = 4  # times as many passages as notes are wanted
 _READ = 800  # notes that signs choose, at least
 _FEW = 1_000  # notes: their vectors are read at once
 _FARTHEST = 3.0  # more than any cosine distance
@@ -65,8 +64,8 @@ def _cosine(distance: Any) -> float:
 
 
 def _nearest(passages: Bests, limit: int, also: Collection[int]) -> set[int]:
-    best = nlargest(limit, passages, key=lambda note: (passages[note], -note))
-    return {*best, *(passages.keys() & set(also))}
+    best = sorted([(-cosine, note) for note, cosine in passages.items()])[:limit]
+    return {*(note for _, note in best), *(passages.keys() & set(also))}
 
 
 def _together(wanted: Iterable[int], passages: Bests, blocks: Bests) -> dict[int, Nearness]:
@@ -202,6 +201,9 @@ class _Passing:
     def __contains__(self, note: object) -> bool:
         return note not in self.passed_over and (self.allowed is None or note in self.allowed)
 
+    def are_all(self) -> bool:
+        return self.allowed is None and not self.passed_over
+
     def few(self, most: int) -> list[int] | None:
         """The notes that a filter leaves when they are few, else None."""
         if self.allowed is None or len(self.allowed) > most:
@@ -241,7 +243,12 @@ class _Rows:
         """The best row of each of some notes."""
         spans = [(note, *self.span(note)) for note in some]
         rows = b"".join([self.vectors[first * self.width : after * self.width] for _, first, after in spans])
-        return _bests((note for note, first, after in spans for _ in range(first, after)), distances(query, rows))
+        found, at, best = distances(query, rows), 0, {}
+        for note, first, after in spans:
+            if first < after:
+                best[note] = 1.0 - min(found[at : at + after - first])
+                at += after - first
+        return best
 
 
 class Part:
@@ -281,7 +288,7 @@ class Part:
             near = sample[place] if place < len(sample) else _FARTHEST
             rows = [row for row, distance in enumerate(found) if distance <= near]
             owners = [self.passages.note_of(row) for row in rows]
-            best = _bests(owners, [found[row] for row in rows], passing)
+            best = _bests(owners, [found[row] for row in rows], None if passing.are_all() else passing)
             if len(best) >= limit or near == _FARTHEST:
                 return best
             place *= 4

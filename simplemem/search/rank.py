@@ -8,7 +8,7 @@ and cost six points of MRR. What was measured, and what was left out for it, sta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from simplemem.index.door import Answer, Match, Nearness, NoteId, PlaceId
@@ -38,20 +38,41 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """What a ranking was made of: its parts, each with its best value, the legs of words, and nearness."""
+
+    parts: Sequence[tuple[Part, float]] = ()
+    legs: Mapping[str, Mapping[NoteId, Match]] = field(default_factory=dict)
+    near: Mapping[NoteId, Nearness] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Ranked:
     """A note's place in the ranking, and what put it there."""
 
     note: NoteId
     path: str
     score: float
-    parts: Mapping[str, float]  # each divided by the best of its kind
-    matches: Mapping[str, Match]
-    nearness: Nearness | None
+    behind: Behind = Behind()
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What the note has of each part, divided by the best of its kind."""
+        return {part.name: part.values.get(self.note, 0.0) / best for part, best in self.behind.parts}
+
+    @property
+    def matches(self) -> dict[str, Match]:
+        """Its best row in every leg of words that found it."""
+        return {leg: found[self.note] for leg, found in self.behind.legs.items() if self.note in found}
+
+    @property
+    def nearness(self) -> Nearness | None:
+        return self.behind.near.get(self.note)
 
     @property
     def place(self) -> PlaceId:
         """The best block by words; 0 when no word was found."""
-        best = self.matches.get("block")
+        best = self.behind.legs.get("block", {}).get(self.note)
         return best.place if best is not None else 0
 
 
@@ -80,23 +101,23 @@ def beside(parts: Sequence[Part], name: str, weight: float, values: Mapping[Note
 
 def rank(answer: Answer, parts: Sequence[Part]) -> list[Ranked]:
     """The notes for which anything speaks, best first; equal scores in order of their names."""
-    best = {part.name: max(part.values.values(), default=0.0) or 1.0 for part in parts}
-    matches: dict[NoteId, dict[str, Match]] = {}
-    for leg, found in (("note", answer.notes), ("block", _best_blocks(answer).values()), ("phrase", answer.pairs)):
-        for match in found:
-            matches.setdefault(match.note, {})[leg] = match
-    near = answer.near or {}
-    ranked = []
-    for note in matches.keys() | near.keys():
-        shares = {part.name: part.values.get(note, 0.0) / best[part.name] for part in parts}
-        score = sum(part.weight * shares[part.name] for part in parts)
+    counting = [(part, max(part.values.values(), default=0.0) or 1.0) for part in parts]
+    legs = {
+        "note": {match.note: match for match in answer.notes},
+        "block": _best_blocks(answer),
+        "phrase": {match.note: match for match in answer.pairs},
+    }
+    behind = Behind(counting, legs, answer.near or {})
+    weighed = [(part.weight / best, part.values) for part, best in counting if part.weight]
+    scored = []
+    for note in legs["note"].keys() | behind.near.keys():
+        score = 0.0
+        for weight, values in weighed:
+            score += weight * values.get(note, 0.0)
         if score > 0:
-            ranked.append(Ranked(note, answer.paths[note], score, shares, matches.get(note, {}), near.get(note)))
-    return sorted(ranked, key=lambda each: (-round(each.score, 6), each.path))
+            scored.append((-round(score, 6), answer.paths[note], note, score))
+    return [Ranked(note, path, score, behind) for _, path, note, score in sorted(scored)]
 
 
 def _best_blocks(answer: Answer) -> dict[NoteId, Match]:
-    best: dict[NoteId, Match] = {}
-    for match in answer.blocks:  # best first
-        best.setdefault(match.note, match)
-    return best
+    return {match.note: match for match in reversed(answer.blocks)}  # best first

@@ -196,7 +196,7 @@ class Recall:
             question = Question(narrow=replace(asked.narrow, phrases=()))
             listing = self._index.page(question.narrow, "modified", limit, 0)
         shown = self._index.shown({row.id: 0 for row in listing.rows}, question)
-        found = [Ranked(row.id, row.path, 1.0, {}, {}, None) for row in listing.rows if row.id in shown]
+        found = [Ranked(row.id, row.path, 1.0) for row in listing.rows if row.id in shown]
         return Ranking(asked, "text", found, shown, found, (), question, "")
 
     def _covered(

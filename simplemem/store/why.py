@@ -251,7 +251,7 @@ class Explained:
             return ranking.every
         if not query.words:
             rows = self._index.page(narrow, "modified", _FAR, 0).rows
-            return [Ranked(each.id, each.path, 1.0, {}, {}, None) for each in rows]
+            return [Ranked(each.id, each.path, 1.0) for each in rows]
         question = replace(ranking.question, notes=_FAR, blocks=_FAR, nearest=_FAR)
         answer = self._index.ask(question)
         return rank(answer, parts_of(answer, ranking.mode, self._core.settings.search.lexical_weight))

@@ -12,15 +12,16 @@ from simplemem.config import Settings
 from simplemem.index.door import Match, Narrow, Nearness
 from simplemem.memory import Filter
 from simplemem.search.explain import formula, leg_numbers, one_after_another, single_filters
-from simplemem.search.rank import Part, Ranked
+from simplemem.search.rank import Behind, Part, Ranked
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
 
 
 def ranked(note: int, block: float, cosine: float | None = None) -> Ranked:
-    matches = {"note": Match(note, 0, 2 * block), "block": Match(note, 1, block)} if block else {}
-    return Ranked(note, f"n{note}.md", 1.0, {}, matches, None if cosine is None else Nearness(cosine, cosine))
+    legs = {"note": {note: Match(note, 0, 2 * block)}, "block": {note: Match(note, 1, block)}}
+    near = {} if cosine is None else {note: Nearness(cosine, cosine)}
+    return Ranked(note, f"n{note}.md", 1.0, Behind((), legs, near))
 
 
 def test_equal_scores_share_a_place_in_a_leg_and_the_best_is_one() -> None:

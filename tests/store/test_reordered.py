@@ -12,7 +12,7 @@ from simplemem.store.reranking import reordered
 
 
 def ranked(*scores: float) -> list[Ranked]:
-    return [Ranked(note, f"n{note}.md", score, {}, {}, None) for note, score in enumerate(scores, 1)]
+    return [Ranked(note, f"n{note}.md", score) for note, score in enumerate(scores, 1)]
 
 
 def shown(found: list[Ranked]) -> list[tuple[int, float]]:
