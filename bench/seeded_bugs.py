@@ -93,17 +93,17 @@ FAULTS = (
     Fault(
         "scanner", "the path of [[ Note ]] begins before its blank",
         "simplemem.note.inline",
-        [("path_start = begins + lead if stripped else begins", "path_start = begins")],
+        [("at = begins + lead if name else begins", "at = begins")],
     ),
     Fault(
         "tags", "the entries of a map are read in the order of the alphabet",
         "simplemem.note.tags",
-        [("in entries.items():\n        name = joined", "in sorted(entries.items()):\n        name = joined")],
+        [("in entries.items():\n        name = _joined", "in sorted(entries.items()):\n        name = _joined")],
     ),
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
         "simplemem.note.tags",
-        [("return joined(spelled(value))", "return spelled(value)")],
+        [("return _joined(_spelled(value))", "return _spelled(value)")],
     ),
     Fault(
         "tags", "removing `stat` removes `status` too",

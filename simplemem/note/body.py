@@ -1,6 +1,6 @@
 """What stands in a note's body: headings, blocks, links, tags, tasks, block ids, each with its place. Pure.
 
-Blocks are CommonMark's (`parse.py`), links and tags Obsidian's (`inline.py`). Offsets are into the whole text
+Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's (`inline.py`). Offsets are into the whole text
 of the note, lines are counted from 1 in the whole file. Nothing here knows what a link leads to.
 """
 

@@ -1,7 +1,7 @@
 """The language a note is written in, and the words that only hold its sentences together. Pure, and the same every time.
 
 A note says its language itself (`lang: de`), or it shows in the small words of its text. English and what cannot be told
-are "": nothing is done for them. A wrong guess costs little, since what is made of it (stems.py) only adds to a note.
+are "": nothing is done for them. A wrong guess costs little, since what is made of it (stems) only adds to a note.
 """
 
 from __future__ import annotations

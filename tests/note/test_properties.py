@@ -6,13 +6,14 @@ import math
 import re
 from typing import Any
 
+import frontmatter
 import pytest
 import yaml
 
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.note import yaml_values
 from simplemem.note.header import Scalar, read_header
-from simplemem.note.properties import remove_item, remove_property, render_header, replace_scalar, set_property
+from simplemem.note.properties import handler, remove_item, remove_property, render_header, replace_scalar, set_property
 from simplemem.note.splice import is_plain_safe
 
 
@@ -484,6 +485,7 @@ def test_a_new_header_looks_like_one_of_obsidian() -> None:
         '---\ntitle: "A: b"\naliases: []\ntags:\n  - todo\n  - status/done\ncreated: 2026-01-24T12:00:00\n'
         'day: 2026-01-24\nrating: 4.5\ndone: false\nup: "[[Note]]"\nempty:\nnote: "one\\ntwo"\n---\n'
     )
+    assert frontmatter.loads(render_header(properties) + "Body.\n", handler=handler()).metadata == properties
     assert render_header({}) == "---\n---\n"
     assert render_header({"a": 1}, "\r\n") == "---\r\na: 1\r\n---\r\n"
 
