@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from simplemem.note.yaml_values import Node, RefusedError, read_plain_yaml, read_yaml, same
+from simplemem.note.yaml_values import Node, RefusedError, read_plain_yaml, read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,75 +181,3 @@ def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -
         start = node.content + inset
         stands_there = style not in ("|", ">") and text[start : node.end - inset] == node.value
         yield Scalar(path, node.value, node.content, node.end, start if stands_there else -1, flow)
-
-
-# ------------------------------------------------------------------ keys that are there twice
-# Two programs that each add a line leave such headers behind, and the note has no properties at all (obsidian.md §3.1).
-
-_LINE: Final = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
-# What cannot begin a property: white space, a comment, an item of the list above, a bracket that ends one.
-_NO_KEY: Final = frozenset(" \t\r\n#-]}")
-
-
-class Entry(NamedTuple):
-    """One property, read by itself."""
-
-    key: str
-    value: Any
-    start: int
-    end: int  # behind its last line; comments and blank lines below belong to what follows
-
-
-class Repeated(NamedTuple):
-    """A key that is there again, with the lines of the file on which it stands; `equal` when both say the same."""
-
-    key: str
-    first_line: int
-    line: int
-    equal: bool
-
-
-def repeated_keys(text: str) -> tuple[Repeated, ...]:
-    """The keys that stand twice or more; none where the header is broken in another way."""
-    first: dict[str, Entry] = {}
-    found = []
-    for entry in read_entries(text) or ():
-        there = first.setdefault(entry.key, entry)
-        if there is not entry:
-            equal = same(there.value, entry.value)
-            found.append(Repeated(entry.key, _line_of(text, there.start), _line_of(text, entry.start), equal))
-    return tuple(found)
-
-
-def read_entries(text: str) -> list[Entry] | None:
-    """The properties one by one, None where they are not lines that can be read one by one."""
-    fences = find_fences(text)
-    if fences is None:
-        return None
-    found = []
-    try:
-        for start, end, stop in _spans(text, fences):
-            root = read_yaml(text, start, end).root
-            if root is None or root.style != ":" or len(root.value) != 1:
-                return None
-            ((key, value),) = root.value.items()
-            found.append(Entry(key, value, start, stop))
-    except RefusedError:
-        return None
-    return found
-
-
-def _spans(text: str, fences: Fences) -> Iterator[tuple[int, int, int]]:
-    """Where each property begins, where the next does, and where its own last line ends."""
-    start, stop, at = -1, -1, fences.start
-    while at < fences.end:
-        end = _LINE.match(text, at, fences.end).end()  # type: ignore[union-attr]  # it matches everything
-        if text[at] not in _NO_KEY:
-            if start >= 0:
-                yield start, at, stop
-            start = at
-        if text[at:end].strip() and text[at] != "#":
-            stop = end
-        at = end
-    if start >= 0:
-        yield start, fences.end, stop

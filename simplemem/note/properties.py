@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, Unreadable
-from simplemem.note.header import Reading, Scalar, find_key, read_entries, read_header, read_with_places
+from simplemem.note.header import Reading, Scalar, find_key, read_header, read_with_places
 from simplemem.note.splice import (
     LOOSE_LINES,
     add_property,
@@ -95,26 +95,6 @@ def _with_value(value: Any, path: Sequence[str], new: str) -> Any:
     if isinstance(value, dict):
         return {key: _with_value(inner, path[1:], new) if key == path[0] else inner for key, inner in value.items()}
     return [_with_value(inner, path[1:], new) if str(at) == path[0] else inner for at, inner in enumerate(value)]
-
-
-def without_repeated(text: str) -> str:
-    """The note with each key that is there twice where it stands first. Unreadable where two of them differ, or more is
-    wrong."""
-    kept: dict[str, Any] = {}
-    pieces, at = [], 0
-    for entry in read_entries(text) or ():
-        if entry.key not in kept:
-            kept[entry.key] = entry.value
-        elif same(kept[entry.key], entry.value):
-            pieces.append(text[at : entry.start])
-            at = entry.end
-        else:
-            raise Unreadable(f"{entry.key!r} is there twice, with two values.", hint="Keep one of them.")
-    changed = "".join([*pieces, text[at:]])
-    now, body = read_header(changed), read_header(text).body_start
-    if now.problem or not kept or not same(dict(now.properties), kept) or changed[now.body_start :] != text[body:]:
-        raise Unreadable("The header is broken in another way.", hint="Mend it in an editor.")
-    return changed
 
 
 def _read_to_edit(text: str) -> Reading:

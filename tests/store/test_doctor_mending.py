@@ -15,7 +15,6 @@ from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
 Files = dict[str, bytes]
-TWICE = "---\ntags: [x]\ntitle: Tea\ntags: [x]\n---\nplum\n"
 
 
 def files(vault: Path) -> Files:
@@ -50,32 +49,6 @@ def mend(store: EnhancedStore, *only: str) -> Files:
 def of(store: EnhancedStore, check: str) -> list[Finding]:
     store.sync()
     return list(store.doctor(only=[check]))
-
-
-def test_a_key_that_stands_twice_with_one_value_is_left_once(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", TWICE)
-    write("b.md", "---\na: 1\na: 2\n---\n")
-    write("c.md", "---\na: [\n---\n")
-    write("d.md", "---\na: 1\n---\n")
-    mendable, differing, broken = of(plain_store, "headers")
-    assert (mendable.path, mendable.line, mendable.fix) == ("a.md", 4, "leave tags there once")
-    assert (differing.path, differing.line, differing.fix) == ("b.md", 3, "")
-    assert (
-        "'a' stands there twice (lines 2 and 3)" in differing.message
-        and "Keep one of the values of a" in differing.hint
-    )
-    assert (broken.path, broken.line, broken.fix) == ("c.md", 3, "")
-    after = mend(plain_store)
-    assert after["a.md"] == b"---\ntags: [x]\ntitle: Tea\n---\nplum\n"
-    assert after["b.md"] == b"---\na: 1\na: 2\n---\n"
-
-
-def test_a_header_and_the_links_below_it_are_mended_at_once(plain_store: EnhancedStore, write: Write) -> None:
-    write("people/Ada.md", "Ada")
-    write("a.md", "---\nx: 1\nx: 1\nup: '[[team/Ada]]'\n---\n[[team/Ada]]\n")
-    assert mend(plain_store, "headers")["a.md"] == b"---\nx: 1\nup: '[[team/Ada]]'\n---\n[[team/Ada]]\n"
-    assert plain_store.plan_mending(only=["links"]).is_empty  # below a header that cannot be read
-    assert mend(plain_store)["a.md"] == b"---\nx: 1\nup: '[[people/Ada]]'\n---\n[[people/Ada]]\n"
 
 
 def test_the_whole_difference_is_shown_before(plain_store: EnhancedStore, write: Write) -> None:
@@ -139,11 +112,11 @@ def test_what_has_rested_goes_to_the_trash(
 def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(plain_store: EnhancedStore, write: Write) -> None:
     write("people/Ada.md", "Ada")
     write("a.md", "[[team/Ada]]\n")
-    write("b.md", TWICE)
+    write("b.md", "[[team/Ada]] plum\n")
     plain_store.sync()
     mending = plain_store.plan_mending()
     assert len(mending.wishes) == 2
-    write("b.md", TWICE + "and more\n")
+    write("b.md", "[[team/Ada]] plum\nand more\n")
     before = files(plain_store.root)
     with pytest.raises(Conflict):
         plain_store.mend(mending)
@@ -202,9 +175,9 @@ def test_another_server_on_the_vault_sees_what_was_mended(plain_store: EnhancedS
 
 def test_mending_twice_finds_nothing_the_second_time(plain_store: EnhancedStore, write: Write) -> None:
     write("people/Ada.md", "Ada")
-    write("a.md", TWICE + "[[team/Ada]]\n")
+    write("a.md", "[[team/Ada]]\n")
     plain_store.sync()
-    first = plain_store.plan_mending(only=["headers", "links"])
+    first = plain_store.plan_mending(only=["links"])
     plain_store.mend(first)
     plain_store.mend(plain_store.plan_mending())
     assert plain_store.plan_mending().is_empty

@@ -12,8 +12,6 @@ from simplemem.index.links import StoredLink
 from simplemem.index.notes import Known
 from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding
-from simplemem.note.note import read_note
-from simplemem.note.properties import without_repeated
 from simplemem.store.core import Core
 from simplemem.vault.vault import Entry, File
 
@@ -30,13 +28,6 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class DropRepeated:
-    """A key that stands twice in a header with one value is left there once."""
-
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class Discard:
     """A file goes to the trash."""
 
@@ -49,7 +40,7 @@ class MakeIndexAnew:
     """The index is rebuilt. No note is touched."""
 
 
-Remedy = Point | DropRepeated | Discard | MakeIndexAnew
+Remedy = Point | Discard | MakeIndexAnew
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +100,9 @@ class Case:
         """The notes that must not be rewritten, and why."""
         return {row["path"]: row["problem"] for row in self.index.counts()["problems"]}
 
-    @cached_property
-    def mendable_headers(self) -> frozenset[str]:
-        """The notes whose header would be read if a key that stands twice with one value stood there once."""
-        return frozenset(path for path in self.problems if self._is_only_repeated(path))
-
-    def _is_only_repeated(self, path: str) -> bool:
-        file = self.read(path)
-        try:
-            return file is not None and without_repeated(read_note(file.data).text) != ""
-        except SimplememError:
-            return False
-
     def may_be_written(self, path: str) -> bool:
-        """Whether a note has a header that can be read, or will have one once the other remedies are applied."""
-        mends_headers = not self.only or "headers" in self.only
-        return path not in self.problems or (mends_headers and path in self.mendable_headers)
+        """Whether a note has a header that can be read."""
+        return path not in self.problems
 
     def read(self, path: str) -> File | None:
         """A file as it is now, None when it cannot be read: another check tells of that."""

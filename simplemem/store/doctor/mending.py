@@ -13,9 +13,8 @@ from simplemem.memory import Finding, Mend, Mended
 from simplemem.note.diff import unified_diff
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.properties import without_repeated
 from simplemem.store.core import Core
-from simplemem.store.doctor.case import Discard, DropRepeated, MakeIndexAnew, Noticed, Point, Remedy
+from simplemem.store.doctor.case import Discard, MakeIndexAnew, Noticed, Point, Remedy
 from simplemem.vault.links import resolve
 from simplemem.vault.rewrite import Aim, lead_links
 from simplemem.vault.vault import Change, Wish
@@ -74,10 +73,7 @@ class _Plan:
             file = self._core.vault.read(path)
             self._files[path] = _Mended(path, file.sha256, file.data, file.data)
         mended, first = self._files[path], remedies[0]
-        if isinstance(first, DropRepeated):
-            mended.wanted = without_repeated(mended.note.text).encode()
-            mended.what.append("a key of its header is there once")
-        elif isinstance(first, Discard):
+        if isinstance(first, Discard):
             self._core.vault.access.check_gone(path)
             mended.gone, mended.wanted = True, mended.data
             mended.what = [f"goes to the trash: {first.why}"]
@@ -98,7 +94,7 @@ class _Plan:
         return [point for point in points if point.target in nowhere]
 
 
-_ORDER = (DropRepeated, Point, Discard)  # a header is mended before the links below it
+_ORDER = (Point, Discard)
 
 
 def plan(core: Core, noticed: Sequence[Noticed]) -> Mending:

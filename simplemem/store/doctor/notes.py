@@ -6,25 +6,19 @@ import re
 from collections.abc import Iterator
 
 from simplemem.memory import Finding
-from simplemem.note.header import Repeated, repeated_keys
 from simplemem.note.names import compare_key
-from simplemem.note.note import read_note
 from simplemem.note.secrets import find_secrets
 from simplemem.store.conflicts import conflict_copies
-from simplemem.store.doctor.case import Case, Discard, DropRepeated, Noticed, warning
+from simplemem.store.doctor.case import Case, Discard, Noticed, warning
 
 _SERVED = "served and searched, but not changed by any tool"
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
 
 
 def check_headers(case: Case) -> Iterator[Noticed]:
-    """Headers that cannot be read: where, why, and whether it is only a key that stands twice and says the same."""
+    """Headers that cannot be read: where, and why."""
     for path, problem in case.problems.items():
         if not _is_of_header(problem):
-            continue
-        file = case.read(path)
-        if repeated := repeated_keys("" if file is None else read_note(file.data).text):
-            yield _repeated(case, path, repeated)
             continue
         place = _PLACE.search(problem)
         line = int(place[1]) if place else 0
@@ -34,21 +28,6 @@ def check_headers(case: Case) -> Iterator[Noticed]:
 def _is_of_header(problem: str) -> bool:
     """Whether what is wrong with a note is its header, and not that its bytes are no UTF-8."""
     return problem.startswith("its header")
-
-
-def _repeated(case: Case, path: str, repeated: tuple[Repeated, ...]) -> Noticed:
-    told = ", ".join(f"{each.key!r} stands there twice (lines {each.first_line} and {each.line})" for each in repeated)
-    message = f"its header cannot be read: {told}; {_SERVED}"
-    line = next((each.line for each in repeated if not each.equal), repeated[0].line)
-    if path not in case.mendable_headers:
-        differing = ", ".join(each.key for each in repeated if not each.equal)
-        hint = (
-            f"Keep one of the values of {differing}." if differing else "More is wrong with it: mend it in an editor."
-        )
-        return warning("headers", path, message, hint, line)
-    keys = ", ".join(dict.fromkeys(each.key for each in repeated))
-    fix = f"leave {keys} there once"
-    return Noticed(Finding("headers", "warning", path, message, line=line, fix=fix), DropRepeated(path))
 
 
 def check_notes(case: Case) -> Iterator[Noticed]:
