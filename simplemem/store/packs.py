@@ -22,7 +22,7 @@ from simplemem.store.recall import Ranking, Recall, within
 _NOTES = 20
 _PASSAGES = 3  # of one note
 _STRONG = 5  # hits whose neighbours are looked at
-LENT = 0.1  # of a hit's score, to its neighbour; bench/packs.py
+LENT = 0.1  # of a hit's score, to its neighbour
 
 
 @runtime_checkable
