@@ -99,7 +99,7 @@ def row(store: EnhancedStore, questions: Questions, mode: str) -> str:
     for asked, gold in questions:
         found = [hit.name for hit in store.search(asked, limit=10, mode=mode).hits]
         first = next((place for place, name in enumerate(found, 1) if name in gold), 0)
-        share = [len(gold & set(found[:most])) / len(gold) for most in (5, 10)]
+        share = [len(gold & set(found[:most])) / max(1, len(gold)) for most in (5, 10)]
         scores.append((*share, 1 / first if first else 0.0))
     five, ten, mrr = zip(*scores, strict=True)
     return f"{interval(five)} | {sum(ten) / len(ten):.3f} | {interval(mrr)}"
