@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from pydantic import Field
 
-from simplemem.errors import NotFound
 from simplemem.faces import pages, render
 from simplemem.faces.arguments import BareName, Narrowing, Sort, about, also, at_most, name_in
 from simplemem.faces.face import Answer, Reply, tool
@@ -96,28 +95,13 @@ def _read_page(
     store: EnhancedStore, name: str, asked: str | None, version: str | None
 ) -> tuple[Memory, pages.LongPage]:
     section, number = pages.asked_page(asked)
-    name = name if version else resolved(store, name)
-    try:
-        memory = _read(store, name, section, version)
-    except NotFound as error:
-        # A heading may itself end in a number in brackets.
-        if section == asked:
-            raise _with_a_way_out(error) from None
-        memory = _read(store, name, asked, version)
-        section, number = asked, 1
+    if version is None:
+        memory = store.read(resolved(store, name), section=section)
+    elif _AN_ID.fullmatch(version.strip()):
+        memory = store.read(name, section=section, version=version)
+    else:
+        memory = store.read(name, section=section, at=version)
     return memory, pages.page_of(memory.content, section, number, pages.page_size(memory.content, memory.tokens))
-
-
-def _read(store: EnhancedStore, name: str, section: str | None, version: str | None) -> Memory:
-    if version and not _AN_ID.fullmatch(version.strip()):
-        return store.read(name, section=section, at=version)
-    return store.read(name, section=section, version=version)
-
-
-def _with_a_way_out(error: NotFound) -> NotFound:
-    if error.hint or error.details.get("candidates"):
-        return error
-    return NotFound(error.message, hint="It has no headings. Read it without a section.", **error.details)
 
 
 def _read_text(
@@ -276,20 +260,11 @@ def memory_history(
 
 
 def _version(entry: HistoryEntry, *, with_diff: bool) -> VersionLine:
-    what = _what(entry)
-    return VersionLine(
-        version=entry.version,
-        name=entry.new_name or entry.name,
-        when=entry.when,
-        who=entry.who,
-        what=what,
-        tool=entry.tool,
-        reason=entry.reason,
-        previous_sha256=entry.before,
-        sha256=entry.sha256,
-        flags=tuple(render.flags_of(what, entry.diff or "")),
-        diff=entry.diff or "" if with_diff else None,
-    )
+    name, what = entry.new_name or entry.name, _what(entry)
+    facts = (entry.tool, entry.reason, entry.before, entry.sha256)
+    flags = tuple(render.flags_of(what, entry.diff or ""))
+    shown = entry.diff or "" if with_diff else None
+    return VersionLine(entry.version, name, entry.when, entry.who, what, *facts, flags, shown)
 
 
 def _entry_text(entry: HistoryEntry) -> str:

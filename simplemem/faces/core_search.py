@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _DESCRIPTION, _HEADING, _TAGS = 20, 36, 20, 30
-_LIMIT = {"type": "integer", "minimum": 1, "default": 5}  # the setting's own default
 _PARTS = ("words", "phrases", "meaning", "covered", "dated")
 _MOST_WORDS = 12  # of a question, when it is explained
 # In an explanation, by other fields of the answer.

@@ -8,7 +8,7 @@ of it, and what could not be done is told beside what was.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
@@ -22,7 +22,7 @@ from simplemem.faces.face import OURS, Caller, Manner, Reply, Tool, tool
 from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.graph.walk import Neighbour, around, neighbours_of, way
-from simplemem.note.words import count_tokens, well_formed
+from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
@@ -327,7 +327,7 @@ def _nobody(graph: KnowledgeGraph, absent: Sequence[str]) -> NotFound:
     return NotFound(
         f"There is no entity {render.line(absent[0])!r}.",
         hint="create_entities makes it; search_nodes finds names.",
-        candidates=[_name(each) for each in near],
+        candidates=[render.name_of(each) for each in near],
     )
 
 
@@ -398,7 +398,7 @@ def traverse_graph(
     if start not in types and start not in neighbours:
         raise _nobody(graph, [start])
     walk = around(neighbours, start, depth=depth, limit=limit)
-    hits = [
+    hits: list[Any] = [
         {
             "name": each.name,
             "entityType": types.get(each.name, ""),
@@ -408,9 +408,9 @@ def traverse_graph(
         for each in walk.reached
     ]
     more = f"There is more within {depth} steps; a higher limit shows it." if walk.more else ""
-    head = f"{render.counted(len(hits), 'entity', 'entities')} around {_name(start)}:"
-    text = render.answer(head, well_formed("\n".join(map(_reached_line, walk.reached))), more)
-    return Reply(text if hits else "No relation leads on from there.", _clean({"hits": hits, "more": walk.more}))
+    head = f"{render.counted(len(hits), 'entity', 'entities')} around {render.name_of(start)}:"
+    text = render.answer(head, "\n".join(map(_reached_line, walk.reached)), more)
+    return Reply(text if hits else "No relation leads on from there.", {"hits": hits, "more": walk.more})
 
 
 Path = TypedDict("Path", {"path": list[RelationOut], "length": int, "found": bool})
@@ -430,12 +430,13 @@ def find_path(
         if name not in names:
             raise _nobody(graph, [name])
     path = way(neighbours, start, end, depth=_FAR)
-    ends = f"{_name(start)} to {_name(end)}"
+    ends = f"{render.name_of(start)} to {render.name_of(end)}"
     if path is None:
         return Reply(f"No relations lead from {ends} within {_FAR} steps.", {"path": [], "length": 0, "found": False})
-    lines = well_formed("\n".join(map(_relation_line, path)))
+    lines = "\n".join(map(_relation_line, path))
     text = render.answer(f"From {ends} in {render.counted(len(path), 'step', 'steps')}:", lines)
-    return Reply(text, _clean({"path": [relation_shown(each) for each in path], "length": len(path), "found": True}))
+    shown: Any = [relation_shown(each) for each in path]
+    return Reply(text, {"path": shown, "length": len(path), "found": True})
 
 
 # --- ... and how it words its answers
@@ -443,14 +444,14 @@ def find_path(
 
 def _sentences(done: Outcome) -> Reply[Any]:
     """What was done and what could not be, in sentences; a graph as lines between marks, as much as fits."""
-    nobody = f"There is no entity {_names(done.absent)}." if done.absent else ""
+    nobody = f"There is no entity {render.listed(done.absent)}." if done.absent else ""
     match done.verb:
         case "create_entities":
             new = [name for name, texts in done.learned if texts]
             text = _joined(
-                f"Made {_names(each.name for each in done.entities)}." if done.entities else "",
-                f"There already, and told what is new: {_names(new)}." if new else "",
-                f"There already: {_names(done.there)}." if done.there and not new else "",
+                f"Made {render.listed(each.name for each in done.entities)}." if done.entities else "",
+                f"There already, and told what is new: {render.listed(new)}." if new else "",
+                f"There already: {render.listed(done.there)}." if done.there and not new else "",
             )
             merged = [{"name": name, "added": texts} for name, texts in done.learned]
             data: Any = {"entities": [entity_shown(each) for each in done.entities], "merged": merged}
@@ -471,7 +472,7 @@ def _sentences(done: Outcome) -> Reply[Any]:
             )
             data = {"results": added(done), "not_found": done.absent}
         case "delete_entities":
-            gone = f"Deleted {_names(done.deleted)}, with the relations to them. undo_change brings them back."
+            gone = f"Deleted {render.listed(done.deleted)}, with the relations to them. undo_change brings them back."
             text = _joined(gone if done.deleted else "", nobody)
             data = {"deleted": done.deleted, "not_found": done.absent}
         case "delete_observations":
@@ -483,13 +484,13 @@ def _sentences(done: Outcome) -> Reply[Any]:
             data = {"deleted": done.count}
         case _:
             return _graph_part(done)
-    return Reply(text, _clean(data))
+    return Reply(text, data)
 
 
 def _graph_part(done: Outcome) -> Reply[Any]:
     part, whole = done.part or Part(4000, None, ""), done.graph
     found, next_cursor = _part_of(whole, part.tokens, part.cursor)
-    data = _clean(shown(found) | {"total": len(whole.entities), "next_cursor": next_cursor})
+    data = shown(found) | {"total": len(whole.entities), "next_cursor": next_cursor}
     if not found.entities and not found.relations:
         return Reply(part.nothing, data)
     relations = _by_entity(found)
@@ -498,7 +499,7 @@ def _graph_part(done: Outcome) -> Reply[Any]:
     count = render.counted(len(found.entities), "entity", "entities")
     head = f"{count} of {len(whole.entities)}:" if len(whole.entities) > len(found.entities) else f"{count}:"
     more = f'More: {done.verb} with cursor="{next_cursor}"' if next_cursor else ""
-    return Reply(render.answer(head, well_formed("\n".join(lines)), more), data)
+    return Reply(render.answer(head, "\n".join(lines), more), data)
 
 
 def added(done: Outcome) -> list[Added]:
@@ -555,25 +556,8 @@ def _reached_line(each: Neighbour) -> str:
     return f"{each.depth} {render.name_of(each.name)}: " + ", ".join(map(_relation_line, each.path))
 
 
-def _name(name: str) -> str:
-    return render.name_of(well_formed(name))
-
-
-def _names(names: Iterable[str]) -> str:
-    return render.listed(_name(each) for each in names)
-
-
 def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part) or "There was nothing to do."
-
-
-def _clean(value: Any) -> Any:
-    """A JSON value that every client can read: half a surrogate pair is not shown as it is."""
-    if isinstance(value, str):
-        return well_formed(value)
-    if isinstance(value, dict):
-        return {key: _clean(each) for key, each in value.items()}
-    return [_clean(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 CHANGING: Final = (

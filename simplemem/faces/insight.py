@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MOST = 30
-_MOST_ENTRIES = 8
 _MOST_OF_A_FILE = 20_000  # characters
 _RULES = "rules (slot, polarity, near duplicates)"
 _NO_MODEL = "no language model was asked"
@@ -343,37 +342,12 @@ def _ends(found: Contradiction) -> tuple[str, str]:
 def _answer(
     head: str, key: str, found: Sequence[Mapping[str, Any]], how: str, more: Mapping[str, Any] | None = None
 ) -> Reply[Any]:
-    """An answer in Markdown that quotes notes between marks, and says how it was found."""
+    """An answer that quotes notes between marks, and says how it was found."""
     if len(found) > _MOST:
         head += f" The first {_MOST} are shown; the structured content has all."
-    counts = {name: value for name, value in (more or {}).items() if isinstance(value, dict) and value}
-    lines = [line for each in [*found[:_MOST], *([counts] if counts else [])] for line in _lines(each)]
-    return Reply(render.answer(head, "\n".join(lines), f"Method: {how}."), {key: found, **(more or {}), "method": how})
-
-
-def _lines(found: Mapping[str, Any]) -> list[str]:
-    """A finding as a bullet with its facts, and a bullet below it for each entry it is about."""
-    facts, below = [], []
-    for name, value in found.items():
-        if isinstance(value, Mapping) and "id" in value:
-            below.append(f"  - {name}: {_named(value)}")
-        elif isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
-            below += [f"  - {_named(each)}" for each in value[:_MOST_ENTRIES]]
-            below += [f"  - and {len(value) - _MOST_ENTRIES} more"] if len(value) > _MOST_ENTRIES else []
-        elif isinstance(value, Mapping):
-            counts = ", ".join(f"{each} {count}" for each, count in list(value.items())[:15])
-            below += [f"  - {name}: {render.line(counts, 600)}"] if counts else []
-        elif value not in (None, "", [], False) and name not in ("id", "type"):
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-            facts.append(f"{name} {render.line(shown, 240)}")
-    if "id" in found:
-        facts.insert(0, _named(found))
-    return ([f"- {'; '.join(facts)}"] if facts else []) + below
-
-
-def _named(entry: Mapping[str, Any]) -> str:
-    said = entry.get("said") or entry.get("says", "")
-    return f"[[{render.name_of(entry['name'])}]]: {render.line(said, 200)}"
+    data = {key: found, **(more or {})}
+    shown = render.pretty(data | {key: found[:_MOST]})
+    return Reply(render.answer(head, shown, f"Method: {how}."), data | {"method": how})
 
 
 TOOLS: tuple[Tool, ...] = (

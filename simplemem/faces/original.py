@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, TooLong, Unavailable, Unreadable
+from simplemem.errors import AlreadyExists, Invalid, TooLong, Unavailable
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.reference import resolved, to_change
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _HITS = 5
 _DEFAULT_LENGTH = 2500
-_TRIES = 20
 _SET_BY_US = frozenset({"created", "modified"})
 _LISTED = 32_000
 """Characters of a list: about eight thousand tokens."""
@@ -67,23 +66,9 @@ def update_memory(
     """Replace a memory: its content and all of its metadata. Read it first."""
     kept = _checked(metadata)
     _refuse_long(store, content)
-    found = to_change(store, name)
-    for tries_left in range(_TRIES, -1, -1):
-        memory = store.read(found)
-        if memory.problem:
-            raise Unreadable(
-                f"The header of {memory.name} cannot be read: {memory.problem}.", hint="Mend it in an editor."
-            )
-        change = _replacing(memory, kept)
-        try:
-            saved = store.update(memory.name, content=content, metadata=change, if_sha256=memory.sha256, **caller)
-        except Conflict:
-            # The caller named no hash: what somebody else wrote meanwhile is replaced too, and kept in the history.
-            if not tries_left:
-                raise
-            continue
-        return _written(saved, "updated")
-    raise AssertionError("unreachable")
+    memory = store.read(to_change(store, name))
+    saved = store.update(memory.name, content=content, metadata=_replacing(memory, kept), **caller)
+    return _written(saved, "updated")
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:

@@ -239,16 +239,16 @@ def _refusal(ident: str | int | None, code: int, message: str) -> _Refusal:
 
 
 def _line_of(message: Any, half_pairs: bool) -> bytes:
-    """A message as one line. What UTF-8 cannot say (half a surrogate pair in a file's name) is an error, not our end: few
-    clients can read it escaped, except those that expect it."""
+    """A message as one line. Half a surrogate pair, which UTF-8 cannot say, goes escaped to those that expect it; few other
+    clients can read that, and get a question mark."""
     try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"  # type: ignore[no-any-return]
+        line: bytes = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError:
-        if half_pairs:
-            return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
-        error = {"code": types.INTERNAL_ERROR, "message": "the answer holds text that is not valid Unicode"}
-        # The request's own number may be that text: escaped it goes back as it came.
-        return json.dumps({"jsonrpc": "2.0", "id": getattr(message, "id", None), "error": error}).encode() + b"\n"
+        text = json.dumps(
+            message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=half_pairs, separators=(",", ":")
+        )
+        line = text.encode("utf-8", "replace")
+    return line + b"\n"
 
 
 def _write_all(wire: int, data: bytes) -> None:

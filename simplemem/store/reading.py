@@ -97,7 +97,8 @@ def _span(path: str, note: Note, section: str | None) -> tuple[int, int]:
     span = find_section(note.text, note.body, section)
     if span is None:
         headings = [heading.text for heading in note.body.headings][:50]
-        raise NotFound(f"{name_of(path)} has no section {section!r}", candidates=headings)
+        hint = "" if headings else "It has no headings. Read it without a section."
+        raise NotFound(f"{name_of(path)} has no section {section!r}", hint=hint, candidates=headings)
     return span
 
 

@@ -141,14 +141,6 @@ def test_a_path_leads_from_one_to_the_other_or_there_is_none(club: Ask) -> None:
     assert club("find_path", start="Ann", end="nobody").code == "not_found"
 
 
-def test_half_a_surrogate_pair_is_kept_and_shown_as_a_sign(graph: Ask) -> None:
-    graph("create_entities", entities=[{"name": "half \ud800", "entityType": "t", "observations": ["\udfff"]}])
-    shown = graph("read_graph")
-    assert shown.data["entities"] == [{"name": "half \ufffd", "entityType": "t", "observations": ["\ufffd"]}]
-    shown.text.encode()
-    assert graph("open_nodes", names=["half \ud800"]).data["total"] == 1
-
-
 def test_an_entity_without_a_name_is_refused(graph: Ask) -> None:
     refused = graph("create_entities", entities=[{"name": " ", "entityType": "t"}])
     assert (refused.code, "has a name" in refused.text) == ("invalid", True)

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import mcp_types as types
 import pytest
 from bare_client import Bare, Inside
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.server.wire import lines
+from simplemem.server.wire import _line_of, lines
 
 HOSTILE = [
     b"this is not json",
@@ -124,6 +125,12 @@ def test_lines_are_the_same_however_the_bytes_arrive(chunks: list[bytes], most: 
     whole = b"".join(chunks)
     expected = [line if len(line) <= most else None for line in whole.split(b"\n")[:-1]]
     assert list(lines(iter(chunks), most)) == expected
+
+
+def test_half_a_surrogate_pair_reaches_a_client_as_a_sign() -> None:
+    answer = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "half \ud800, whole 🧠"})
+    assert json.loads(_line_of(answer, half_pairs=False))["result"] == {"text": "half ?, whole 🧠"}
+    assert json.loads(_line_of(answer, half_pairs=True))["result"] == {"text": "half \ud800, whole 🧠"}
 
 
 def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
