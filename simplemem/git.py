@@ -2,8 +2,7 @@
 
 A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no hooks, no
 monitor, no pager, no signing, and no filter but its own for line ends. What could lead out of the repository or hold us up
-is looked for before it is opened, and refused with a reason. Nothing is fetched or pushed, and no file of the working
-tree is written. Paths of notes are the vault's.
+is refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,9 +26,7 @@ from pygit2.ffi import C
 from simplemem.errors import NotFound, TooLong, Unavailable
 
 _SECONDS = 10.0  # for walking through commits; longer than this nobody waits
-_MOST_BYTES = 10_000_000  # of one text...
-_MOST_TEXT = 64_000_000  # ...and of all that one question brings
-_MOST_CONFIG = 1_000_000
+_MOST_BYTES = 10_000_000  # of a text
 _ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
 _PERSON = ("simplemem", "simplemem@localhost")
@@ -37,13 +34,18 @@ _LOCK, _OURS, _MARK = "index.lock", "index.simplemem", b"simplemem "
 _TRAILER = "Simplemem-"
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
+_CANNOT = {
+    "not owned": "it belongs to another user, and the setting safe.directory does not name it (dubious ownership)",
+    "sha256": "its objects are named by SHA-256, which libgit2 cannot read",
+    "mandatory extension": "its index is split or sparse, which libgit2 cannot read",
+}
 
 Entries = dict[str, tuple[str, int] | None]
 """Files of a tree or an index by path: object id and mode, None for no file."""
 
 
 class NotNow(Unavailable):
-    """The repository is not as it must be for a commit; it is to be tried again."""
+    """The repository is not as it must be; it is to be tried again."""
 
 
 class Busy(NotNow):
@@ -79,13 +81,15 @@ class Patch:
     afters: tuple[bytes | None, ...]
     groups: frozenset[str]  # the operations it was part of, each of which is committed as a whole
 
+    @property
+    def paths(self) -> set[str]:
+        return {self.path, self.target}
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of some patches: the commit, None if there was nothing to commit; what is left to the person, in
-    sentences; and which operations wait, with the reason."""
+    """What became of some patches: what is left to the person, in sentences, and which operations wait, with the reason."""
 
-    commit: str | None = None
     left: tuple[str, ...] = ()
     held: frozenset[str] = frozenset()
     why: str = ""
@@ -111,9 +115,9 @@ def find(root: Path) -> Checkout | None:
         if not folder.exists() or folder.stat().st_dev != real.stat().st_dev:
             break  # as git does: what lies on another disk is another matter
         here = folder / ".git"
-        said = _pointer(here) if here.is_file() else ""
-        leads_to = folder / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else here
-        git_dir = Path(os.path.realpath(leads_to))
+        git_dir = Path(
+            os.path.realpath(folder / _pointer(here).removeprefix("gitdir:").strip() if here.is_file() else here)
+        )
         common = Path(os.path.realpath(git_dir / (_pointer(git_dir / "commondir") or ".")))
         if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
             if git_dir == here and common != git_dir:
@@ -121,6 +125,14 @@ def find(root: Path) -> Checkout | None:
             prefix = "" if real == folder else real.relative_to(folder).as_posix() + "/"
             return Checkout(folder, git_dir, common, prefix)
     return None
+
+
+def _pointer(file: Path) -> str:
+    """What a pointer file of git's says, "" when there is none. Whatever lies there, no more than a path is read."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        return os.fsdecode(opened.read(8192)).strip("\r\n")
 
 
 @contextmanager
@@ -132,72 +144,42 @@ def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
     _check(place)
     try:
         repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
-        try:
-            if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
-                raise Unavailable(
-                    f"{place.top / '.git'} leads to {place.git_dir}, which does not name {place.top} as its working tree.",
-                    hint=f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}",
-                )
-            yield repo, place
-        finally:
-            repo.free()
+        if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
+            raise Unavailable(
+                f"{place.top / '.git'} leads to {place.git_dir}, which does not name {place.top} as its working tree.",
+                hint=f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}",
+            )
+        yield repo, place
+        repo.free()
     except pygit2.GitError as error:
-        said = str(error)
-        if "not owned" in said:
-            said = f"dubious ownership of {place.top}; its setting safe.directory names whom to trust"
-        elif "sha256" in said:
-            said = "the repository names its objects by SHA-256, which libgit2 cannot read"
-        elif "mandatory extension" in said:
-            said = "the index is split or sparse, which libgit2 cannot read"
-        raise NotNow(f"git: {said}.") from error
+        said = next((why for part, why in _CANNOT.items() if part in str(error)), str(error))
+        raise NotNow(f"The repository at {place.top} cannot be used: {said}.") from error
 
 
 def _check(place: Checkout) -> None:
     """Refuse what would lead out of the repository, or never answer: links, pipes, borrowed objects, included settings."""
     for folder in {place.git_dir, place.common}:
         for name in ("objects", "refs", "logs", "info", ""):
-            for path in _within(folder / name, deep=bool(name)):
-                raise Unavailable(
-                    f"{path} is a link, or no plain file; simplemem reads no repository through one.",
-                    hint="Set git.history = false to leave git out.",
-                )
+            for path in _odd(folder / name, deep=bool(name)):
+                raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
     if (place.common / "objects" / "info" / "alternates").exists():
         raise Unavailable(f"{place.top} borrows objects of another repository (objects/info/alternates).")
-    for name in ("config", "config.worktree"):
-        with suppress(FileNotFoundError):
-            data = (place.git_dir / name if name != "config" else place.common / name).read_bytes()[:_MOST_CONFIG]
-            if _INCLUDES.search(data):
-                raise Unavailable(f"The settings of {place.top} include other files ({name}), which may lie anywhere.")
-            for key in re.findall(rb"(?im)^\s*(?:excludes|attributes)file\s*=\s*(.+?)\s*$", data):
-                file = Path(os.path.expanduser(os.fsdecode(key).strip('"')))
-                if file.exists() and not file.is_file():
-                    raise Unavailable(f"A setting of {place.top} names {file}, which is no plain file.")
+    for file in (place.common / "config", place.git_dir / "config.worktree"):
+        if file.exists() and _INCLUDES.search(file.read_bytes()):
+            raise Unavailable(f"The settings of {place.top} include other files ({file.name}), which may lie anywhere.")
 
 
-def _within(folder: Path, *, deep: bool) -> Iterator[str]:
+def _odd(folder: Path, *, deep: bool) -> Iterator[str]:
     """What lies in a folder of git's and is neither a folder nor a plain file."""
-    try:
-        if folder.is_symlink():
-            yield str(folder)
-        with os.scandir(folder) as listed:
-            for each in listed:
-                if each.is_dir(follow_symlinks=False):
-                    yield from _within(Path(each.path), deep=True) if deep else ()
-                elif not each.is_file(follow_symlinks=False):
+    if folder.is_symlink():
+        yield str(folder)
+    with suppress(FileNotFoundError), os.scandir(folder) as listed:
+        for each in listed:
+            if not each.is_dir(follow_symlinks=False):
+                if not each.is_file(follow_symlinks=False):
                     yield each.path
-    except (FileNotFoundError, NotADirectoryError):
-        return
-
-
-def _pointer(file: Path) -> str:
-    """What a pointer file of git's says, "" when there is none. Whatever lies there, no more than a path is read."""
-    try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            return ""
-        with file.open("rb") as opened:
-            return os.fsdecode(opened.read(8192)).strip("\r\n")
-    except OSError:
-        return ""
+            elif deep:
+                yield from _odd(Path(each.path), deep=True)
 
 
 # -- what git knows
@@ -236,114 +218,85 @@ def changes_in(root: Path, commit: str) -> tuple[str, ...]:
 
 def texts(root: Path, wanted: Iterable[str]) -> dict[str, bytes]:
     """Texts by git's ids of them, as `Commit.before` and `after` name them. What is missing or too large is left out."""
-    found: dict[str, bytes] = {}
-    left = _MOST_TEXT
     with _opened(root) as (repo, _):
-        for oid in sorted(filter(_ID.fullmatch, set(wanted))):
-            blob = repo.get(oid)
-            if isinstance(blob, pygit2.Blob) and blob.size <= min(_MOST_BYTES, left):
-                found[oid] = blob.data
-                left -= blob.size
-    return found
-
-
-def short(commit: str) -> str:
-    """The first characters of a commit's id, so many that nobody takes it for a number of our history."""
-    return next((commit[:length] for length in range(10, len(commit)) if not commit[:length].isdigit()), commit)
+        blobs = {oid: repo.get(oid) for oid in filter(_ID.fullmatch, set(wanted))}
+        return {
+            oid: blob.data for oid, blob in blobs.items() if isinstance(blob, pygit2.Blob) and blob.size <= _MOST_BYTES
+        }
 
 
 def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator[Commit]:
     """The commits that changed a file: those in which it is another than in every parent."""
     if repo.head_is_unborn:
         return
-    name, until = place.prefix + path, time.monotonic() + _SECONDS
+    name, until, cut = place.prefix + path, time.monotonic() + _SECONDS, len(place.prefix)
     for commit in repo.walk(repo.head.target, SortMode.TOPOLOGICAL | SortMode.TIME):
         if time.monotonic() > until:
             raise Unavailable(f"git gave no answer within {_SECONDS:g} s.", hint="git.history = false leaves it out.")
-        parents = _parents(repo, commit)
+        known: list[object] = [repo.get(oid) for oid in commit.parent_ids]
+        parents = [each for each in known if isinstance(each, pygit2.Commit)]  # a shallow clone has not all of them
         if any(parent.tree_id == commit.tree_id for parent in parents):
             continue
         now = _entry(commit.tree, name)
         before = [_entry(parent.tree, name) for parent in parents] or [None]
         if now in before:
             continue
-        old = _renamed_from(parents[0], commit, name) if now and before[0] is None and parents else None
-        if old is not None and not old.startswith(place.prefix):
-            old = None
-        was = _entry(parents[0].tree, old) if old else before[0]
-        op = "move" if old else "create" if was is None else "delete" if now is None else "update"
-        yield _told(commit, place, name, old, op, was, now)
+        was, old = before[0], None
+        if now and was is None and parents:
+            old = _renamed_from(parents[0], commit, name, place.prefix)
+            was = _entry(parents[0].tree, old) if old else None
+        said = commit.message
+        yield Commit(
+            commit=str(commit.id),
+            path=name[cut:],
+            old_path=old[cut:] if old else None,
+            op="move" if old else "create" if was is None else "delete" if now is None else "update",
+            when=_moment(commit.author.time),
+            who=_printable(commit.author.name)[:200],
+            subject=_printable(said.partition("\n")[0])[:300],
+            actor="; ".join(_trailers(said, "Actor")),
+            tool="; ".join(_trailers(said, "Tool")),
+            reason="; ".join(_trailers(said, "Reason")),
+            versions=_trailers(said, "Version"),
+            before=was[0] if was else None,
+            after=now[0] if now else None,
+        )
         name = old or name
 
 
-def _parents(repo: pygit2.Repository, commit: pygit2.Commit) -> list[pygit2.Commit]:
-    """Its parents, but for those that a shallow clone has not."""
-    found: list[object] = [repo.get(oid) for oid in commit.parent_ids]
-    return [parent for parent in found if isinstance(parent, pygit2.Commit)]
-
-
-def _told(
-    commit: pygit2.Commit, place: Checkout, name: str, old: str | None, op: str, was: tuple[str, int] | None,
-    now: tuple[str, int] | None,
-) -> Commit:  # fmt: skip
-    said = commit.message
-    cut = len(place.prefix)
-    return Commit(
-        commit=str(commit.id),
-        path=name[cut:],
-        old_path=old[cut:] if old else None,
-        op=op,
-        when=_moment(commit.author.time),
-        who=_printable(commit.author.name, 200),
-        subject=_printable(said.partition("\n")[0], 300),
-        actor="; ".join(_trailers(said, "Actor")),
-        tool="; ".join(_trailers(said, "Tool")),
-        reason="; ".join(_trailers(said, "Reason")),
-        versions=_trailers(said, "Version"),
-        before=was[0] if was else None,
-        after=now[0] if now else None,
-    )
-
-
-def _renamed_from(parent: pygit2.Commit, commit: pygit2.Commit, name: str) -> str | None:
-    """What a file was called before a commit that renamed it."""
+def _renamed_from(parent: pygit2.Commit, commit: pygit2.Commit, name: str, prefix: str) -> str | None:
+    """What a file of the vault was called before a commit that renamed it."""
     diff = parent.tree.diff_to_tree(commit.tree)
     diff.find_similar(flags=DiffFind.FIND_RENAMES)
-    for delta in diff.deltas:
-        if delta.status_char() == "R" and delta.new_file.path == name:
-            return str(delta.old_file.path)
-    return None
+    renamed = (str(d.old_file.path) for d in diff.deltas if d.status_char() == "R" and d.new_file.path == name)
+    return next((old for old in renamed if old.startswith(prefix)), None)
 
 
 def _entry(tree: pygit2.Tree | None, path: str) -> tuple[str, int] | None:
-    try:
-        found = tree[path] if tree is not None else None
-    except KeyError:
+    if tree is None or path not in tree or tree[path].filemode == FileMode.TREE:
         return None
-    return None if found is None or found.filemode == FileMode.TREE else (str(found.id), int(found.filemode))
+    return str(tree[path].id), int(tree[path].filemode)
 
 
 def _commit_called(repo: pygit2.Repository, commit: str) -> pygit2.Commit:
     """The commit of this id, or of the only one that begins so: no branch of that name is meant."""
-    try:
-        found = repo.get(commit.strip().lower()) if _ID.fullmatch(commit.strip().lower()) else None
+    wanted = commit.strip().lower()
+    with suppress(ValueError, pygit2.InvalidSpecError):
+        found = repo.get(wanted) if _ID.fullmatch(wanted) else None
         if found is not None:
             return found.peel(pygit2.Commit)
-    except (ValueError, pygit2.InvalidSpecError):
-        pass
     raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
 
 
 def _trailers(message: str, key: str) -> tuple[str, ...]:
     """What a commit of ours says of itself in the lines at its end."""
-    last = message.rstrip().rpartition("\n\n")[2]
-    lines = (line.partition(": ") for line in last.splitlines())
-    return tuple(_printable(value, 2000) for name, _, value in lines if name == _TRAILER + key)
+    lines = (line.partition(": ") for line in message.rstrip().rpartition("\n\n")[2].splitlines())
+    return tuple(_printable(value) for name, _, value in lines if name == _TRAILER + key)
 
 
-def _printable(text: str, most: int) -> str:
+def _printable(text: str) -> str:
     """A field of a commit: anybody may have written it, so what could move a cursor or forge a line is taken out."""
-    return "".join(c for c in text if c.isprintable()).strip()[:most]
+    return "".join(c for c in text if c.isprintable()).strip()[:2000]
 
 
 def _moment(seconds: int) -> str:
@@ -361,29 +314,30 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> Don
     is and holds up what touches it; what a person edited is not in the commit. One process at a time may call this."""
     with _opened(root) as (repo, place):
         _settle(repo, place)
-        branch = _branch_of(repo)
+        if repo.state() != RepositoryState.NONE:
+            raise NotNow(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
+        len(repo.index)  # one that libgit2 cannot read says so here
+        branch = repo.lookup_reference("HEAD").target
+        if not isinstance(branch, str):
+            raise NotNow("No branch is checked out (HEAD is detached), so a commit would belong to none.")
         last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-        head, tree = (last.id, last.tree) if last is not None else (None, None)
-        with _index_held(place, head) as index:
+        with _index_held(place, last.id if last else None) as index:
             wanted, left = _ours(repo, place, index, patches)
-            paths = {path for patch in wanted for path in (patch.path, patch.target)}
-            then: Entries = {path: _entry(tree, path) for path in paths}
+            paths = {path for patch in wanted for path in patch.paths}
+            then: Entries = {path: _entry(last.tree if last else None, path) for path in paths}
             there: Entries = {path: _staged(index, path) for path in paths}
-            work = _Patching(repo, then)
-            late = work.half_done(wanted, there)
+            late = {patch.target for patch in wanted if _is_half_done(repo, patch, then, there)}
             staged = {path for path in paths if there[path] != then[path]} - late
             held, free = _hold_back(wanted, staged)
-            now, more = work.applied(free)
+            now = _applied(repo, free, then, left)
             changed: Entries = {path: entry for path, entry in now.items() if entry != then[path]}
-            waiting = {path for patch in wanted if patch.groups & held for path in (patch.path, patch.target)}
-            why = f"{min(staged & waiting)!r} is staged by you." if held else ""
-            made = None
             if changed:
-                made = _made(repo, head, tree, changed, message, when)
-                _move_branch(repo, branch, head, made, message.partition("\n")[0])
+                _move_branch(repo, branch, last, _made(repo, last, changed, message, when), message.partition("\n")[0])
             if changed or late:
-                _put_in_place(place, index, {**{path: then[path] for path in late}, **changed})
-            return Done(str(made) if made else None, (*left, *more), held, why)
+                _put_in_place(place, index, {path: then[path] for path in late} | changed)
+            waiting = {path for patch in wanted if patch.groups & held for path in patch.paths}
+            why = f"{min(staged & waiting)!r} is staged by you." if held else ""
+            return Done(tuple(left), held, why)
 
 
 def settle(root: Path) -> None:
@@ -401,9 +355,10 @@ def _settle(repo: pygit2.Repository, place: Checkout) -> None:
         return
     lock.unlink(missing_ok=True)
     last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-    if last is None or _mark_of(last.parent_ids[0] if last.parent_ids else None) != said:
+    parent = last.parents[0] if last and last.parent_ids else None
+    if last is None or said != _mark_of(parent.id if parent else None):
         return  # the branch had not moved yet
-    tree = last.parents[0].tree if last.parent_ids else None
+    tree = parent.tree if parent else None
     diff = last.tree.diff_to_tree(tree) if tree is not None else last.tree.diff_to_tree()
     with _index_held(place, last.id) as index:
         paths = {name for delta in diff.deltas for name in (delta.old_file.path, delta.new_file.path)}
@@ -411,54 +366,35 @@ def _settle(repo: pygit2.Repository, place: Checkout) -> None:
         _put_in_place(place, index, late)
 
 
-def _branch_of(repo: pygit2.Repository) -> str:
-    """The branch that is checked out, if a commit can be made on it now."""
-    state = repo.state()
-    if state != RepositoryState.NONE:
-        raise NotNow(f"Something is under way in the repository: {state.name.lower().replace('_', ' ')}.")
-    len(repo.index)  # one that libgit2 cannot read (split, or sparse) says so here
-    target = repo.lookup_reference("HEAD").target
-    if not isinstance(target, str):
-        raise NotNow("No branch is checked out (HEAD is detached), so a commit would belong to none.")
-    return target
-
-
 def _ours(
     repo: pygit2.Repository, place: Checkout, index: pygit2.Index, patches: Iterable[Patch]
 ) -> tuple[list[Patch], list[str]]:
     """The patches with the repository's paths, without notes that git is not to have, and what is to be said of those."""
+    found: list[Patch] = []
     left: dict[str, str] = {}
-    unwanted: dict[str, bool] = {}
-
-    def is_unwanted(path: str) -> bool:
-        if path not in unwanted:
-            why = _why_not(repo, place, index, path)
-            unwanted[path] = why is not None
-            if why:
-                left[path] = f"{path!r} {why}"
-        return unwanted[path]
-
-    found = []
     for patch in patches:
         path, target = place.prefix + patch.path, place.prefix + patch.target
         before, afters = patch.before, patch.afters
-        if is_unwanted(target):  # a move out of sight is a deletion, and one into sight a creation
+        unwanted = {each: why for each in (path, target) if (why := _why_not(repo, place, index, each)) is not None}
+        left |= {each: f"{each!r} {why}" for each, why in unwanted.items() if why}
+        if target in unwanted:  # a move out of sight is a deletion, and one into sight a creation
             target, afters = path, (None,)
-        if is_unwanted(path):
+        if path in unwanted:
             path, before = target, None
-        if not is_unwanted(path):
+        if path not in unwanted:
             found.append(Patch(path, target, before, afters, patch.groups))
     return found, [left[path] for path in sorted(left)]
 
 
 def _why_not(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, path: str) -> str | None:
     """Why git is not to have a note, "" for what the person knows; None when it may have it."""
-    folder = place.top
-    for part in ("", *path.split("/")[:-1]):
-        folder = folder / part
-        for name in (".gitignore", ".gitattributes"):
-            if os.path.lexists(folder / name) and not (folder / name).is_file():
-                return f"stands under {name}, which is no plain file."
+    for folder in (place.top / path).parents:
+        if any(
+            os.path.lexists(file := folder / name) and not file.is_file() for name in (".gitignore", ".gitattributes")
+        ):
+            return f"stands under rules of git in {folder} that are no plain file."
+        if folder == place.top:
+            break
     if repo.path_is_ignored(path) and path not in index:
         return ""
     if repo.get_attr(path, "filter") not in (None, False) or repo.get_attr(path, "working-tree-encoding"):
@@ -473,135 +409,110 @@ def _hold_back(patches: Sequence[Patch], staged: Collection[str]) -> tuple[froze
     """The operations that must wait because of what is staged, all of each, and the patches that need not."""
     blocked, held = set(staged), set[str]()
     while True:
-        touched = [patch for patch in patches if {patch.path, patch.target} & blocked or patch.groups & held]
+        touched = [patch for patch in patches if patch.paths & blocked or patch.groups & held]
         more = {group for patch in touched for group in patch.groups} - held
         if not more:
             return frozenset(held), [patch for patch in patches if not patch.groups & held]
         held |= more
-        blocked |= {path for patch in touched for path in (patch.path, patch.target)}
+        blocked |= {path for patch in touched for path in patch.paths}
+
+
+def _is_half_done(repo: pygit2.Repository, patch: Patch, then: Entries, there: Entries) -> bool:
+    """Whether a patch is in the branch while the index has what was there before it: somebody died between the two, and it
+    looks as if a person took our change back."""
+    done, staged = then[patch.target], there[patch.target]
+    if done is None or done == staged or patch.path != patch.target:
+        return False
+    before = {_stored(repo, patch.path, text) for text in (patch.before, *patch.afters[:-1])}
+    return done[0] == _stored(repo, patch.path, patch.afters[-1]) and (staged[0] if staged else None) in before
 
 
 class _Left(Exception):
     """A change that is not ours to commit, with the reason."""
 
 
-class _Patching:
-    """What patches make of what the last commit has."""
-
-    def __init__(self, repo: pygit2.Repository, then: Mapping[str, tuple[str, int] | None]) -> None:
-        self._repo = repo
-        self._then = then
-        self._stored: dict[tuple[str, bytes], str] = {}
-
-    def half_done(self, patches: Sequence[Patch], there: Entries) -> set[str]:
-        """The paths of patches that are in the branch, while the index has what was there before them: somebody died between
-        the two, and it looks as if a person took our change back."""
-        late = set()
-        for patch in patches:
-            then, staged = self._then[patch.target], there[patch.target]
-            if then is None or then == staged or patch.path != patch.target:
-                continue
-            before = {self._oid(patch.path, text) for text in (patch.before, *patch.afters[:-1])}
-            if then[0] == self._oid(patch.path, patch.afters[-1]) and (staged[0] if staged else None) in before:
-                late.add(patch.target)
-        return late
-
-    def applied(self, patches: Sequence[Patch]) -> tuple[Entries, list[str]]:
-        now: Entries = {path: self._then[path] for patch in patches for path in (patch.path, patch.target)}
-        left = []
-        for patch in patches:
-            there = now[patch.path]
-            try:
-                oid = self._applied(patch, there)
-            except _Left as reason:
-                left.append(str(reason))
-                continue
-            if patch.path != patch.target:
-                now[patch.path] = None
-            now[patch.target] = None if oid is None else (oid, there[1] if there else int(FileMode.BLOB))
-        return now, left
-
-    def _applied(self, patch: Patch, there: tuple[str, int] | None) -> str | None:
-        """The text a note has once a patch is made to what is there."""
-        final = patch.afters[-1]
-        if there is None and patch.before is not None:
-            if final is None:
-                return None
-            done = self._then[patch.target]
-            if done is not None and done[0] == self._oid(patch.target, final):
-                return done[0]  # the move is in the branch already
-            raise _Left(f"{patch.path!r} was written by a person and is not in git yet.")
-        if there is not None and there[1] not in _PLAIN:
-            raise _Left(f"{patch.path!r} is no plain file in git.")
-        if there is not None and final == patch.before and len(patch.afters) == 1:
-            return there[0]  # it only moved, with whatever a person has or has not committed of it
-        before = self._oid(patch.path, patch.before)
-        after = self._oid(patch.target, final)
-        if there is None or before is None or after is None or there[0] == before:
-            return after
-        # What is there already may be ours: a crash kept us from forgetting what was committed.
-        if any(there[0] == self._oid(patch.path, text) for text in patch.afters):
-            return after
-        return self._merged(patch.path, there[0], before, after)
-
-    def _oid(self, path: str, text: bytes | None) -> str | None:
-        """git's id of a text, which it has from now on, with the line ends that its attributes want."""
-        if text is None:
-            return None
-        if (path, text) not in self._stored:
-            ends = self._repo.load_filter_list(path) if b"\0" not in text else None
-            data = ends.apply_to_buffer(text) if ends is not None and text else text
-            self._stored[path, text] = str(self._repo.create_blob(data))
-        return self._stored[path, text]
-
-    def _merged(self, path: str, now: str, before: str, after: str) -> str:
-        """Our change of a text, made to another: a person's edits lie between, which are theirs to commit."""
-        base, ours, theirs = (
-            pygit2.IndexEntry(path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (before, now, after)
-        )
+def _applied(repo: pygit2.Repository, patches: Iterable[Patch], then: Entries, left: list[str]) -> Entries:
+    """What patches make of what the last commit has; what they do not fit is said in `left`."""
+    now = dict(then)
+    for patch in patches:
+        there = now[patch.path]
         try:
-            merged = self._repo.merge_file_from_index(base, ours, theirs)
-        except UnicodeDecodeError:
-            merged = None
-        if merged is None or not merged.automergeable:
-            raise _Left(f"{path!r} has edits of a person's in the lines that were changed.")
-        return str(self._repo.create_blob(merged.contents.encode()))
+            oid = _patched(repo, patch, there, then[patch.target])
+        except _Left as reason:
+            left.append(f"{patch.path!r} {reason}")
+            continue
+        if patch.path != patch.target:
+            now[patch.path] = None
+        now[patch.target] = None if oid is None else (oid, there[1] if there else int(FileMode.BLOB))
+    return now
 
 
-def _made(
-    repo: pygit2.Repository,
-    head: pygit2.Oid | None,
-    tree: pygit2.Tree | None,
-    changed: Entries,
-    message: str,
-    when: int,
-) -> pygit2.Oid:
+def _patched(
+    repo: pygit2.Repository, patch: Patch, there: tuple[str, int] | None, done: tuple[str, int] | None
+) -> str | None:
+    """git's id of the text a note has once a patch is made to what is there."""
+    final = patch.afters[-1]
+    after = _stored(repo, patch.target, final)
+    if there is None:
+        if patch.before is None or final is None or (done is not None and done[0] == after):
+            return after
+        raise _Left("was written by a person and is not in git yet.")
+    if there[1] not in _PLAIN:
+        raise _Left("is no plain file in git.")
+    if final == patch.before and len(patch.afters) == 1:
+        return there[0]  # it only moved, with whatever a person has or has not committed of it
+    before = _stored(repo, patch.path, patch.before)
+    # What is there already may be ours: a crash kept us from forgetting what was committed.
+    ours = {before, *(_stored(repo, patch.path, text) for text in patch.afters)}
+    if before is None or after is None or there[0] in ours:
+        return after
+    # A person's edits lie between, which are theirs to commit.
+    sides = (pygit2.IndexEntry(patch.path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (before, there[0], after))
+    with suppress(UnicodeDecodeError):
+        merged = repo.merge_file_from_index(next(sides), next(sides), next(sides))
+        if merged.automergeable:
+            return str(repo.create_blob(merged.contents.encode()))
+    raise _Left("has edits of a person's in the lines that were changed.")
+
+
+def _stored(repo: pygit2.Repository, path: str, text: bytes | None) -> str | None:
+    """git's id of a text, which it has from now on, with the line ends that its attributes want."""
+    if text is None:
+        return None
+    ends = repo.load_filter_list(path) if text and b"\0" not in text else None
+    return str(repo.create_blob(text if ends is None else ends.apply_to_buffer(text)))
+
+
+def _made(repo: pygit2.Repository, last: pygit2.Commit | None, changed: Entries, message: str, when: int) -> pygit2.Oid:
     """The commit as an object; no branch has it yet."""
     files = pygit2.Index()
-    if tree is not None:
-        files.read_tree(tree)
+    if last is not None:
+        files.read_tree(last.tree)
     _set_entries(files, changed)
-    said = [_setting(repo, "user.name", "GIT_AUTHOR_NAME"), _setting(repo, "user.email", "GIT_AUTHOR_EMAIL")]
-    name, email = said if all(said) else _PERSON
+    name, email = (_identity(repo, key) for key in ("name", "email"))
+    name, email = (name, email) if name and email else _PERSON
     author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
     repo.set_ident(name, email)
     pygit2.settings.enable_fsync_gitdir(True)
-    return repo.create_commit(
-        None, author, committer, message, files.write_tree(repo), [head] if head is not None else []
-    )
+    return repo.create_commit(None, author, committer, message, files.write_tree(repo), [last.id] if last else [])
 
 
-def _setting(repo: pygit2.Repository, key: str, variable: str) -> str:
-    said = os.environ.get(variable) or (repo.config[key] if key in repo.config else "")  # noqa: SIM401  (a Config has no `get`)
-    return "".join(c for c in str(said) if c.isprintable() and c not in "<>").strip()
+def _identity(repo: pygit2.Repository, key: str) -> str:
+    setting = f"user.{key}"
+    said = os.environ.get(f"GIT_AUTHOR_{key.upper()}", "")
+    if not said and setting in repo.config:
+        said = str(repo.config[setting])
+    return "".join(c for c in said if c.isprintable() and c not in "<>").strip()
 
 
-def _move_branch(repo: pygit2.Repository, branch: str, head: pygit2.Oid | None, made: pygit2.Oid, subject: str) -> None:
+def _move_branch(
+    repo: pygit2.Repository, branch: str, last: pygit2.Commit | None, made: pygit2.Oid, subject: str
+) -> None:
     """Have the branch point to a commit, if it is still where it was."""
     try:
         with repo.transaction() as moving:
             moving.lock_ref(branch)
-            if (None if repo.head_is_unborn else repo.head.target) != head:
+            if (None if repo.head_is_unborn else repo.head.target) != (last.id if last else None):
                 raise Busy("Another git is at work in the repository.")
             moving.set_target(branch, made, message=f"commit (simplemem): {subject}")
     except pygit2.GitError as error:
@@ -621,13 +532,11 @@ def _index_held(place: Checkout, head: object) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
     lock, copy, index = place.git_dir / _LOCK, place.git_dir / _OURS, place.git_dir / "index"
     try:
-        fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with lock.open("xb") as opened:
+            opened.write(_mark_of(head))
     except FileExistsError as error:
         raise Busy("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
     try:
-        os.write(fd, _mark_of(head))
-        os.close(fd)
-        copy.unlink(missing_ok=True)
         if index.exists():
             shutil.copy2(index, copy)
         yield pygit2.Index(str(copy))
@@ -639,29 +548,28 @@ def _index_held(place: Checkout, head: object) -> Iterator[pygit2.Index]:
 def _put_in_place(place: Checkout, held: pygit2.Index, changed: Entries) -> None:
     """Set entries of the person's index, leaving all others as they are. It keeps its time: by that git tells what was
     edited in the moment it was staged."""
-    copy, index = place.git_dir / _OURS, place.git_dir / "index"
+    copy = place.git_dir / _OURS
     was = copy.stat() if copy.exists() else None
     _set_entries(held, changed)
     held.write()
     if was is not None:
         os.chmod(copy, stat.S_IMODE(was.st_mode))
         os.utime(copy, ns=(was.st_atime_ns, was.st_mtime_ns))
-    os.replace(copy, index)
+    os.replace(copy, place.git_dir / "index")
 
 
 def _set_entries(index: pygit2.Index, changed: Entries) -> None:
-    for path, entry in changed.items():
-        if entry is None and path in index:
-            index.remove(path)
-    for path, entry in changed.items():
+    for path in sorted(changed, key=lambda path: changed[path] is not None):  # what goes makes room
+        entry = changed[path]
         if entry is not None:
             index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry[0]), FileMode(entry[1])))
+        elif path in index:
+            index.remove(path)
 
 
 def _staged(index: pygit2.Index, path: str) -> tuple[str, int] | None:
     """What the index has at a path; a conflict that is not settled is none of ours, and equals nothing."""
     try:
-        entry = index[path]
+        return str(index[path].id), int(index[path].mode)
     except KeyError:
         return ("conflict", 0) if path in index else None
-    return str(entry.id), int(entry.mode)

@@ -265,7 +265,7 @@ def _fails(git: Any, *args: str) -> str:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("alternates", "borrows objects"), ("include", "include other files"), ("pipe for a setting", "no plain file"),
+        ("alternates", "borrows objects"), ("include", "include other files"),
         ("pipe", "no plain file"), ("link to an object", "link"), ("link to logs", "link"), ("link for HEAD", "link"),
     ],
 )  # fmt: skip
@@ -282,8 +282,6 @@ def test_what_leads_out_of_a_repository_or_never_answers_is_refused(
     elif what == "include":
         with (folder / "config").open("a") as config:
             config.write(f"[include]\n\tpath = {tmp_path}/pipe\n")
-    elif what == "pipe for a setting":
-        git("config", "core.excludesFile", str(tmp_path / "pipe"))
     elif what == "pipe":
         os.mkfifo(folder / "packed-refs")
     elif what == "link to an object":

@@ -571,7 +571,7 @@ def _entries_of_git(core: Core, commits: Sequence[Commit], *, diff: bool) -> lis
         reason = each.reason if each.actor else each.subject
         found.append(
             HistoryEntry(
-                version=git.short(each.commit),
+                version=_short(each.commit),
                 name=name_of(each.old_path or each.path),
                 new_name=name_of(each.path) if each.old_path else None,
                 when=each.when,
@@ -587,3 +587,8 @@ def _entries_of_git(core: Core, commits: Sequence[Commit], *, diff: bool) -> lis
             )
         )
     return found
+
+
+def _short(commit: str) -> str:
+    """The first characters of a commit's id, so many that nobody takes it for a number of our history."""
+    return next((commit[:length] for length in range(10, len(commit)) if not commit[:length].isdigit()), commit)
