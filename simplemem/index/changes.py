@@ -22,8 +22,7 @@ from simplemem.errors import SimplememError
 from simplemem.index.database import Database
 from simplemem.note.authors import HUMAN, Origin, agent, is_called
 from simplemem.note.words import well_formed
-from simplemem.vault.log import Log, Version, no_version, number_meant, number_of, spell, versions_in
-from simplemem.vault.thinning import last_before
+from simplemem.vault.log import Log, Version, last_before, no_version, number_meant, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
 
 T = TypeVar("T")

@@ -252,20 +252,8 @@ class Committing:
         return patches, left
 
     def _text_of(self, version: Version, sha256: str | None) -> bytes | None:
-        """A text that a version speaks of: kept in the history, or still in the vault, wherever the note moved on to."""
-        if sha256 is None:
-            return None
-        data = self._vault.history.kept(sha256)
-        places = [version.path, version.new_path or version.path]
-        for later in self._vault.history.log.since(version.number + 1) if data is None else ():
-            if later.path == places[-1] and later.new_path is not None:
-                places.append(later.new_path)
-        for path in places if data is None else ():
-            with suppress(SimplememError):
-                file = self._vault.read(path)
-                if file.sha256 == sha256:
-                    return file.data
-        if data is None:
+        data = None if sha256 is None else self._vault.history.kept(sha256)
+        if data is None and sha256 is not None:
             raise NotFound(f"{version.path!r}: the text of {version.id} is no longer kept.")
         return data
 

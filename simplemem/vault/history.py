@@ -11,20 +11,24 @@ import errno
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from simplemem.errors import NotFound
-from simplemem.vault import disk, kernel, thinning
+from simplemem.vault import disk, kernel
 from simplemem.vault.disk import Backing, sha256
-from simplemem.vault.log import Kind, Log, Version
+from simplemem.vault.log import Kind, Log, Version, last_before, versions_in
 from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
-from simplemem.vault.thinning import names_in, place_of
 
 __all__ = ["DISPLACED", "History", "Version"]
 
 DISPLACED = f"{SIDECAR}/history/displaced"
 THINNED = f"{SIDECAR}/history/thinned"
+OBJECTS = f"{SIDECAR}/history/objects"
+TRASH = f"{SIDECAR}/trash"
+_NEWEST = 1 << 60
 _A_DAY = 86_400.0
 _A_WHILE_NS = 2_000_000_000  # the coarsest clock of a file system
 _GROWN = 16_384  # bytes of the log: some fifty changes
@@ -82,15 +86,15 @@ class History:
         if len(beginning) < 12 or not beginning.isascii() or not beginning.isalnum():
             return None
         with self._beneath() as here:
-            drawer = parent(place_of(beginning))
-            names = [name for name in names_in(here, "/".join(drawer)) if name.startswith(beginning)]
+            drawer = parent(_place_of(beginning))
+            names = [name for name in _names_in(here, "/".join(drawer)) if name.startswith(beginning)]
         return self.content(names[0]) if len(names) == 1 else None
 
     # Writing, under the vault's lock
 
     def keep(self, here: Beneath, data: bytes, sha: str) -> None:
         """Keep a text under its hash, in a file of its own. One that is there already and whole is left alone."""
-        path = place_of(sha)
+        path = _place_of(sha)
         with suppress(FileNotFoundError):
             if disk.hash_of(here, path) == sha:
                 return
@@ -146,10 +150,15 @@ class History:
             return self._settle(here, seconds, thorough=False)
 
     def thin(self) -> list[str]:
-        """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went (`thinning.py`)."""
+        """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went.
+
+        Age is counted back from the newest change, not from the clock, and in the order of the log: a vault that rested for
+        a year loses nothing, and a clock that was wrong for a day does not either. It may be stopped at any point and begun
+        again. The log itself stays: what was done remains known.
+        """
         with self._lock(), self._beneath() as here:
             self._settle(here, _A_DAY, thorough=True)
-            dropped = thinning.thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
+            dropped = _thin(here, self.log, keep_days=self._keep_days, keep_bytes=self._keep_bytes)
             here.make(parent(THINNED))
             disk.put(here, THINNED, str(self.log.size()).encode(), sync=False)
             self._kept = 0
@@ -171,7 +180,7 @@ class History:
 
     def _settle(self, here: Beneath, seconds: float, *, thorough: bool) -> list[Version]:
         saved: list[Version] = []
-        for name in names_in(here, DISPLACED):
+        for name in _names_in(here, DISPLACED):
             path = f"{DISPLACED}/{name}"
             if not thorough and self._rests(here, path, seconds):
                 continue
@@ -222,8 +231,8 @@ class History:
 
     def _places(self, here: Beneath, sha: str) -> Iterator[str]:
         """Where a text may lie. The displaced files are listed only when it is not where it should be."""
-        yield place_of(sha)
-        yield from (f"{DISPLACED}/{name}" for name in names_in(here, DISPLACED) if name.endswith(sha))
+        yield _place_of(sha)
+        yield from (f"{DISPLACED}/{name}" for name in _names_in(here, DISPLACED) if name.endswith(sha))
 
     def _beneath(self) -> Beneath:
         return Beneath(self._root, by_path=self._backing.by_path)
@@ -239,3 +248,109 @@ def _in_use(here: Beneath, path: str) -> bool:
         return not kernel.try_lock(fd)
     finally:
         os.close(fd)
+
+
+# -- thinning
+
+
+@dataclass(slots=True)
+class _Uses:
+    """What the log says of texts: which change each was last part of, and which deletes put a file into a trash."""
+
+    times: list[tuple[int, str]] = field(default_factory=list)  # number and time of each change, oldest first
+    last: dict[str, int] = field(default_factory=dict)
+    newest: list[Version] = field(default_factory=list)  # the last operation
+    deleted: list[Version] = field(default_factory=list)
+
+
+def _thin(here: Beneath, log: Log, *, keep_days: int, keep_bytes: int) -> list[str]:
+    """Drop what need not be kept; the hashes of it, newest first."""
+    uses = _uses(versions_in(log.whole_lines()))
+    edge = _edge(uses.times, keep_days)
+    cut = last_before(reversed(uses.times), edge) if edge is not None else 0
+    needed = {version.before for version in uses.newest}
+    dropped, total = list[str](), 0
+    for used, sha, size in sorted(_texts(here, uses.last), reverse=True):
+        total += size
+        if used <= cut or (total > keep_bytes and sha not in needed):
+            dropped.append(sha)
+    # The trash goes first: should this stop here, the text still tells the next time that there is something to do.
+    gone = set(dropped)
+    for version in uses.deleted:
+        if version.before in gone or version.number <= cut:
+            _empty(here, version)
+    for sha in dropped:
+        disk.remove(here, _place_of(sha))
+    return dropped
+
+
+def _uses(versions: Iterable[Version]) -> _Uses:
+    uses = _Uses()
+    for version in versions:
+        uses.times.append((version.number, version.when))
+        if uses.newest and uses.newest[0].group != version.group:
+            uses.newest = []
+        uses.newest.append(version)
+        for sha in filter(None, (version.before, version.after)):
+            uses.last[sha] = version.number
+        if version.trash:
+            uses.deleted.append(version)
+    return uses
+
+
+def _edge(times: Sequence[tuple[int, str]], keep_days: int) -> str | None:
+    """The moment before which texts are too old. Of the last three days with changes the one in the middle is believed,
+    so that one day under a wrong clock moves nothing."""
+    days: list[str] = []
+    for _, when in reversed(times):
+        if when[:10] not in days:
+            days.append(when[:10])
+        if len(days) == 3:
+            break
+    if not days:
+        return None
+    try:
+        newest = datetime.fromisoformat(sorted(days)[(len(days) - 1) // 2]).replace(tzinfo=UTC)
+        edge = min(newest + timedelta(days=1), datetime.now(UTC)) - timedelta(days=keep_days)
+    except (ValueError, OverflowError):
+        return None
+    return edge.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _texts(here: Beneath, last: dict[str, int]) -> list[tuple[int, str, int]]:
+    """The texts that are kept: number of their last use, hash, size. One that no change names may be needed by whoever put
+    it there a moment ago; after a day it is as old as can be."""
+    found = []
+    for drawer in _names_in(here, OBJECTS):
+        folder = here.folder((*OBJECTS.split("/"), drawer))
+        for name in folder.names():
+            seen = os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
+            if disk.TEMP.fullmatch(name):
+                disk.remove(here, f"{OBJECTS}/{drawer}/{name}")
+            elif len(name) == 64:
+                is_new = abs(time.time() - seen.st_mtime) <= _A_DAY
+                found.append((last.get(name, _NEWEST if is_new else -1), name, seen.st_size))
+    return found
+
+
+def _empty(here: Beneath, version: Version) -> None:
+    """Take a deleted file out of our trash, if it is still what was deleted. Obsidian's own trash is not ours to empty."""
+    trash = version.trash or ""
+    if trash.startswith(f"{TRASH}/"):
+        with suppress(FileNotFoundError):
+            if disk.hash_of(here, trash) == version.before:
+                disk.remove(here, trash)
+                here.prune(parent(trash), keep=2)
+
+
+def _place_of(sha: str) -> str:
+    """Where a text is kept, by its hash."""
+    return f"{OBJECTS}/{sha[:2]}/{sha}"
+
+
+def _names_in(here: Beneath, folder: str) -> list[str]:
+    """The names in a folder of ours, none when it is not there."""
+    try:
+        return sorted(here.folder(tuple(folder.split("/"))).names())
+    except FileNotFoundError:
+        return []

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, get_args
@@ -225,6 +225,23 @@ class Log:
             self.appended = size, lines
         finally:
             os.close(fd)
+
+
+def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
+    """The number of the last change before a moment (UTC, spelled as in the log), given number and time of each change,
+    newest first; 0 when there is none.
+
+    The order is the log's, and a clock may have been wrong for a while. So the log is cut where the fewest changes
+    stand on the wrong side by their time; where that is undecided, as late as it can be.
+    """
+    cut, score, best = 0, 0, 0
+    for place, (number, at) in enumerate(times):
+        if not place:
+            cut = number
+        score += 1 if at < when else -1
+        if score < best:
+            best, cut = score, number - 1
+    return cut
 
 
 def versions_in(lines: bytes) -> Iterator[Version]:
