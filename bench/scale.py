@@ -26,6 +26,7 @@ from bench.corpus import PASSAGES_A_NOTE, Corpus
 from simplemem.index import legs
 from simplemem.index.door import Narrow, Question
 from simplemem.index.facts import BLOCK, SHIFT
+from simplemem.index.sidecar import Sidecar
 from simplemem.memory import Filter
 from simplemem.note.words import without_stop_words
 from simplemem.search.query import read_query
@@ -165,7 +166,7 @@ def _recall_of_meaning(store: EnhancedStore, questions: list[Words]) -> str:
     notes, near = _all_compared(store, vectors)
     told = []
     for name, every in (("all notes", 1), ("every third", 3), ("every hundredth", 100)):
-        paths = () if every == 1 else tuple(row.path for row in index.rows(notes[::every].tolist()).values())
+        paths = () if every == 1 else _paths_of(index, set(notes[::every].tolist()))
         rows = np.arange(len(notes))[::every]
         kept = wanted = 0
         for vector, cosines in zip(vectors, near, strict=True):
@@ -175,6 +176,10 @@ def _recall_of_meaning(store: EnhancedStore, questions: list[Words]) -> str:
             wanted += len(exact)
         told.append(f"{name} {kept / wanted:.4f}")
     return ", ".join(told) + " of the first 20"
+
+
+def _paths_of(index: Sidecar, ids: set[int]) -> tuple[str, ...]:
+    return tuple(known.path for known in index.all_known().values() if known.id in ids)
 
 
 def _all_compared(store: EnhancedStore, queries: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

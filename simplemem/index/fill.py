@@ -35,13 +35,6 @@ def adopt(database: Database, embedder: Embedder) -> None:
             vectors.begin(db, embedder.name, remote=embedder.remote)
 
 
-def holds(database: Database, embedder: Embedder) -> bool:
-    """Whether the vectors in use are this embedder's."""
-    with database.reading() as db:
-        found = vectors.in_use(db)
-    return found is not None and found.embedder == embedder.name
-
-
 def fill(
     vault: Vault,
     database: Database,

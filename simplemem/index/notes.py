@@ -285,8 +285,3 @@ def paths_in(db: apsw.Connection, folder: str) -> list[str]:
     sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND substr(path, 1, length(:first)) = :first
              AND instr(substr(path, length(:first) + 1), '/') = 0 AND (:first = '' OR path < :after) ORDER BY path"""
     return [row[0] for row in db.execute(sql, {"first": first, "after": f"{folder}0"})]
-
-
-def all_names(db: apsw.Connection) -> list[str]:
-    """The paths of all notes, for guessing what a mistyped name meant."""
-    return [row[0] for row in db.execute("SELECT path FROM notes ORDER BY path")]

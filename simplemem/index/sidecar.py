@@ -204,10 +204,6 @@ class Sidecar:
         """What is known of those of these notes that are there."""
         return self._read(notes.known_at, paths)
 
-    def mark(self) -> Mark:
-        """The state of the index now."""
-        return self._read(lambda db: Mark(self.database.generation, notes.newest_rev(db)))
-
     def since(self, mark: Mark | None, having: str = "") -> Changes:
         """What was put since a mark, by any process; everything without one. `having` is a property to look for."""
         return self._read(self._since, mark, having)
@@ -224,9 +220,6 @@ class Sidecar:
     def row(self, path: str) -> Row | None:
         return self._read(notes.row_at, path)
 
-    def rows(self, ids: Iterable[int]) -> dict[int, Row]:
-        return self._read(notes.rows_of, ids)
-
     def paths_named(self, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
         """Notes whose path, file name, title or alias compares equal to `key`."""
         return self._read(notes.paths_named, key)
@@ -234,13 +227,6 @@ class Sidecar:
     def near_names(self, prefix: str, limit: int) -> list[str]:
         """Paths of notes whose path or name begins so."""
         return self._read(notes.near_names, prefix, limit)
-
-    def all_paths(self) -> list[str]:
-        return self._read(notes.all_names)
-
-    def paths_in(self, folder: str) -> list[str]:
-        """The notes that lie in a folder itself."""
-        return self._read(notes.paths_in, folder)
 
     # -- asking (door.Legs)
 
@@ -395,9 +381,6 @@ class Sidecar:
 
     def hidden_counts(self) -> dict[str, int]:
         return self._read(audit.hidden_notes)
-
-    def note_count(self) -> int:
-        return self._read(notes.count)
 
     def tag_counts(self) -> dict[str, int]:
         return self._read(audit.tags)

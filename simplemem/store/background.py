@@ -193,7 +193,7 @@ class Listeners:
         found = index.since(self._heard)
         if found.mark == self._heard:
             return
-        there = set(index.all_paths())
+        there = set(index.all_known())
         if self._heard is not None:
             changed = {known.path for known in found.notes}
             self._core.tell({name_of(path) for path in changed | (self._heard_paths - there)})

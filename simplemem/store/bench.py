@@ -76,7 +76,7 @@ class Bench:
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
-        return frozenset(self._core.index.all_paths())
+        return frozenset(self._core.index.all_known())
 
     def files_below(self, folder: str) -> list[str]:
         """The note files in a folder as the disk has them, those too large to be indexed as well."""
@@ -170,7 +170,7 @@ class Bench:
 
     def embedding(self) -> dict[str, Any]:
         """Who makes vectors, how many notes have them, and why others have none."""
-        return self._core.index.consistently(self._core.embedding.facts)
+        return self._core.embedding.facts()
 
     def embed(self) -> None:
         """Make the vectors that are missing, now."""

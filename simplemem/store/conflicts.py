@@ -60,7 +60,7 @@ def _copy(path: str, original: str) -> ConflictCopy:
 
 def copies_meant(core: Core, name: str) -> tuple[ConflictCopy, ...]:
     """The copy that has this name, or all those of the note that has it."""
-    copies = core.healing(lambda: conflict_copies(core.index))
+    copies = conflict_copies(core.index)
     wanted = clean_reference(name)
     sought = {name.strip(), wanted, path_of(wanted)}
     for spell in _SPELLINGS:

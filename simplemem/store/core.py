@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
@@ -34,7 +33,6 @@ from simplemem.vault.access import Access
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.vault import Entry, Vault
 
-T = TypeVar("T")
 _COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
 _LOG = logging.getLogger(__name__)
 
@@ -304,7 +302,7 @@ class Core:
         if not changed:
             return False
         try:
-            report = self.rows.look_at(changed)
+            report = self.index.consistently(lambda: self.rows.look_at(changed))
         except Unavailable as error:
             # A full disk, a busy index: what is known is answered, and they are looked at again.
             _LOG.warning("changed notes could not be indexed: %s", error)
@@ -329,10 +327,6 @@ class Core:
             self._owed |= set(paths)
             return [f"written, but not yet searchable: {error}"]
         return []
-
-    def healing(self, ask: Callable[[], T]) -> T:
-        """Answer a question that needs several calls of the index, all of one index."""
-        return self.index.consistently(ask)
 
     @contextmanager
     def _index_lock(self) -> Iterator[None]:

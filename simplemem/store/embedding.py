@@ -200,29 +200,21 @@ class Embedding:
         embedder, _ = self.wanted()
         if embedder is None:
             return 0
-        if not begin:
-            return self._fill_in_passing(embedder, progress, ready)
-        with self._making:
-            self._wait_for_our_turn(embedder, progress)
-            try:
-                return self._filled(embedder, progress, ready, into, lambda: False)
-            finally:
-                self._turn.resign()
-
-    def _fill_in_passing(self, embedder: Embedder, progress: Progress | None, ready: Waiting | None) -> int:
-        """For a command that came for something else. A model is given one batch at most, and as long as a question."""
-        if not self._may_go_on(embedder, first=False):
-            return 0
         ends = float("inf")
-        if embedder.reads_sentences:
-            if self.estimate().texts > embedder.batch:
+        if not begin:  # for a command that came for something else: a model is given one batch, as long as a question
+            if not self._may_go_on(embedder, first=False):
                 return 0
-            ends = time.monotonic() + self._settings.embed.query_seconds
+            if embedder.reads_sentences:
+                if self.estimate().texts > embedder.batch:
+                    return 0
+                ends = time.monotonic() + self._settings.embed.query_seconds
         with self._making:
-            if not self._turn.held():
+            if begin:
+                self._wait_for_our_turn(embedder, progress)
+            elif not self._turn.held():
                 return 0
             try:
-                return self._filled(embedder, progress, ready, None, lambda: time.monotonic() > ends)
+                return self._filled(embedder, progress, ready, into, lambda: time.monotonic() > ends)
             finally:
                 self._turn.resign()
 

@@ -13,7 +13,7 @@ from simplemem.store.core import Core
 
 def path_meant(core: Core, name: str) -> str:
     """The path of the memory that a name, title, alias or wikilink means."""
-    return core.healing(lambda: _path_meant(core, name))
+    return core.index.consistently(lambda: _path_meant(core, name))
 
 
 def _path_meant(core: Core, name: str) -> str:
@@ -54,7 +54,7 @@ def _is_copy(core: Core, path: str) -> bool:
 
 def _near(core: Core, wanted: str) -> list[str]:
     """Names that a mistyped one may have meant."""
-    names = [name_of(path) for path in core.index.all_paths()]
+    names = [name_of(path) for path in core.index.all_known()]
     by_key = {compare_key(name): name for name in names}
     by_base = {compare_key(name.rsplit("/", 1)[-1]): name for name in names}
     key = compare_key(wanted)

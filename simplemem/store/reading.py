@@ -20,10 +20,10 @@ from simplemem.vault.links import resolve
 def read_memory(core: Core, name: str, section: str | None, version: str | None) -> Memory:
     """A memory as it stands in the vault, or as it stood at a version."""
     if version is not None and is_kept(core, version):
-        return core.healing(lambda: _memory_of_hash(core, name, version, section))
+        return _memory_of_hash(core, name, version, section)
     if version is not None:
-        return core.healing(lambda: _memory_at(core, version, section))
-    return core.healing(lambda: _memory_now(core, path_meant(core, name), section))
+        return _memory_at(core, version, section)
+    return _memory_now(core, path_meant(core, name), section)
 
 
 def is_kept(core: Core, sha256: str) -> bool:
@@ -49,7 +49,7 @@ def _memory_at(core: Core, version: str, section: str | None) -> Memory:
 
 def memory_of(core: Core, path: str, data: bytes, section: str | None, version: str) -> Memory:
     """A memory made of a text that is not what stands in the vault now."""
-    return core.healing(lambda: _memory(core, path, read_note(data), None, section, version))
+    return _memory(core, path, read_note(data), None, section, version)
 
 
 def _memory_of_hash(core: Core, name: str, sha256: str, section: str | None) -> Memory:

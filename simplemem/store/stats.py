@@ -13,7 +13,7 @@ from simplemem.store.recall import Recall
 def stats(core: Core, recall: Recall) -> dict[str, Any]:
     """What `simplemem stats` shows, for people and programs."""
     counted = core.index.counts()
-    embedding = core.healing(core.embedding.facts)
+    embedding = core.embedding.facts()
     reranker, wrong = recall.reranker()
     files = core.index.path.parent.glob(f"{core.index.path.name}*")
     unread = core.conventions.unread_filters().items()
@@ -22,7 +22,7 @@ def stats(core: Core, recall: Recall) -> dict[str, Any]:
         "vault": str(core.root),
         **counted,
         "skipped": [{"path": path, "why": why} for path, why in core.not_indexed()],
-        "state": core.healing(core.state).as_dict(),
+        "state": core.state().as_dict(),
         "pending_vectors": embedding["waiting"],
         "embedder": embedding["in_use"],
         "embedding": embedding,

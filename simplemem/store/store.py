@@ -129,7 +129,7 @@ class EnhancedStore:
 
     def estimate(self, *, rebuild: bool = False) -> Estimate:
         """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
-        return self._core.healing(lambda: self._core.embedding.estimate(anew=rebuild))
+        return self._core.embedding.estimate(anew=rebuild)
 
     def start(self, *, embed: bool = True) -> None:
         """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
@@ -145,7 +145,7 @@ class EnhancedStore:
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
-        return self._core.healing(self._core.state)
+        return self._core.state()
 
     # -- names and tags
 
@@ -155,10 +155,7 @@ class EnhancedStore:
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion."""
-        return [
-            name_of(path)
-            for path in self._core.healing(lambda: self._core.index.near_names(well_formed(prefix), limit))
-        ]
+        return [name_of(path) for path in self._core.index.near_names(well_formed(prefix), limit)]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
@@ -195,20 +192,20 @@ class EnhancedStore:
         a filter by author, a hit says who changed the memory last, and when."""
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
-        return self._core.healing(
+        return self._core.index.consistently(
             lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank, authors=authors)
         )
 
     def context(self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
         """The best passages for a question within a budget of tokens."""
-        return self._core.healing(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
+        return self._core.index.consistently(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
 
     def backlinks(
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
     ) -> tuple[Backlink, ...]:
         """Memories that lead to this one, by a link or by meaning."""
         path = path_meant(self._core, name)
-        return self._core.healing(lambda: self._backlinks.find(path, query, limit, kinds))
+        return self._core.index.consistently(lambda: self._backlinks.find(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
         """Memories near in meaning."""
@@ -344,7 +341,7 @@ class EnhancedStore:
 
     def conflict_copies(self) -> tuple[ConflictCopy, ...]:
         """The files that synchronisers and git left beside notes that were changed in two places."""
-        return self._core.healing(lambda: conflicts.conflict_copies(self._core.index))
+        return conflicts.conflict_copies(self._core.index)
 
     def conflict_merges(self, name: str | None = None) -> tuple[ConflictMerge, ...]:
         """What a merge would make of a conflict copy, or of all those of a note, by its name; without one, of all there
@@ -416,4 +413,4 @@ class EnhancedStore:
         cursor: str | None = None,
     ) -> Page:
         """Memories that pass a filter, newest first unless told otherwise."""
-        return self._core.healing(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))
+        return self._core.index.consistently(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))

@@ -71,7 +71,7 @@ def create(
                 current_sha256=old.sha256,
             )
         warnings = judge_name(core.settings, clean) + judge(core.settings, clean, "", text)
-        rewrites, stuck = core.index.consistently(lambda: rewrites_for(core, None, path))
+        rewrites, stuck = rewrites_for(core, None, path)
         written = core.vault.create(path, data, change, rewrites=rewrites)
         return _saved(core, written, data, [*warnings, *stuck], rewrites)
 
@@ -174,7 +174,7 @@ def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
             raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
         file = core.vault.read(old)
         warnings = judge_name(core.settings, name_of(new), name_of(old))
-        rewrites, stuck = core.index.consistently(lambda: rewrites_for(core, old, new))
+        rewrites, stuck = rewrites_for(core, old, new)
         own = next((each for each in rewrites if each.path == old), None)
         others = [each for each in rewrites if each.path != old]
         data = file.data if own is None else own.data

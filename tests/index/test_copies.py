@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.index.audit import dump
 from simplemem.store import EnhancedStore
 
@@ -71,20 +69,6 @@ def test_a_copy_whose_note_goes_becomes_a_note_and_a_copy_again_when_it_comes_ba
     assert found(plain_store) == {"Kite"}
 
 
-def test_so_it_does_when_the_note_is_moved_or_deleted_by_us(plain_store: EnhancedStore, write: Write) -> None:
-    write("Kite.md", TEXT)
-    write(f"{SYNCTHING}.md", TEXT)
-    plain_store.sync()
-    plain_store.move("Kite", "toys/Kite")
-    assert found(plain_store) == {"toys/Kite", SYNCTHING}
-    plain_store.move("toys/Kite", "Kite")
-    assert found(plain_store) == {"Kite"}
-    plain_store.delete("Kite")
-    assert found(plain_store) == {SYNCTHING}
-    plain_store.create("Kite", "Another kite.")
-    assert found(plain_store) == {"Kite"}
-
-
 def test_a_second_chapter_is_a_note_until_it_says_what_the_first_says(plain_store: EnhancedStore, write: Write) -> None:
     write("Kite.md", TEXT)
     write("Kite 2.md", "# Kite\n\nA second kite, of paper, blue and small.\n")
@@ -110,47 +94,8 @@ def test_what_git_leaves_beside_a_note_is_listed(plain_store: EnhancedStore, wri
     ]
 
 
-def test_a_copy_in_another_folder_is_a_note(plain_store: EnhancedStore, write: Write) -> None:
-    write("Kite.md", TEXT)
-    write(f"attic/{SYNCTHING}.md", TEXT)
-    plain_store.sync()
-    assert found(plain_store) == {"Kite", f"attic/{SYNCTHING}"}
-
-
 NAMES = ["Kite", "kite", "Kite 2", "Kite 3", "Kite (1)", SYNCTHING, f"{SYNCTHING} 2", "Kite 2 (Case Conflict)", "Other"]
 TEXTS = [TEXT, TEXT + "One more line.\n", "Nothing like it, [[Kite]].\n", "", "---\ntitle: Kite\n---\n" + TEXT]
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_after_any_changes_the_index_equals_a_rebuilt_one(vault: Path, tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
-    with EnhancedStore(vault, settings) as store:
-        for step in range(14):
-            name, other = chance.choice(NAMES), chance.choice(NAMES)
-            file, text = vault / f"{name}.md", chance.choice(TEXTS)
-            act = chance.choice(["write", "write", "write", "remove", "rename", "create", "move", "delete", "hide"])
-            if act == "write":
-                file.write_text(text)
-            elif act == "remove":
-                file.unlink(missing_ok=True)
-            elif act == "rename" and file.exists():
-                file.replace(vault / f"{other}.md")
-            elif act == "hide":
-                (vault / ".obsidian").mkdir(exist_ok=True)
-                filters = chance.choice(["[]", '["Kite 2"]'])
-                (vault / ".obsidian/app.json").write_text(f'{{"userIgnoreFilters": {filters}}}')
-            elif act == "create" and not any(f.name.casefold() == f"{name}.md".casefold() for f in vault.iterdir()):
-                store.create(name, text or "x")
-            elif act == "delete" and file.exists():
-                store.delete(name)
-            elif act == "move" and file.exists() and not (vault / f"{other}.md").exists() and other.lower() != "kite":
-                store.move(name, other)
-            store.sync()
-            beside = settings.model_copy(update={"db": tmp_path / f"rebuilt-{step}.db"})
-            with EnhancedStore(vault, beside) as fresh:
-                fresh.sync()
-                assert rows(store) == rows(fresh), (seed, step, act, name, other)
 
 
 def rows(store: EnhancedStore) -> list[tuple[object, ...]]:

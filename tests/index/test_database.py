@@ -84,18 +84,6 @@ def test_a_new_index_carries_its_marks_and_a_write_ahead_log(database: Database)
     assert database.check() == []
 
 
-def test_a_transaction_is_all_or_nothing(database: Database) -> None:
-    with pytest.raises(RuntimeError), database.writing():
-        database.set_meta("one", "1")
-        with database.writing() as db:  # within the first
-            db.execute("INSERT INTO meta VALUES ('two', '2')").fetchall()
-        raise RuntimeError
-    assert database.meta("one") is None
-    assert database.meta("two") is None
-    database.set_meta("one", "1")
-    assert database.meta("one") == "1"
-
-
 def test_what_is_read_in_one_snapshot_is_of_one_moment(database: Database) -> None:
     database.set_meta("x", "old")
     with database.reading() as db:
@@ -431,15 +419,6 @@ def test_an_index_swapped_in_is_seen_by_every_thread_and_process(vault: Path, wr
 def path_identity(store: EnhancedStore) -> tuple[int, int]:
     found = store._core.index.path.stat()
     return found.st_dev, found.st_ino
-
-
-def test_what_is_built_beside_and_given_up_leaves_nothing(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "plum")
-    plain_store.sync()
-    plain_store.doctor()
-    plain_store.sync(rebuild=True)
-    left = {path.name for path in plain_store._core.index.path.parent.glob("index*")}
-    assert left <= {"index.db", "index.db-wal", "index.db-shm"}
 
 
 KILLED = """

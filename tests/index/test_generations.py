@@ -103,21 +103,6 @@ def kept(vault: Path, write: Write, tmp_path: Path) -> Iterator[Kept]:
     opened.close()
 
 
-def test_until_the_new_vectors_are_whole_the_old_ones_answer(kept: Kept, half: Half) -> None:
-    kept.fill(WHOLE)
-    half.fails_after = 4
-    with pytest.raises(Unavailable):
-        kept.fill(half)
-    assert (kept.in_use(), kept.lengths("vectors"), kept.lengths("vectors_next")) == (WHOLE.name, {256}, {128})
-    assert kept.nearest(WHOLE, "honey bees")[0] == "n1.md" and len(kept.nearest(WHOLE, "honey bees")) == 6
-    assert kept.nearest(half, "honey bees") == []
-    half.fails_after = 10_000
-    assert kept.fill(half) == 2
-    assert (kept.in_use(), kept.lengths("vectors"), kept.lengths("vectors_next")) == ("half", {128}, set())
-    assert kept.nearest(half, "honey bees")[0] == "n1.md" and len(kept.nearest(half, "honey bees")) == 6
-    assert kept.nearest(WHOLE, "honey bees") == []
-
-
 def test_no_text_is_given_twice_when_the_making_is_interrupted(kept: Kept, half: Half) -> None:
     kept.fill(WHOLE)
     for enough in range(1, 7):
@@ -126,14 +111,6 @@ def test_no_text_is_given_twice_when_the_making_is_interrupted(kept: Kept, half:
             kept.fill(half)
     assert kept.in_use() == "half"
     assert len(half.given) == len(set(half.given)) == 6
-
-
-def test_the_first_vectors_of_all_are_used_as_they_come(kept: Kept, half: Half) -> None:
-    half.fails_after = 2
-    with pytest.raises(Unavailable):
-        kept.fill(half)
-    assert kept.in_use() == "half"
-    assert len(kept.nearest(half, "honey bees")) == 2
 
 
 def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
@@ -193,29 +170,6 @@ def test_going_back_costs_nothing_and_going_on_costs_the_rest(kept: Kept, half: 
     half.fails_after = 10_000
     assert kept.fill(half) == 2
     assert kept.in_use() == "half"
-
-
-def test_of_three_embedders_the_last_one_set_is_made(kept: Kept, half: Half) -> None:
-    kept.fill(WHOLE)
-    half.fails_after = 4
-    with pytest.raises(Unavailable):
-        kept.fill(half)
-    assert kept.fill(OTHER) == 6
-    with kept.database.reading() as db:
-        assert [(found.shelf, found.embedder, found.dimension) for found in generations(db)] == [(NOW, "other", 256)]
-        assert generation_of(db, "half") is None
-    assert kept.lengths("vectors_next") == set()
-
-
-def test_embedders_of_one_dimension_are_told_apart_by_name(kept: Kept) -> None:
-    kept.fill(WHOLE)
-    asked = QueryVector(OTHER.query("honey bees"), "other")
-    ours, theirs = Question(vector=QueryVector(asked, WHOLE.name)), Question(vector=asked)
-    note = kept.index.row("n1.md")
-    assert note is not None
-    assert kept.index.ask(theirs).near is None and kept.index.ask(ours).near
-    assert kept.index.shown({note.id: 0}, theirs)[note.id].best is None
-    assert kept.index.shown({note.id: 0}, ours)[note.id].best is not None
 
 
 @pytest.mark.parametrize("in_memory", [False, True])

@@ -96,16 +96,6 @@ def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, va
     assert names(store, "crane") == ["new name"]
 
 
-def test_a_changed_header_embeds_nothing_again(store: EnhancedStore, write: Write) -> None:
-    write("a.md", "---\ntitle: Crane\n---\nThe harbour crane.\n")
-    store.sync()
-    write("a.md", "---\ntitle: Crane\ntags: [harbour]\n---\nThe harbour crane.\n")
-    report = store.sync()
-    assert report.modified == ["a.md"]
-    assert report.embedded == 0
-    assert store.state().pending == 0
-
-
 def test_a_vault_that_suddenly_looks_empty_is_not_believed(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
@@ -122,44 +112,6 @@ def test_a_vault_that_suddenly_looks_empty_is_not_believed(
     assert plain_store.state().state == "ready"
     shutil.rmtree(vault / "notes")
     assert len(plain_store.sync(believe=True).removed) == 40
-
-
-def test_a_whole_folder_renamed_is_no_deletion(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
-    for k in range(40):
-        write(f"notes/n{k}.md", f"plum number {k}")
-    plain_store.sync()
-    (vault / "notes").rename(vault / "archive")
-    report = plain_store.sync()
-    assert (len(report.moved), report.doubted) == (40, 0)
-    assert set(names(plain_store, "plum")) == {f"archive/n{k}" for k in range(40)}
-
-
-def test_links_are_resolved_again_when_their_target_comes_goes_and_moves(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("a.md", "[[Target]]")
-    plain_store.sync()
-    assert plain_store.inspect()["a.md"]["unresolved"] == ["Target"]
-    write("x/Target.md", "far")
-    plain_store.sync()
-    assert plain_store.inspect()["a.md"]["links"] == ["x/Target.md"]
-    write("Target.md", "near")
-    plain_store.sync()
-    assert plain_store.inspect()["a.md"]["links"] == ["Target.md"]
-    (vault / "Target.md").unlink()
-    plain_store.sync()
-    assert plain_store.inspect()["a.md"]["links"] == ["x/Target.md"]
-
-
-def test_an_attachment_that_comes_and_goes_is_followed(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
-    write("a.md", "![[plan.png]]")
-    plain_store.sync()
-    write("files/plan.png", b"\x89PNG")
-    plain_store.sync()
-    assert plain_store.inspect()["a.md"]["attachments"] == ["files/plan.png"]
-    (vault / "files/plan.png").unlink()
-    plain_store.sync()
-    assert plain_store.inspect()["a.md"]["unresolved"] == ["plan.png"]
 
 
 def test_one_bad_file_never_hurts_the_others(plain_store: EnhancedStore, write: Write) -> None:
@@ -224,43 +176,6 @@ def test_indexing_writes_no_note(store: EnhancedStore, write: Write, vault: Path
     store.sync(rebuild=True)
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
     assert {path: path.stat().st_mtime_ns for path in before} == times
-
-
-def test_after_many_changes_the_index_equals_a_rebuilt_one(
-    store: EnhancedStore, write: Write, vault: Path, tmp_path: Path
-) -> None:
-    for k in range(12):
-        write(
-            f"f{k % 3}/n{k}.md",
-            f"---\ntags: [t{k % 4}]\naliases: [Alias {k}]\n---\n# H{k}\n\n[[n{(k * 5) % 12}]] word{k} #in{k}\n",
-        )
-    store.sync()
-    store.create("new", "[[n3]] [[Alias 4]]", {"tags": {"status": "done"}})
-    store.move("n3", "f0/renamed")
-    store.update("f1/n4", append="more [[renamed]]\n")
-    store.change_tags("n5", {"status": "open"})
-    store.delete("n6")
-    (vault / "f2" / "n8.md").rename(vault / "n8.md")
-    write("f0/n0.md", "rewritten by hand\n")
-    store.sync()
-    assert_equals_rebuilt(store, tmp_path)
-
-
-def test_the_log_does_not_grow_with_the_vault(
-    store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A first index folds its write-ahead log in as it goes, or the log becomes many times the index."""
-    monkeypatch.setattr("simplemem.index.reconcile._BATCH", 5)
-    monkeypatch.setattr("simplemem.index.fill._NOTES_AT_ONCE", 5)
-    monkeypatch.setattr("simplemem.index.database._WAL_LIMIT_AMID_MUCH", 50_000)
-    for k in range(60):
-        write(f"n{k}.md", f"Harbour number {k}.\n\n" + " ".join(f"word{j}of{k}" for j in range(150)))
-    log = store._core.index.path.with_name("index.db-wal")
-    sizes: dict[str, list[int]] = {"text": [], "vectors": []}
-    store.sync(progress=lambda phase, done, total: sizes[phase].append(log.stat().st_size))
-    for seen in sizes.values():
-        assert len(seen) == 12
-        assert max(seen) < 50_000
 
 
 def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_the_old_one(
@@ -336,23 +251,6 @@ def test_a_note_that_another_server_has_given_a_new_name_is_not_given_a_second_o
         store.sync(progress=a_copy_comes)
         assert names(store, "plum") == ["z one", "z two"]
         assert_equals_rebuilt(store, tmp_path)
-
-
-def test_a_scan_that_is_cut_short_leaves_no_link_that_misses_its_file(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("a.md", "[[b]] and [[c]]")
-    write("c.md", "medlar")
-    plain_store.sync()
-    write("b.md", "plum")
-    (vault / "c.md").unlink()
-    plain_store._core.rows.stop.set()
-    with pytest.raises(Stopped):
-        plain_store._core.rows.scan()
-    plain_store._core.rows.stop.clear()
-    plain_store.sync()
-    assert [(link.target, link.resolved) for link in plain_store.read("a").links] == [("b", True), ("c", False)]
-    assert not [finding for finding in plain_store.doctor() if finding.check == "index"]
 
 
 @pytest.mark.parametrize("much", [False, True])

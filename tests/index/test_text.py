@@ -102,13 +102,6 @@ def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
                 assert found(db, unicodedata.normalize(form_of_question, word)) == [1]
 
 
-def test_more_of_an_unspaced_word_ranks_before_less_of_it(database: Database) -> None:
-    with database.writing() as db:
-        put(db, 1, "東北大学の話、京の町、都の話")
-        put(db, 2, "京都大学の話")
-        assert found(db, "京都大学")[0] == 2
-
-
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(ALPHABET, max_size=40))
 @example("Straße weiß daß")
@@ -126,13 +119,6 @@ def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str)
             assert found(db, word) == [1], word
 
 
-def test_a_word_in_the_title_counts_for_more_than_one_in_the_text(database: Database) -> None:
-    with database.writing() as db:
-        put(db, 1, "A long story of boats, in which once a crane is seen.", "Boats.md")
-        put(db, 2, "A long story of boats, in which once a heron is seen.", "Crane.md")
-        assert found(db, "crane") == [2, 1]
-
-
 def test_the_file_name_is_searched_where_the_title_is_another(database: Database) -> None:
     with database.writing() as db:
         put(
@@ -143,42 +129,6 @@ def test_the_file_name_is_searched_where_the_title_is_another(database: Database
         )
         for question in ("skovgaard", "minutes", "assembly", "thing"):
             assert found(db, question) == [1], question
-
-
-def test_a_leg_asked_about_some_notes_answers_about_those_alone(database: Database) -> None:
-    with database.writing() as db:
-        for k in range(1, 80):
-            put(db, k, "crane crane crane")
-        put(db, 80, "One crane among a great many other words, said rather late in a text that goes on and on.")
-        for leg in legs.LEGS:
-            assert found(db, "crane", leg, [80]) == [80]
-            assert found(db, "crane", leg, []) == []
-
-
-def test_a_place_says_where_in_the_file_it_stands(database: Database) -> None:
-    above = "\ufeff---\ntitle: Crane\n---\n\n# Harbour\r\n\r\nQuiet.\u2028Still quiet.\n\n"
-    body = f"{above}## Crane\n\nIt was repaired in spring.\n"
-    with database.writing() as db:
-        put(db, 1, body)
-        best = legs.leg(db, "block", read_query("repaired").terms(), 5, None)[0]
-        place = text.places_of(db, [best.place])[best.place]
-        passages = text.passages_of(db, [1])[1]
-    note = read_note(body.encode())
-    assert note.text[place.start : place.stop].strip() == "It was repaired in spring."
-    assert (place.line, place.headings) == (11, ("Harbour", "Crane"))
-    assert any("repaired" in note.text[p.start : p.stop] for p in passages)
-
-
-def test_what_is_put_again_leaves_nothing_of_what_it_was(database: Database) -> None:
-    with database.writing() as db:
-        put(db, 1, "# One\n\nalpha\n\nbeta\n\ngamma\n")
-        put(db, 1, "delta\n")
-        for leg in legs.LEGS:
-            assert found(db, "alpha beta gamma", leg) == []
-            assert found(db, "delta", leg) == [1]
-        text.remove(db, 1)
-        for table in (*legs.LEGS.values(), "passages", "blocks", "vectors"):
-            assert db.execute(f"SELECT count(*) FROM {table}").get == 0, table
 
 
 def test_a_change_asks_for_vectors_only_where_the_text_is_new(store: EnhancedStore, write: Write) -> None:

@@ -41,13 +41,6 @@ def test_what_was_put_is_there_again_in_another_process_by_name_and_hash(path: P
     assert (cache.dimension("one"), cache.dimension("two"), cache.dimension("three")) == (16, 8, None)
 
 
-def test_asking_makes_no_file(path: Path) -> None:
-    cache = VectorCache(path, MUCH)
-    assert (cache.get("one", [hash_of(1)]), cache.dimension("one")) == ({}, None)
-    cache.put("one", {})
-    assert not path.exists()
-
-
 def test_a_model_that_changed_its_width_takes_its_old_vectors_along(path: Path) -> None:
     cache = VectorCache(path, MUCH)
     cache.put("one", {hash_of(1): vector(1, 16)})

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from embedding_service import EmbeddingService, failing
+from embedding_service import EmbeddingService
 
 from simplemem.config import Settings
 from simplemem.services.embed import Cached
@@ -66,25 +64,6 @@ def test_vectors_of_services_are_remembered_and_those_of_the_package_need_not_be
     assert cache_path(tmp_path / "notes-index-0123abcd.db") == tmp_path / "notes-vectors.db"
 
 
-def test_a_store_finds_by_a_services_vectors_and_by_words_when_it_is_down(
-    vault: Path, write: Callable[[str, str], Path], service: EmbeddingService, caplog: pytest.LogCaptureFixture
-) -> None:
-    write("crane.md", "The harbour crane was repaired.")
-    write("tax.md", "Income tax for last year.")
-    with caplog.at_level(logging.DEBUG), EnhancedStore(vault, served_by(service)) as store:
-        store.sync()
-        found = store.search("harbour", mode="semantic")
-        assert (found.hits[0].name, found.degraded) == ("crane", "")
-        assert any("The harbour crane was repaired." in text for text in service.texts())  # stop words and all
-        service.always = failing(503, "overloaded")
-        found = store.search("income tax")
-        assert [hit.name for hit in found.hits] == ["tax"]
-        assert "503, overloaded" in found.degraded
-        assert "openai/tiny" in found.degraded
-    assert KEY not in caplog.text
-    assert "crane was repaired" not in caplog.text
-
-
 def test_an_index_made_anew_pays_for_nothing_again(
     vault: Path, write: Callable[[str, str], Path], service: EmbeddingService
 ) -> None:
@@ -101,12 +80,3 @@ def test_an_index_made_anew_pays_for_nothing_again(
         assert service.texts()
         assert all("Something new." in text for text in service.texts())
         assert store.search("number 7", mode="semantic").hits[0].name == before
-
-
-def test_a_setting_that_cannot_be_is_told_and_words_still_find(vault: Path, write: Callable[[str, str], Path]) -> None:
-    write("crane.md", "The harbour crane was repaired.")
-    with EnhancedStore(vault, settings(embed={"provider": "openai", "url": "http://localhost:1/v1"})) as store:
-        store.sync()
-        found = store.search("crane")
-        assert [hit.name for hit in found.hits] == ["crane"]
-        assert "embed.model" in found.degraded

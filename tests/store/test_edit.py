@@ -43,16 +43,6 @@ def test_a_new_note_has_its_header_in_the_order_a_person_would_write() -> None:
     )
 
 
-def test_a_new_note_without_content_is_its_header() -> None:
-    assert new_text("n", "", {}, NOW) == f"---\ncreated: {NOW}\nmodified: {NOW}\n---\n"
-    assert new_text("n", "\n\n", {}, NOW) == new_text("n", "", {}, NOW)
-
-
-def test_a_new_note_can_have_the_map_of_tags_of_the_original() -> None:
-    text = new_text("n", "Body", {"tags": {"status": "done", "todo": True, "gone": None}}, NOW, tags_as_map=True)
-    assert "tags:\n  status: done\n  todo: true\n" in text
-
-
 def test_the_time_of_its_making_may_be_given_and_that_of_its_change_may_not() -> None:
     properties = read_header(new_text("n", "", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)).properties
     assert properties == {"created": "2020-01-01", "modified": NOW}
@@ -96,19 +86,6 @@ def test_replacing_content_keeps_what_stands_above_it(header: str, old: str, new
     assert replace_content(again, new) == after  # done twice is done once
 
 
-def test_content_begins_below_the_header_and_its_blank_lines() -> None:
-    for header in HEADERS:
-        text = note(f"{header}Body\n")
-        assert text.text[content_start(text) :].lstrip("\ufeff") == "Body\n"
-
-
-def test_a_replaced_content_ends_as_the_old_one_did() -> None:
-    assert replace_content(note("---\na: 1\n---\n\nold\n"), "new") == "---\na: 1\n---\n\nnew\n"
-    assert replace_content(note("---\na: 1\n---\n\nold"), "new") == "---\na: 1\n---\n\nnew"
-    assert replace_content(note("old\r\nlines\r\n"), "new\nlines") == "new\r\nlines\r\n"
-    assert replace_content(note("---\na: 1\n---\n\nold\n"), "") == "---\na: 1\n---\n\n"
-
-
 @pytest.mark.parametrize("header", HEADERS)
 @given(old=BODIES, addition=st.text(st.sampled_from("ab\n é"), min_size=1, max_size=20))
 def test_what_is_appended_stands_on_a_line_of_its_own_below_every_byte_there_was(
@@ -143,26 +120,12 @@ def test_an_edit_reaches_only_the_body() -> None:
     assert apply_edits(note("---\ntitle: One\n---\nOne\n"), [Edit("One", "x")]) == "---\ntitle: One\n---\nx\n"
 
 
-def test_edits_are_made_in_turn_each_on_what_the_last_one_left() -> None:
-    assert apply_edits(note("a"), [Edit("a", "b"), Edit("b", "c")]) == "c"
-
-
 def test_an_edit_given_with_plain_line_ends_finds_and_leaves_those_of_the_note() -> None:
     assert apply_edits(note("one\r\ntwo\r\nthree\r\n"), [Edit("one\ntwo", "1\n2\n3")]) == "1\r\n2\r\n3\r\nthree\r\n"
 
 
 def test_an_edit_given_with_the_line_ends_of_windows_finds_plain_ones() -> None:
     assert apply_edits(note("one\ntwo\nthree\n"), [Edit("one\r\ntwo", "1\r\n2")]) == "1\n2\nthree\n"
-
-
-def test_an_edit_that_could_be_meant_twice_says_where() -> None:
-    with pytest.raises(Invalid, match="3 times, in lines 1, 2, 4"):
-        apply_edits(note("x\ny x\n\nx"), [Edit("x", "z")])
-
-
-def test_lines_are_those_of_the_file() -> None:
-    with pytest.raises(Invalid, match="in lines 4, 6"):
-        apply_edits(note("---\na: 1\n---\nx\u2028\r\ny\nx\n"), [Edit("x", "z")])
 
 
 def test_what_would_grow_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,15 +141,6 @@ def test_what_would_grow_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 # -- metadata
-
-
-def test_metadata_is_merged_and_the_rest_of_the_header_stays() -> None:
-    text = "---\n# note\nb: 'two'  # why\na: [1,  2]\n---\nbody\n"
-    assert apply_metadata(text, {"c": "x"}) == "---\n# note\nb: 'two'  # why\na: [1,  2]\nc: x\n---\nbody\n"
-    assert apply_metadata(text, {"a": None}) == "---\n# note\nb: 'two'  # why\n---\nbody\n"
-    assert apply_metadata(text, {"b": "two", "A": [1, 2]}) == text
-    assert apply_metadata(text, {"nothing": None}) == text
-    assert apply_metadata("body\n", {"a": 1}) == "---\na: 1\n---\nbody\n"
 
 
 def test_metadata_cannot_forge_the_time_of_a_change() -> None:

@@ -109,7 +109,8 @@ def test_a_private_note_is_found_by_its_words(far: EmbeddingService, open_with: 
     found = store.search("quagga box")
     assert {hit.name for hit in found.hits} == {"secret", "open"}
     assert found.degraded == ""
-    assert store._core.index.rows([1, 2])[store._core.index.row("secret.md").id].private == "property"  # type: ignore[union-attr]
+    known = store._core.index.known("secret.md")
+    assert known is not None and known.private == "property"
 
 
 def test_what_becomes_private_loses_its_vectors_and_what_is_freed_gets_them(
@@ -155,22 +156,6 @@ def test_an_embedder_on_this_machine_is_given_private_notes_too(
     built_in = open_with(provider="wordllama")
     built_in.sync()
     assert built_in.stats()["embedder"].startswith("wordllama") and meant(built_in, "a box") == ["secret"]
-
-
-def test_searching_by_words_sends_nothing_and_before_there_are_vectors_nothing_is_asked(
-    far: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    write("a.md", "The harbour crane.")
-    store = open_with()
-    store.sync(embed=False)
-    assert "no vectors have been made yet" in store.search("crane").degraded
-    store.sync()
-    before = len(far.asked)
-    store.search("crane", mode="text")
-    store.search("")
-    assert len(far.asked) == before
-    store.search("crane")
-    assert len(far.asked) == before + 1
 
 
 def test_why_tells_what_keeps_a_note_from_being_found_by_its_meaning(
@@ -286,19 +271,6 @@ def test_two_servers_with_different_embedders_do_not_undo_each_other_for_ever(
     assert len([text for text in texts if "number" in text]) == 5
 
 
-def test_two_servers_with_one_embedder_do_not_pay_twice(
-    service: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    for k in range(30):
-        write(f"n{k}.md", f"Crane number {k}.")
-    one, other = (open_with(url=f"{service.url}/v1", batch=4) for _ in range(2))
-    service.next(*[slow(0.02)] * 8)
-    one.start()
-    other.start()
-    assert eventually(lambda: one.state().state == "ready" and other.state().state == "ready")
-    assert len(service.texts()) == len(set(service.texts())) == 30
-
-
 # -- when it fails
 
 
@@ -376,18 +348,6 @@ def test_a_text_that_is_refused_is_named_and_stops_no_other(
     write("bad.md", "A crane of paper.")
     store.sync()
     assert store.stats()["embedding"]["refused"] == []
-
-
-def test_an_embedder_that_refuses_everything_marks_no_note(
-    service: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    for k in range(40):
-        write(f"n{k}.md", f"Crane number {k}.")
-    service.refuses = lambda text: True
-    store = open_with(url=f"{service.url}/v1")
-    assert "refused" in store.sync().trouble
-    assert len(service.asked) <= 3
-    assert store.stats()["embedding"]["refused"] == [] and store.state().pending == 40
 
 
 # -- what it costs

@@ -82,15 +82,6 @@ def test_who_listens_hears_of_edits_by_hand(vault: Path, write: Write) -> None:
         assert eventually(lambda: "a" in heard)
 
 
-def test_a_listener_that_fails_does_not_end_the_background(vault: Path, write: Write) -> None:
-    with served(vault) as store:
-        store.on_change(lambda names: 1 // 0)  # type: ignore[arg-type, return-value]
-        write("a.md", "plum")
-        assert eventually(lambda: "a.md" in indexed(store))
-        write("b.md", "pear")
-        assert eventually(lambda: "b.md" in indexed(store))
-
-
 def test_meaning_follows_by_itself_and_words_do_not_wait_for_it(vault: Path, write: Write) -> None:
     write("vet.md", "The puppy was taken to the veterinarian.")
     write("tax.md", "Income must be declared.")
@@ -113,13 +104,6 @@ def test_a_setting_of_obsidian_changed_under_way_is_followed(vault: Path, write:
         assert {hit.name for hit in store.search("plum").hits} == {"archive/old", "new"}
         write(".obsidian/app.json", '{"userIgnoreFilters": ["archive/"]}')
         assert eventually(lambda: {hit.name for hit in store.search("plum").hits} == {"new"})
-
-
-def test_without_watching_the_scan_is_the_net(vault: Path, write: Write) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"watch": "off", "scan_minutes": 0.05}})
-    with served(vault, settings) as store:
-        write("a.md", "plum")
-        assert eventually(lambda: "a.md" in indexed(store))
 
 
 def test_an_index_deleted_under_a_server_is_made_again(vault: Path, write: Write) -> None:

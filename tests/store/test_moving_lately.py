@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,12 +38,6 @@ def store(request: Any, vault: Path, write: Write) -> Iterator[EnhancedStore]:
         yield opened
 
 
-def test_a_new_note_that_links(store: EnhancedStore, vault: Path, write: Write) -> None:
-    write("hand.md", "See [[n2]].")
-    store.move("n2", "first/other")
-    assert (vault / "hand.md").read_text() == "See [[other]]."
-
-
 def test_a_link_written_into_a_note_in_place(store: EnhancedStore, vault: Path) -> None:
     with (vault / "n3.md").open("a") as file:
         file.write(" beside [[n2]]")
@@ -57,13 +50,6 @@ def test_a_link_of_the_same_length_saved_right_after_our_own_write(store: Enhanc
     (vault / "n3.md").write_text((vault / "n3.md").read_text().replace("n9", "n2"))
     store.move("n2", "first/other")
     assert "See [[other]]." in (vault / "n3.md").read_text()
-
-
-def test_an_editor_that_saves_by_renaming(store: EnhancedStore, vault: Path) -> None:
-    (vault / ".n3.md.swp").write_text("See [[n2]].")
-    os.replace(vault / ".n3.md.swp", vault / "n3.md")
-    store.move("n2", "first/other")
-    assert (vault / "n3.md").read_text() == "See [[other]]."
 
 
 def test_a_folder_that_came_and_one_that_was_renamed(store: EnhancedStore, vault: Path) -> None:

@@ -152,16 +152,6 @@ def test_a_property_that_both_set_is_not_overwritten_by_a_merge(
     assert not conflict.value.details["merged"]["clean"]
 
 
-def test_tags_of_a_lost_race_come_together_with_what_others_changed(
-    plain_store: EnhancedStore, write: Write, read: str
-) -> None:
-    write("Kite.md", TEXT.replace("[kite]", "[kite, blue]").replace("T10", "T11"))
-    with pytest.raises(Conflict) as conflict:
-        plain_store.change_tags("Kite", {"flown": True}, if_sha256=read)
-    saved = plain_store.change_tags("Kite", {"flown": True}, if_sha256=conflict.value.details["accept"])
-    assert set(saved.tags) == {"kite", "blue", "flown"}
-
-
 def test_a_whole_text_that_lost_a_race_is_merged_too(
     plain_store: EnhancedStore, write: Write, vault: Path, read: str
 ) -> None:
@@ -171,16 +161,6 @@ def test_a_whole_text_that_lost_a_race_is_merged_too(
         plain_store.write_text("Kite", ours, if_sha256=read)
     plain_store.write_text("Kite", ours, if_sha256=conflict.value.details["accept"])
     assert (vault / "Kite.md").read_text() == ours.replace("fifth", "FIFTH")
-
-
-def test_an_offer_outlives_the_server_that_made_it(
-    plain_store: EnhancedStore, write: Write, vault: Path, read: str
-) -> None:
-    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
-    offer = refused(plain_store, read).details["accept"]
-    with EnhancedStore(vault, plain_store.settings) as other:
-        other.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
-    assert plain_store.read("Kite").content == BODY.replace("first", "FIRST").replace("fifth", "FIFTH")
 
 
 def test_a_text_nobody_kept_cannot_be_merged_and_says_so(plain_store: EnhancedStore, write: Write, read: str) -> None:
@@ -207,20 +187,6 @@ def test_a_note_that_is_no_text_any_more_is_not_merged(plain_store: EnhancedStor
     details = refused(plain_store, read).details
     assert "merged" not in details
     assert "accept" not in details
-
-
-def test_a_long_merge_is_named_by_its_hash_and_its_difference_only(plain_store: EnhancedStore, write: Write) -> None:
-    long = "".join(f"line {k} of many words in a note\n" for k in range(2_000))
-    write("Long.md", long)
-    plain_store.sync()
-    read = plain_store.read("Long").sha256
-    write("Long.md", long.replace("line 7 ", "line seven "))
-    with pytest.raises(Conflict) as conflict:
-        plain_store.update("Long", append="And an end.", if_sha256=read)
-    merged = conflict.value.details["merged"]
-    assert merged["clean"]
-    assert "text" not in merged
-    assert len(str(conflict.value.as_dict())) < 4_000
 
 
 def test_a_secret_that_may_not_be_written_is_not_kept_with_an_offer_either(vault: Path, write: Write) -> None:

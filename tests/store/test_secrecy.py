@@ -125,19 +125,6 @@ def test_a_restore_that_brings_a_secret_back_says_so_and_is_never_refused(
         assert store.restore("there", at="before v1").warnings == (), "nothing was added"
 
 
-def test_nobody_is_told_where_it_is_switched_off(vault: Path) -> None:
-    with opened(vault, "off") as store:
-        assert store.create("new", f"Use {TOKEN} for it.").warnings == ()
-
-
-def test_many_are_told_in_few_words(vault: Path) -> None:
-    text = "".join(f"password: {PASSWORD}{k}\n" for k in range(100))
-    with opened(vault, "warn") as store:
-        warnings = store.create("new", text).warnings
-    assert len(warnings) == 7
-    assert "and 95 more" in warnings[5]
-
-
 def test_a_secret_is_not_logged(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with opened(vault, "warn") as store:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import AlreadyExists, Conflict, NotFound, SimplememError
+from simplemem.errors import NotFound, SimplememError
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -44,33 +44,6 @@ def all_at_once(*work: Callable[[], None]) -> list[BaseException]:
     for thread in threads:
         thread.join()
     return raised
-
-
-def test_threads_that_append_to_one_note_lose_no_line(vault: Path) -> None:
-    with EnhancedStore(vault, PLAIN) as store:
-        store.create("a", "start")
-
-        def append(k: int) -> Callable[[], None]:
-            def work() -> None:
-                for j in range(15):
-                    store.update("a", append=f"line {k}.{j}")
-
-            return work
-
-        assert all_at_once(*(append(k) for k in range(4))) == []
-        lines = store.read("a").content.split("\n")
-        assert sorted(lines) == sorted(["", "start", *(f"line {k}.{j}" for k in range(4) for j in range(15))])
-        assert len(store.history("a", limit=100)) == 61
-        assert errors(store) == []
-
-
-def test_of_threads_that_change_one_reading_exactly_one_wins(vault: Path) -> None:
-    with EnhancedStore(vault, PLAIN) as store:
-        read = store.create("a", "start")
-        raised = all_at_once(*(lambda k=k: store.update("a", content=f"{k}", if_sha256=read.sha256) for k in range(6)))
-        assert [type(error) for error in raised] == [Conflict] * 5
-        raised = all_at_once(*(lambda k=k: store.create("b", f"{k}") for k in range(6)))
-        assert [type(error) for error in raised] == [AlreadyExists] * 5
 
 
 def test_threads_read_write_search_and_an_editor_saves_all_at_once(vault: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from simplemem.errors import (
     Ambiguous,
     Conflict,
     Invalid,
-    NotFound,
     SimplememError,
     TooLong,
     Unreadable,
@@ -69,12 +67,6 @@ def test_a_name_that_is_taken_is_not_overwritten_unless_asked(plain_store: Enhan
     assert plain_store.read("a").content == "one\n"
 
 
-def test_a_name_that_differs_only_in_case_is_taken(plain_store: EnhancedStore) -> None:
-    plain_store.create("Ideas/Tea", "one")
-    with pytest.raises(AlreadyExists):
-        plain_store.create("ideas/tea", "two")
-
-
 def test_a_note_that_only_the_disk_knows_is_there_all_the_same(plain_store: EnhancedStore, write: Write) -> None:
     write("links.md", "[[made by hand]]")
     plain_store.sync()
@@ -121,13 +113,6 @@ def test_metadata_of_every_kind_reads_back_as_it_was_given(plain_store: Enhanced
     assert memory.problem is None
 
 
-def test_a_day_given_as_created_is_kept(plain_store: EnhancedStore) -> None:
-    plain_store.create("a", "x", {"created": "2020-02-02"})
-    plain_store.create("b", "x", {"created": datetime.date(2020, 2, 2)})
-    for name in ("a", "b"):
-        assert (plain_store.read(name).created or "").startswith("2020-02-02")
-
-
 def test_content_is_kept_to_the_letter(plain_store: EnhancedStore) -> None:
     for k, content in enumerate(
         ["  indented\n", "a\u2028b\x0cc\n", "---\nnot: header\n---\n", "tab\tend \n", "é\n\n\n"]
@@ -148,26 +133,6 @@ def test_a_new_note_steals_no_link_from_another(plain_store: EnhancedStore, writ
 
 
 # -- update
-
-
-def test_replacing_the_content_keeps_the_header_to_the_byte(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("a.md", ODD)
-    saved = plain_store.update("a", content="Second\nthird")
-    header = ODD[: ODD.index("First")]
-    assert (vault / "a.md").read_bytes().decode() == header + "Second\r\nthird"
-    assert saved.changed
-    assert found(plain_store, "second") == ["a"]
-    assert found(plain_store, "first") == []
-
-
-def test_appending_and_editing_touch_no_other_byte(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
-    write("a.md", ODD)
-    plain_store.update("a", append="more")
-    assert (vault / "a.md").read_bytes().decode() == ODD + "\r\nmore\r\n"
-    plain_store.update("a", edits=[{"old": "First", "new": "Premier"}, {"old": "last line\nmore", "new": "end"}])
-    assert (vault / "a.md").read_bytes().decode() == ODD.replace("First", "Premier").replace("last line", "end\r\n")
 
 
 def test_of_several_edits_all_are_made_or_none(plain_store: EnhancedStore) -> None:
@@ -201,20 +166,6 @@ def test_metadata_is_merged_key_by_key_and_null_takes_a_key_away(
     assert "zeta" not in text
     assert text.endswith("---\r\n\r\nFirst line\r\nlast line")
     assert dict(plain_store.read("a").frontmatter) == {"tags": ["a", "b"], "alpha": 2, "new": ["x"]}
-
-
-def test_metadata_and_content_change_in_one_write(plain_store: EnhancedStore) -> None:
-    plain_store.create("a", "one", {"title": "One"})
-    plain_store.update("a", content="two", metadata={"title": "Two"})
-    memory = plain_store.read("a")
-    assert (memory.title, memory.content) == ("Two", "two\n")
-    assert len(plain_store.history("a")) == 2
-
-
-def test_a_key_is_found_whatever_its_case(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "---\nTitle: One\n---\nx\n")
-    plain_store.update("a", metadata={"title": "Two"})
-    assert dict(plain_store.read("a").frontmatter) == {"Title": "Two"}
 
 
 def test_our_changes_stamp_modified_where_the_note_has_it_and_nowhere_else(
@@ -380,15 +331,6 @@ def test_a_note_keeps_the_notation_of_its_tags(
     assert plain_store.list(filter=Filter.of(tags={"status": "open"})).total == 0
 
 
-@pytest.mark.parametrize("header", ["tags:\n  - todo\n  - status/open\n", "tags:\n  todo: true\n  status: open\n"])
-@pytest.mark.parametrize("request_", [{"todo": None, "status": None}, '{"todo": null, "status": null}'])
-def test_null_takes_a_tag_away(plain_store: EnhancedStore, write: Write, header: str, request_: Any) -> None:
-    write("a.md", f"---\n{header}---\nbody\n")
-    assert plain_store.change_tags("a", request_).tags == ()
-    assert plain_store.read("a").content == "body\n"
-    assert plain_store.tags() == {}
-
-
 def test_a_tag_that_is_not_there_is_taken_away_without_a_change(plain_store: EnhancedStore) -> None:
     plain_store.create("a", "x", {"tags": ["keep"]})
     assert not plain_store.change_tags("a", {"other": None}).changed
@@ -434,60 +376,7 @@ def test_a_note_that_cannot_be_read_whole_is_served_and_never_rewritten(
     assert [problem["path"] for problem in plain_store.stats()["problems"]] == ["a.md"]
 
 
-def test_a_broken_note_can_be_moved_deleted_and_brought_back_as_it_is(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("a.md", BROKEN[0])
-    plain_store.sync()
-    plain_store.move("a", "b")
-    assert (vault / "b.md").read_text() == BROKEN[0]
-    deleted = plain_store.delete("b")
-    plain_store.undo(deleted.version)
-    assert (vault / "b.md").read_text() == BROKEN[0]
-
-
 # -- undo
-
-
-def test_an_undo_can_be_undone(plain_store: EnhancedStore) -> None:
-    plain_store.create("a", "one")
-    saved = plain_store.update("a", content="two")
-    undone = plain_store.undo(saved.version)
-    assert plain_store.read("a").content == "one\n"
-    plain_store.undo(undone.version)
-    assert plain_store.read("a").content == "two\n"
-    assert plain_store.read("a", version=plain_store.history("a")[-1].version).content == "one\n"
-
-
-def test_an_undo_over_a_later_edit_says_what_can_be_done_instead(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "one\n")
-    write("b.md", "See [[a]].\n")
-    plain_store.sync()
-    plain_store.move("a", "c")
-    write("b.md", "See [[c]], by hand.\n")
-    with pytest.raises(Conflict) as conflict:
-        plain_store.undo("v1")
-    assert "Nothing was taken back" in conflict.value.hint and "before v000001" in conflict.value.hint
-    assert (plain_store.root / "c.md").exists() and not (plain_store.root / "a.md").exists()
-
-
-def test_nothing_to_undo_and_an_unknown_version_are_said(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "by hand")
-    for wanted in ("a", "nobody", "v999999"):
-        with pytest.raises(NotFound):
-            plain_store.undo(wanted)
-
-
-def test_a_history_tells_who_did_what_and_why(plain_store: EnhancedStore) -> None:
-    plain_store.create("a", "one", who="claude 1.0", reason="asked to")
-    plain_store.update("a", append="two", who="ada", tool="update_memory")
-    plain_store.create("b", "other")
-    newest, oldest = plain_store.history("a", diff=True)
-    assert (oldest.who, oldest.reason, oldest.op, oldest.tool) == ("claude 1.0", "asked to", "create", "create")
-    assert (newest.who, newest.tool, newest.before) == ("ada", "update_memory", oldest.sha256)
-    assert "+two" in (newest.diff or "")
-    assert "-one" not in (newest.diff or "")
-    assert [entry.name for entry in plain_store.history(limit=1)] == ["b"]
 
 
 # -- whoever listens

@@ -105,7 +105,7 @@ def _short(row: Row | None) -> str:
 def check_vectors(case: Case) -> Iterator[Noticed]:
     """What keeps notes from being found by meaning."""
     try:
-        facts = case.index.consistently(case.core.embedding.facts)
+        facts = case.core.embedding.facts()
     except SimplememError as error:
         yield warning("vectors", "", error.message, error.hint)
         return

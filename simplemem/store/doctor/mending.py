@@ -161,7 +161,7 @@ def _too_much_to_send(core: Core) -> str:
     """Why the index is not made anew unasked: an embedder elsewhere would have to be given too much."""
     if not core.embedding.is_remote:
         return ""
-    wanted = core.index.consistently(lambda: core.embedding.estimate(anew=True))
+    wanted = core.embedding.estimate(anew=True)
     if wanted.tokens <= core.settings.embed.max_tokens_unasked:
         return ""
     return (
