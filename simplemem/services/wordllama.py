@@ -165,8 +165,9 @@ class Tokenizer:
         self._ids: dict[str, int] = model["vocab"]
         self._ranks: dict[str, int] = {pair: rank for rank, pair in enumerate(model["merges"])}
         self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
+        self.tokens = lru_cache(maxsize=20_000)(self._tokens)
 
-    def tokens(self, word: str) -> list[int]:
+    def _tokens(self, word: str) -> list[int]:
         """The tokens of a text without a space, as it stands after one."""
         if "<" not in word:
             return self._joined(_SPACE + word)

@@ -10,7 +10,6 @@ from embedding_service import EmbeddingService, failing
 from simplemem.errors import Unavailable
 from simplemem.index.vector_cache import VectorCache
 from simplemem.services.embed import Cached, Choice, ServiceEmbedder, embedder_named, hash_of
-from simplemem.services.failures import Refused
 
 TEXTS = [f"text number {k} of many" for k in range(25)]
 
@@ -45,16 +44,6 @@ def test_another_model_shares_nothing(service: EmbeddingService, file: Path) -> 
     assert len(service.texts()) == 25
 
 
-def test_what_was_made_before_a_failure_is_kept(service: EmbeddingService, file: Path) -> None:
-    service.refuses = lambda text: "number 15" in text
-    with pytest.raises(Refused):
-        remembering(service, file).documents(TEXTS)
-    service.refuses = lambda _: False
-    service.asked.clear()
-    assert len(remembering(service, file).documents(TEXTS)) == 25
-    assert sorted(service.texts()) == sorted(TEXTS[10:])
-
-
 def test_an_answer_that_is_no_vector_is_not_kept(service: EmbeddingService, file: Path) -> None:
     service.always = failing(401)
     with pytest.raises(Unavailable):
@@ -77,8 +66,3 @@ def test_another_model_that_answers_under_a_known_name_is_noticed_in_a_later_pro
     service.dimension = 32
     with pytest.raises(Unavailable, match="32 dimensions where 64 were expected"):
         remembering(service, file).query("crane")
-
-
-def test_the_cache_holds_no_text(service: EmbeddingService, file: Path) -> None:
-    remembering(service, file).documents(["a very secret sentence"])
-    assert b"secret" not in file.read_bytes()

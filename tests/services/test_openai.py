@@ -7,7 +7,6 @@ import math
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -248,12 +247,6 @@ def test_another_model_under_the_same_name_is_noticed(service: EmbeddingService)
         embedder.query("harbour")
 
 
-def test_a_service_that_gives_other_dimensions_than_were_asked_is_noticed(service: EmbeddingService) -> None:
-    service.always = spoilt(lambda rows: [row * 2 for row in rows])
-    with pytest.raises(Unavailable, match="32 dimensions where 16 were expected"):
-        openai(service, dimensions=16).query("crane")
-
-
 def test_one_text_that_is_refused_says_nothing_about_the_service(service: EmbeddingService) -> None:
     service.refuses = lambda text: "endless" in text
     embedder = openai(service)
@@ -281,35 +274,6 @@ def test_a_text_that_a_local_server_fails_on_is_refused_and_not_asked_again(
         embedder.documents(TEXTS)
     assert said[:20] in caught.value.message
     assert len(service.asked) == 1
-
-
-def test_a_question_waits_no_longer_than_it_has_time(service: EmbeddingService) -> None:
-    service.always = slow(30.0)
-    embedder = openai(service)
-    with pytest.raises(Unavailable, match="no answer within"):
-        embedder.query("crane", deadline=time.monotonic() + 0.2)
-    assert (len(service.asked), service.answered) == (1, 0)  # it was not waited for
-
-
-def test_work_that_is_stopped_does_not_wait_for_the_service(service: EmbeddingService) -> None:
-    service.always = slow(30.0)
-    with pytest.raises(Unavailable, match="stopped"):
-        openai(service).documents(TEXTS, stopped=lambda: len(service.asked) > 0)
-    assert service.answered == 0
-
-
-def test_a_service_that_is_down_is_left_alone_and_found_again(service: EmbeddingService) -> None:
-    service.always = failing(401, "no such key")
-    embedder = openai(service)
-    for _ in range(10):
-        with pytest.raises(Unavailable, match="401, no such key"):
-            embedder.documents(["crane"])
-    assert len(service.asked) == 3
-    with pytest.raises(
-        Unavailable, match="401"
-    ):  # what the work in the background found out spares a question the wait
-        embedder.query("crane", deadline=time.monotonic() + 2.0)
-    assert len(service.asked) == 3
 
 
 # -- keys and texts stay where they belong

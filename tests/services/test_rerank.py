@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from embedding_service import CUT, ENDLESS, HANGS_UP, PAGE, Answer, failing, limited
+from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing, limited
 from pydantic import SecretStr
 from rerank_service import WRONG, RerankService
 
@@ -77,11 +77,6 @@ def test_its_name_says_which_model_and_where_and_only_this_machine_is_not_remote
     assert reranker("http://192.168.1.7:8080/rerank").remote
 
 
-def test_making_one_asks_nobody(service: RerankService) -> None:
-    reranker(service.cohere, "m").close()
-    assert service.asked == []
-
-
 def test_an_address_is_wanted_and_holds_no_key() -> None:
     with pytest.raises(Invalid, match=r"rerank\.url is empty") as refused:
         reranker("  ")
@@ -120,51 +115,6 @@ def test_a_service_in_trouble_is_told_of_in_its_own_words(
     with pytest.raises(Unavailable) as refused:
         scored(asking, 2.0)
     assert said in refused.value.message
-
-
-def test_a_service_that_is_not_there_is_told_of() -> None:
-    with RerankService() as gone:
-        url = gone.cohere
-    with pytest.raises(Unavailable, match="cannot be reached"):
-        reranker(url, "m").scores(QUERY, TEXTS, time.monotonic() + 2)
-
-
-def test_nobody_waits_past_the_deadline(service: RerankService, asking: Reranker) -> None:
-    answered: list[bool] = []
-
-    def late(answer: object) -> object:
-        service.wait(20)
-        answered.append(True)
-        return answer
-
-    service.always = Answer(change=late)
-    with pytest.raises(Unavailable, match="no answer within"):
-        scored(asking, 0.3)
-    assert answered == []
-
-
-def test_an_answer_without_end_is_not_read_to_its_end(service: RerankService, asking: Reranker) -> None:
-    service.always = ENDLESS
-    with pytest.raises(Unavailable):
-        scored(asking, 1.0)
-
-
-def test_what_fails_for_a_moment_is_asked_again_while_there_is_time(service: RerankService, asking: Reranker) -> None:
-    service.next(failing(503))
-    assert scored(asking) == [0.0, 1.0, 0.5]
-    assert len(service.asked) == 2
-
-
-@pytest.mark.parametrize("trouble", [failing(500), WRONG["NaN"], WRONG["too few"]], ids=["500", "NaN", "too few"])
-def test_one_that_keeps_failing_is_left_alone(service: RerankService, asking: Reranker, trouble: Answer) -> None:
-    service.always = trouble
-    for _ in range(3):
-        with pytest.raises(Unavailable):
-            scored(asking, 2.0)
-    asked = len(service.asked)
-    with pytest.raises(Unavailable, match="tried again in"):
-        scored(asking)
-    assert len(service.asked) == asked
 
 
 def test_neither_key_nor_text_is_in_a_message_or_a_log(

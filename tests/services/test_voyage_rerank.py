@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing, limited
 from pydantic import SecretStr
-from rerank_service import WRONG, RerankService
+from rerank_service import RerankService
 
 from simplemem.errors import Unavailable
 from simplemem.services.rerank import Reranker, reranker_named
@@ -67,28 +67,6 @@ def test_voyage_is_remote_and_so_is_a_stand_in_on_this_machine_as_a_proxy_may_li
     assert (real.name, real.remote) == ("voyage/rerank-2.5", True)
 
 
-@needs_the_client
-def test_the_key_of_the_environment_serves_when_no_setting_names_one(
-    service: RerankService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
-    with pytest.raises(Unavailable, match="needs a key") as refused:
-        scored(voyage(service, key=None, key_setting="voyage_ai.api_key"))
-    assert "voyage_ai.api_key" in refused.value.hint
-    assert service.asked == []
-    monkeypatch.setenv("VOYAGE_API_KEY", KEY)
-    assert scored(voyage(service, key=None)) == [0.0, 1.0, 0.5]
-
-
-@needs_the_client
-@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-def test_an_answer_that_is_not_whole_is_no_answer(service: RerankService, wrong: Answer) -> None:
-    service.always = wrong
-    with pytest.raises(Unavailable) as refused:
-        scored(voyage(service))
-    assert refused.value.message.startswith("voyage/rerank-2.5-lite")
-
-
 def detail(status: int, said: str) -> Answer:
     return Answer(status, b'{"detail": "%s"}' % said.encode())
 
@@ -114,33 +92,6 @@ def test_a_service_in_trouble_is_told_of_in_its_own_words(service: RerankService
     with pytest.raises(Unavailable) as refused:
         scored(voyage(service), 2.0)
     assert said in refused.value.message
-
-
-@needs_the_client
-def test_nobody_waits_past_the_deadline(service: RerankService) -> None:
-    answered: list[bool] = []
-
-    def late(answer: object) -> object:
-        service.wait(20)
-        answered.append(True)
-        return answer
-
-    service.always = Answer(change=late)
-    with pytest.raises(Unavailable, match="no answer"):
-        scored(voyage(service), 0.5)
-    assert answered == []
-
-
-@needs_the_client
-def test_one_that_keeps_failing_is_left_alone(service: RerankService) -> None:
-    service.always = WRONG["NaN"]
-    asking = voyage(service)
-    for _ in range(3):
-        with pytest.raises(Unavailable):
-            scored(asking)
-    with pytest.raises(Unavailable, match="tried again in"):
-        scored(asking)
-    assert len(service.asked) == 3
 
 
 @needs_the_client

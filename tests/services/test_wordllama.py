@@ -6,7 +6,6 @@ import hashlib
 import random
 import subprocess
 import sys
-import threading
 import tracemalloc
 from pathlib import Path
 
@@ -120,18 +119,6 @@ def test_more_words_than_are_remembered_change_no_vector(
         assert forgetful.documents(texts) == embedder.documents(texts)
 
 
-def test_words_of_many_texts_are_let_go_when_single_ones_come_again(embedder: WordLlama) -> None:
-    fresh = WordLlama()
-    texts = [" ".join(f"word{40 * k + j}" for j in range(40)) for k in range(700)]
-    tracemalloc.start()
-    fresh.documents(texts)
-    many, _ = tracemalloc.get_traced_memory()
-    assert fresh.query(texts[7]) == embedder.query(texts[7])
-    few, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert few < many / 4
-
-
 def test_new_words_for_ever_take_no_more_memory_than_those_of_the_first_days(
     monkeypatch: pytest.MonkeyPatch, embedder: WordLlama
 ) -> None:
@@ -146,36 +133,6 @@ def test_new_words_for_ever_take_no_more_memory_than_those_of_the_first_days(
     tracemalloc.stop()
     assert made == embedder.documents(texts)
     assert held[1] > 500_000 and max(held) < 1_500_000, "a kilobyte a word; 2,400 words in all"
-
-
-def test_a_new_word_costs_no_copy_of_all_that_are_known(embedder: WordLlama) -> None:
-    fresh = WordLlama()
-    fresh.documents([f"word{k}" for k in range(3000)])
-    tracemalloc.start()
-    fresh.documents(["one more", "and another"])
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 500_000, "3,000 words are 3 MB"
-    assert fresh.query("word7") == embedder.query("word7")
-
-
-def test_threads_that_ask_at_once_get_the_same(embedder: WordLlama) -> None:
-    fresh = WordLlama()
-    texts = [f"number {k} of the {'harbour crane spring autumn'.split()[k % 4]} {k * k}" for k in range(200)]
-    expected = embedder.documents(texts)
-    answers: dict[int, list[bytes]] = {}
-
-    def ask(thread: int) -> None:
-        mine = [fresh.query(text) for text in texts] if thread % 2 else fresh.documents(texts)
-        answers[thread] = mine
-
-    threads = [threading.Thread(target=ask, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(answer == expected for answer in answers.values())
-    assert len(answers) == 4
 
 
 def test_no_text_is_too_strange(embedder: WordLlama) -> None:
