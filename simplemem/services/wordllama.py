@@ -12,6 +12,7 @@ import json
 import re
 import struct
 import threading
+from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -32,6 +33,7 @@ _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
 _MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
 _FEW = 256  # texts: the passages of a long note
 _FIRST_ROWS = 1_024
+_WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
 
 
 class WordLlama:
@@ -165,7 +167,7 @@ class Tokenizer:
         self._ids: dict[str, int] = model["vocab"]
         self._ranks: dict[str, int] = {pair: rank for rank, pair in enumerate(model["merges"])}
         self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
-        self.tokens = lru_cache(maxsize=20_000)(self._tokens)
+        self.tokens = lru_cache(maxsize=_WORDS_CUT)(lambda word: array("H", self._tokens(word)))
 
     def _tokens(self, word: str) -> list[int]:
         """The tokens of a text without a space, as it stands after one."""
