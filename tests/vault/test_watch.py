@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -87,24 +87,25 @@ def watcher(request: pytest.FixtureRequest, vault: Path, heard: Heard) -> Iterat
 # --- how people and programs save -----------------------------------------------------------------
 
 
-def test_a_note_saved_in_place_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+def in_place(vault: Path) -> None:
     with (vault / "note.md").open("a") as note:
         note.write("two\n")
-    heard.wait_for("note.md")
-    assert heard.paths == {"note.md"}
 
 
-def test_a_note_saved_by_renaming_over_it_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
-    (vault / "logs" / ".flight.tmp").write_text("up and away\n")
-    os.replace(vault / "logs" / ".flight.tmp", vault / "logs" / "flight.md")
-    heard.wait_for("logs/flight.md")
-    assert heard.paths == {"logs/flight.md"}
+def by_renaming(vault: Path) -> None:
+    (vault / ".note.tmp").write_text("up and away\n")
+    os.replace(vault / ".note.tmp", vault / "note.md")
 
 
-def test_a_note_saved_as_vim_does_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+def as_vim_does(vault: Path) -> None:
     os.rename(vault / "note.md", vault / "note.md~")
     (vault / "note.md").write_text("rewritten\n")
     os.remove(vault / "note.md~")
+
+
+@pytest.mark.parametrize("save", [in_place, by_renaming, as_vim_does])
+def test_a_saved_note_is_reported(watcher: Watcher, vault: Path, heard: Heard, save: Callable[[Path], None]) -> None:
+    save(vault)
     heard.wait_for("note.md")
     assert heard.paths <= {"note.md", "note.md~"}
 
@@ -201,20 +202,20 @@ def test_a_root_that_goes_and_comes_back_is_watched_again(watcher: Watcher, vaul
     assert eventually(lambda: _reported_alone(vault, heard, "alone.md"))
 
 
-def test_a_root_made_anew_at_once_is_watched(watcher: Watcher, vault: Path, heard: Heard) -> None:
-    """The new folder often gets the very inode number of the old one."""
-    shutil.rmtree(vault)
-    vault.mkdir()
-    heard.wait_for("note.md", "logs/flight.md")
-    assert eventually(lambda: _reported_alone(vault, heard, "anew.md"))
-
-
-def test_a_root_replaced_by_another_folder_is_watched(watcher: Watcher, vault: Path, heard: Heard) -> None:
+@pytest.mark.parametrize("how", ["made anew at once", "replaced by another folder"])
+def test_another_folder_in_the_place_of_the_root_is_watched(
+    watcher: Watcher, vault: Path, heard: Heard, how: str
+) -> None:
+    """A folder made anew often gets the very inode number of the old one."""
     other = vault.parent / "other"
     other.mkdir()
-    os.rename(vault, vault.parent / "old")
-    os.rename(other, vault)
-    heard.wait_for(EVERYTHING)
+    if how == "made anew at once":
+        shutil.rmtree(vault)
+        vault.mkdir()
+    else:
+        os.rename(vault, vault.parent / "old")
+        os.rename(other, vault)
+    heard.wait_for("note.md", "logs/flight.md")
     assert eventually(lambda: _reported_alone(vault, heard, "new.md"))
 
 
