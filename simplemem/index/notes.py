@@ -15,7 +15,7 @@ from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
 from simplemem.note.copies import is_copy_reason
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note
-from simplemem.vault.scan import Entry
+from simplemem.vault.disk import Entry
 
 # A file changed this shortly before it was read may change again without its time changing (durability.md F31).
 RACY_NS = 2_000_000_000

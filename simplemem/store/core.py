@@ -29,8 +29,8 @@ from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.read_lately import TextsReadLately
-from simplemem.vault.access import Access
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
+from simplemem.vault.paths import Access
 from simplemem.vault.vault import Entry, Vault
 
 _COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit

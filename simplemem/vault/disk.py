@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.vault import kernel
@@ -41,6 +42,16 @@ class Backing:
     rename_new: bool = True  # rename, never onto something
     hard_links: bool = True
     by_path: bool = sys.platform == "win32"  # no open folders
+
+
+class Entry(NamedTuple):
+    """One regular file as the disk shows it. `path` is spelled as the disk spells it, with `/`."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
 
 
 class Intruded(Exception):
@@ -83,6 +94,20 @@ def look(here: Beneath, path: str) -> os.stat_result | None:
     """The stat of a regular file, None for anything else; links are not followed."""
     found = here.stat(path)
     return found if stat.S_ISREG(found.st_mode) else None
+
+
+def entry_of(path: str, found: os.stat_result) -> Entry:
+    """The entry that a stat makes."""
+    return Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def entry_at(here: Beneath, path: str) -> Entry | None:
+    """The entry of one regular file, None when there is none."""
+    try:
+        found = look(here, path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return entry_of(path, found) if found is not None else None
 
 
 def hash_of(here: Beneath, path: str) -> str | None:

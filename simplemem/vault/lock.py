@@ -19,8 +19,8 @@ from pathlib import Path
 
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.vault import kernel
+from simplemem.vault.kernel import telling
 from simplemem.vault.paths import SIDECAR, WRITE_NEW, Beneath, unlimited
-from simplemem.vault.trouble import telling
 
 _LOCK = f"{SIDECAR}/lock"
 _LONG = 0.5  # seconds of waiting

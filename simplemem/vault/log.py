@@ -19,8 +19,8 @@ from pydantic_core import from_json
 
 from simplemem.errors import NotFound
 from simplemem.vault import disk
+from simplemem.vault.kernel import telling
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
-from simplemem.vault.trouble import telling
 
 Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
 Kind = Literal["human", "agent", ""]

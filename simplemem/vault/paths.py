@@ -10,14 +10,16 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
+from dataclasses import dataclass
 
-from simplemem.errors import Invalid, TooLong, Unavailable
-from simplemem.note.names import is_device
+from simplemem.errors import Invalid, ReadOnly, TooLong, Unavailable
+from simplemem.note.names import is_device, name_of
+from simplemem.note.privacy import private_by_rule as is_meant
 from simplemem.vault import kernel
 
 SIDECAR = ".simplemem"
@@ -127,9 +129,7 @@ class Beneath:
     def __enter__(self) -> Beneath:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.rest()
 
     def rest(self) -> None:
@@ -287,3 +287,51 @@ def _checked(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or "\0" in name or (os.sep == "\\" and ("\\" in name or ":" in name)):
         raise Invalid(f"{name[:80]!r} is no name of a file or folder.")
     return name
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Which paths are hidden, which are not to be changed, and whether a note may go. Nothing is forbidden at first."""
+
+    hidden: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    no_delete: bool = False
+
+    def hides(self, path: str) -> bool:
+        """Whether nothing may be seen of this file."""
+        return bool(self.hidden) and (is_meant(path, self.hidden) or _may_be_another_name(path))
+
+    def check(self, path: str, *, asked: bool) -> None:
+        """ReadOnly when this path may not be changed. Unless it was asked for by name it is not named: a change may
+        touch what its reader does not see."""
+        if self.hides(path):
+            where = f"{name_of(path)!r}" if asked else "a memory that this would change"
+            raise ReadOnly(f"{where} is in a place that is closed here: nothing was changed.", hint=_ELSEWHERE)
+        if not self.may_change(path):
+            raise ReadOnly(f"{name_of(path)!r} may be read here, not changed: nothing was changed.", hint=_ELSEWHERE)
+
+    def may_change(self, path: str) -> bool:
+        """Whether this path, which is not hidden, may be changed."""
+        return not (self.read_only and is_meant(path, self.read_only))
+
+    def check_gone(self, path: str, *, instead: str = "Tag it, for example as archived, or move it.") -> None:
+        """ReadOnly when no note may be deleted, nor its text replaced unread."""
+        if self.no_delete:
+            raise ReadOnly(f"Nothing may be deleted here: {name_of(path)!r} was not changed.", hint=instead)
+
+    def all_seen(self, paths: Iterable[str | None]) -> bool:
+        """Whether none of these is hidden."""
+        return not (self.hidden and any(self.hides(path) for path in paths if path is not None))
+
+
+def _may_be_another_name(path: str) -> bool:
+    """Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed."""
+    return sys.platform == "win32" and _SHORT_NAME.search(path) is not None
+
+
+_SHORT_NAME = re.compile(r"~\d")
+_ELSEWHERE = (
+    "The settings say so ([access], or no_delete). Choose another place, or ask the person whose notes these are."
+)
+
+WHOLE_ACCESS = Access()

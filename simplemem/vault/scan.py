@@ -11,21 +11,10 @@ import stat
 import sys
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import NamedTuple
 
-from simplemem.vault.disk import TEMP, look
+from simplemem.vault.disk import TEMP, Entry
+from simplemem.vault.kernel import explain
 from simplemem.vault.paths import MOST_PARTS, Beneath, Parts, is_path
-from simplemem.vault.trouble import explain
-
-
-class Entry(NamedTuple):
-    """One regular file as the disk shows it. `path` is spelled as the disk spells it, with `/`."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +33,6 @@ class Listing:
     entries: list[Entry] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
-
-
-def entry_of(path: str, found: os.stat_result) -> Entry:
-    """The entry that a stat makes."""
-    return Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-
-
-def entry_at(here: Beneath, path: str) -> Entry | None:
-    """The entry of one regular file, None when there is none."""
-    try:
-        found = look(here, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return entry_of(path, found) if found is not None else None
 
 
 def walk(here: Beneath, start: Parts = ()) -> Listing:

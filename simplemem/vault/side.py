@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.vault import disk, kernel
+from simplemem.vault.kernel import telling
 from simplemem.vault.lock import make_sidecar
 from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
-from simplemem.vault.trouble import telling
 
 _LOOK = 0.002  # seconds
 

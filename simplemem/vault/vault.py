@@ -14,16 +14,15 @@ from typing import Literal, NamedTuple, TypeVar
 
 from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import disk
-from simplemem.vault.access import WHOLE_ACCESS, Access
-from simplemem.vault.disk import MOST_BYTES, Backing, sha256
+from simplemem.vault.disk import MOST_BYTES, Backing, Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, Version
 from simplemem.vault.journal import Journal
+from simplemem.vault.kernel import telling
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.log import Kind
-from simplemem.vault.paths import SIDECAR, Beneath, check_path
+from simplemem.vault.paths import SIDECAR, WHOLE_ACCESS, Access, Beneath, check_path
 from simplemem.vault.plan import is_trash
-from simplemem.vault.scan import Entry, Listing, Problem, entry_at, entry_of, walk
-from simplemem.vault.trouble import telling
+from simplemem.vault.scan import Listing, Problem, walk
 from simplemem.vault.write import Change, Wish, Writer, Written, no_such
 
 __all__ = ["Change", "Entry", "File", "Problem", "Vault", "Version", "Wish", "Written"]

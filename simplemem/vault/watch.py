@@ -16,14 +16,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from simplemem.errors import SimplememError
+from simplemem.vault.disk import entry_at
 from simplemem.vault.obsidian import CONVENTION_FILES
 from simplemem.vault.paths import Beneath, is_unicode
 from simplemem.vault.place import is_silent, mounted_on
-from simplemem.vault.scan import entry_at, walk
+from simplemem.vault.scan import walk
 
 EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
 _QUIET_MS = 20  # quiet time that ends a batch: this is the latency (limits.md F)
@@ -120,9 +120,7 @@ class Watcher:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _run(self) -> None:

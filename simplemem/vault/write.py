@@ -18,14 +18,13 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnl
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
-from simplemem.vault.disk import Backing, Intruded, sha256
+from simplemem.vault.disk import Backing, Entry, Intruded, entry_at, sha256
 from simplemem.vault.history import History
 from simplemem.vault.journal import Journal
+from simplemem.vault.kernel import telling
 from simplemem.vault.log import Op, Version
 from simplemem.vault.paths import Beneath, check_path, is_path, parent
 from simplemem.vault.plan import OBSIDIAN_TRASH, OWN_TRASH, Step
-from simplemem.vault.scan import Entry, entry_at
-from simplemem.vault.trouble import telling
 
 
 @dataclass(frozen=True, slots=True)

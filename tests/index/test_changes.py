@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from simplemem.errors import NotFound
 from simplemem.index.changes import ChangeTable, grow
 from simplemem.index.database import open_database
-from simplemem.vault.access import WHOLE_ACCESS, Access
 from simplemem.vault.log import LOG, Log
-from simplemem.vault.paths import Beneath
+from simplemem.vault.paths import WHOLE_ACCESS, Access, Beneath
 from simplemem.vault.vault import Change, Vault
 
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
