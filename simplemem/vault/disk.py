@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,16 +31,6 @@ _CHUNK = 1 << 20
 _FEW = 8  # files that are synced one after the other, and threads that sync more than that
 _HELD_OPEN = 64
 _SYNC = READ if sys.platform != "win32" else READ | os.O_RDWR
-
-
-@dataclass(frozen=True, slots=True)
-class Backing:
-    """What the disk under the vault is asked to do. The kernel has the last word: what it refuses is done otherwise."""
-
-    exchange: bool = True  # let two files change places in one step
-    rename_new: bool = True  # rename, never onto something
-    hard_links: bool = True
-    by_path: bool = sys.platform == "win32"  # no open folders
 
 
 class Entry(NamedTuple):
@@ -140,14 +129,14 @@ def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: 
     return path, -1
 
 
-def swap(here: Beneath, backing: Backing, temp: str, path: str, *, expected: str, ours: str) -> None:
+def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> None:
     """Put our `temp` in the place of `path`. What was there is afterwards found at `temp`, and is `expected`.
 
     If it is not, somebody saved in that moment: theirs goes back, and Intruded tells. Should they save once more
     while it goes back, the later save wins the place and the earlier one is left at `temp` for the caller to keep.
     """
     try:
-        _exchange(here, backing, temp, path)
+        _exchange(here, temp, path)
     except FileNotFoundError as error:
         if _exists(here, temp):
             raise Intruded(path, None) from error
@@ -155,25 +144,25 @@ def swap(here: Beneath, backing: Backing, temp: str, path: str, *, expected: str
     try:
         data = read_file(here, temp)[0]
     except (OSError, SimplememError):  # a link, a folder, a failing disk: it is not what we expected
-        _exchange(here, backing, temp, path)
+        _exchange(here, temp, path)
         raise
     found = sha256(data)
     if found == expected:
         return
-    _exchange(here, backing, temp, path)
+    _exchange(here, temp, path)
     if hash_of(here, temp) != ours:
-        _exchange(here, backing, temp, path)
+        _exchange(here, temp, path)
     raise Intruded(path, found, data)
 
 
-def carry(here: Beneath, backing: Backing, source: str, target: str) -> None:
+def carry(here: Beneath, source: str, target: str) -> None:
     """Move a file to where nothing is: FileExistsError otherwise. Across a mount point it is copied."""
     try:
-        _rename_new(here, backing, source, target)
+        _rename_new(here, source, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _carry_across(here, backing, source, target)
+        _carry_across(here, source, target)
 
 
 def rename_over(here: Beneath, source: str, target: str) -> None:
@@ -305,34 +294,31 @@ def _aside(temp: str) -> str:
     return temp.removesuffix(".tmp") + "-old.tmp"
 
 
-def _exchange(here: Beneath, backing: Backing, temp: str, path: str) -> None:
-    if backing.exchange:
-        try:
-            return kernel.exchange(*here.spots(temp, path))
-        except OSError as error:
-            if error.errno not in kernel.CANNOT_RENAME_SO:
-                raise
+def _exchange(here: Beneath, temp: str, path: str) -> None:
+    try:
+        return kernel.exchange(*here.spots(temp, path))
+    except OSError as error:
+        if error.errno not in kernel.CANNOT_RENAME_SO:
+            raise
     # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
-    _duplicate(here, backing, path, _aside(temp))
+    _duplicate(here, path, _aside(temp))
     rename_over(here, temp, path)
     return rename_over(here, _aside(temp), temp)
 
 
-def _rename_new(here: Beneath, backing: Backing, source: str, target: str) -> None:
-    if backing.rename_new:
-        try:
-            return kernel.rename_new(*here.spots(source, target))
-        except OSError as error:
-            if error.errno not in kernel.CANNOT_RENAME_SO:
-                raise
-    if backing.hard_links:
-        try:
-            _link(here, source, target)
-        except OSError as error:
-            if error.errno not in kernel.CANNOT_LINK or error.errno == errno.EXDEV:
-                raise
-        else:
-            return remove(here, source)
+def _rename_new(here: Beneath, source: str, target: str) -> None:
+    try:
+        return kernel.rename_new(*here.spots(source, target))
+    except OSError as error:
+        if error.errno not in kernel.CANNOT_RENAME_SO:
+            raise
+    try:
+        _link(here, source, target)
+    except OSError as error:
+        if error.errno not in kernel.CANNOT_LINK or error.errno == errno.EXDEV:
+            raise
+    else:
+        return remove(here, source)
     # Neither call: the vault's lock keeps our own kind away between the look and the rename.
     if _exists(here, target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
@@ -344,23 +330,22 @@ def _link(here: Beneath, source: str, target: str) -> None:
     os.link(old, new, src_dir_fd=above, dst_dir_fd=folder, follow_symlinks=False)
 
 
-def _duplicate(here: Beneath, backing: Backing, source: str, target: str) -> None:
-    if backing.hard_links:
-        try:
-            return _link(here, source, target)
-        except OSError as error:
-            if error.errno not in kernel.CANNOT_LINK:
-                raise
+def _duplicate(here: Beneath, source: str, target: str) -> None:
+    try:
+        return _link(here, source, target)
+    except OSError as error:
+        if error.errno not in kernel.CANNOT_LINK:
+            raise
     data, _ = read_file(here, source)
     with here.opened(target, WRITE_NEW) as fd:
         return _fill(here, fd, data, like=source, sync=True)
 
 
-def _carry_across(here: Beneath, backing: Backing, source: str, target: str) -> None:
+def _carry_across(here: Beneath, source: str, target: str) -> None:
     data, _ = read_file(here, source)
     temp, _ = stage(here, parent(target), data, like=source, sync=True, hold=False)
     try:
-        _rename_new(here, backing, temp, target)
+        _rename_new(here, temp, target)
     except BaseException:
         remove(here, temp)
         raise

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from simplemem.errors import NotFound
 from simplemem.vault import disk, kernel
-from simplemem.vault.disk import Backing, sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.log import Kind, Log, Version, last_before, versions_in
 from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
 
@@ -42,19 +42,17 @@ class History:
         root: str,
         lock: Callable[[], AbstractContextManager[None]],
         *,
-        backing: Backing,
         keep_days: int,
         keep_mb: int,
         kind: Kind = "agent",
     ) -> None:
-        self.log = Log(root, by_path=backing.by_path, kind=kind)
+        self.log = Log(root, kind=kind)
         self.may_tell: Callable[[str], bool] = lambda _sha: (
             True
         )  # where notes are hidden: whether a text is not only theirs
         self._given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root = root
         self._lock = lock
-        self._backing = backing
         self._keep_days = keep_days
         self._keep_bytes = keep_mb * 1_000_000
         self._kept = 0  # bytes, since it was thinned last
@@ -114,7 +112,7 @@ class History:
         here.make(tuple(DISPLACED.split("/")))
         target = f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}"
         try:
-            disk.carry(here, self._backing, temp, target)
+            disk.carry(here, temp, target)
         except FileNotFoundError:
             return  # it is set aside already: a recovery was interrupted after this step
 
@@ -235,7 +233,7 @@ class History:
         yield from (f"{DISPLACED}/{name}" for name in _names_in(here, DISPLACED) if name.endswith(sha))
 
     def _beneath(self) -> Beneath:
-        return Beneath(self._root, by_path=self._backing.by_path)
+        return Beneath(self._root)
 
 
 def _in_use(here: Beneath, path: str) -> bool:

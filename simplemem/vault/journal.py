@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.vault import disk, kernel
-from simplemem.vault.disk import Backing, Intruded
+from simplemem.vault.disk import Intruded
 from simplemem.vault.history import DISPLACED, History
 from simplemem.vault.log import LOG
 from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, parent
@@ -39,9 +39,8 @@ _MOST_STATES = 5  # that follow one another in a step
 class Journal:
     """Carries out steps. All methods want the vault's lock held."""
 
-    def __init__(self, history: History, *, backing: Backing, durable: bool) -> None:
+    def __init__(self, history: History, *, durable: bool) -> None:
         self._history = history
-        self._backing = backing
         self._durable = durable
 
     def perform(self, here: Beneath, steps: Sequence[Step]) -> None:
@@ -92,7 +91,7 @@ class Journal:
             return self._swap(here, step)
         here.make(parent(step.target))
         if step.kind == "put":
-            return disk.carry(here, self._backing, step.temp or "", step.target)
+            return disk.carry(here, step.temp or "", step.target)
         self._carry(here, step)
         if step.temp:
             try:
@@ -106,7 +105,7 @@ class Journal:
     def _swap(self, here: Beneath, step: Step) -> None:
         expected, ours = step.version.before or "", step.version.after or ""
         try:
-            disk.swap(here, self._backing, step.temp or "", step.target, expected=expected, ours=ours)
+            disk.swap(here, step.temp or "", step.target, expected=expected, ours=ours)
         except Intruded as event:
             if event.data is not None:
                 # Theirs is back in its place. But who read ours in that moment may save over it what came of ours.
@@ -117,19 +116,19 @@ class Journal:
     def _carry(self, here: Beneath, step: Step) -> None:
         source, target = step.version.path, step.target
         try:
-            disk.carry(here, self._backing, source, target)
+            disk.carry(here, source, target)
         except FileNotFoundError as error:
             raise Intruded(source, None) from error
         except FileExistsError:
             if not is_respelling(here, step):
                 raise
             # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
-            disk.carry(here, self._backing, source, step.via)
-            disk.carry(here, self._backing, step.via, target)
+            disk.carry(here, source, step.via)
+            disk.carry(here, step.via, target)
         found = hash_at(here, target)
         if found != step.version.before:
             with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
-                disk.carry(here, self._backing, target, source)
+                disk.carry(here, target, source)
             raise Intruded(source, found)
 
     def _revert(self, here: Beneath, step: Step) -> None:
@@ -140,7 +139,7 @@ class Journal:
             return
         if temp and hash_at(here, step.target) == version.after:
             expected, ours = version.after or "", version.before or ""
-            disk.swap(here, self._backing, temp, step.target, expected=expected, ours=ours)
+            disk.swap(here, temp, step.target, expected=expected, ours=ours)
         if step.kind != "swap":
             self._carry_on(here, step.via if hash_at(here, step.via) else step.target, version.path)
 
@@ -149,7 +148,7 @@ class Journal:
         if is_twice(here, source, target):
             disk.remove(here, source)
         else:
-            disk.carry(here, self._backing, source, target)
+            disk.carry(here, source, target)
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
         """Take back the steps that are done, and what is begun of the next."""
@@ -285,7 +284,7 @@ class Journal:
         else:
             temp, ours = step.temp or "", step.version.after or ""
             theirs = hash_at(here, temp) or ""
-            disk.swap(here, self._backing, temp, step.target, expected=ours, ours=theirs)
+            disk.swap(here, temp, step.target, expected=ours, ours=theirs)
 
     def _gather(self, here: Beneath, step: Step) -> None:
         """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
@@ -298,6 +297,6 @@ class Journal:
         if hash_at(here, temp) is None:
             disk.rename_over(here, aside, temp)
         elif found == step.version.before and hash_at(here, step.target) is None:
-            disk.carry(here, self._backing, aside, step.target)  # ReplaceFileW stopped between its two renames
+            disk.carry(here, aside, step.target)  # ReplaceFileW stopped between its two renames
         else:
             self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")

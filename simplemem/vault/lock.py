@@ -30,10 +30,9 @@ _NAME_WIDTH = 20
 class VaultLock:
     """Re-entrant in a thread; excludes other threads and other processes."""
 
-    def __init__(self, root: str, *, by_path: bool) -> None:
+    def __init__(self, root: str) -> None:
         self._root = root
         self._path = os.path.join(unlimited(root) if sys.platform == "win32" else root, *_LOCK.split("/"))
-        self._by_path = by_path
         self._thread = threading.RLock()
         self._depth = 0
         self._fd = -1
@@ -90,7 +89,7 @@ class VaultLock:
         return -1, holder
 
     def _open(self) -> int:
-        with Beneath(self._root, by_path=self._by_path) as here:
+        with Beneath(self._root) as here:
             try:
                 folder, name = here.spot(_LOCK)
                 return folder.open(name, os.O_RDWR)

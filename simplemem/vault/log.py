@@ -110,9 +110,8 @@ def no_version(version: str) -> NotFound:
 class Log:
     """Reading needs no lock; whoever appends holds the vault's. `kind` says who makes the changes of this process."""
 
-    def __init__(self, root: str, *, by_path: bool, kind: Kind = "agent") -> None:
+    def __init__(self, root: str, *, kind: Kind = "agent") -> None:
         self.root = root
-        self.by_path = by_path
         self.kind: Kind = kind
         self.appended = (-1, b"")  # where we added to it last, and what
 
@@ -183,7 +182,7 @@ class Log:
     def _opened(self, here: Beneath | None = None) -> Iterator[int | None]:
         """It open for reading; None where there is none, or where something else lies in its place: a pipe would keep us
         waiting."""
-        with Beneath(self.root, by_path=self.by_path) as ours, telling("read", LOG):
+        with Beneath(self.root) as ours, telling("read", LOG):
             try:
                 folder, name = (here or ours).spot(LOG)
                 fd = folder.open(name, READ)

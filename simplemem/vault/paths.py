@@ -25,6 +25,7 @@ from simplemem.vault import kernel
 SIDECAR = ".simplemem"
 Parts = tuple[str, ...]
 
+BY_PATH = sys.platform == "win32"  # it holds no folder open: each component is looked at, then named in full
 MOST_PARTS = 400
 _MOST_LINKS = 8
 _KEPT_DEPTH = 4  # folders on the way are kept open this deep, so that a very deep vault needs few descriptors
@@ -120,9 +121,9 @@ class Folder:
 class Beneath:
     """The folders beneath one root that an operation has open. Closing it closes them all."""
 
-    def __init__(self, root: str, *, by_path: bool = sys.platform == "win32") -> None:
+    def __init__(self, root: str) -> None:
         self.root = unlimited(root) if sys.platform == "win32" else root
-        self._by_path = by_path  # Windows holds no folder open: each component is looked at, then named in full
+        self._by_path = BY_PATH
         self._open: dict[Parts, Folder] = {}
         self.made: list[Parts] = []  # the folders that were made, for whoever makes names durable
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import disk
-from simplemem.vault.disk import MOST_BYTES, Backing, Entry, entry_at, entry_of, sha256
+from simplemem.vault.disk import MOST_BYTES, Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, Version
 from simplemem.vault.journal import Journal
 from simplemem.vault.kernel import telling
@@ -53,7 +53,6 @@ class Vault:
         keep_mb: int = 100,
         trash: Literal["own", "obsidian"] = "own",
         max_bytes: int = MOST_BYTES,
-        backing: Backing | None = None,
         access: Access = WHOLE_ACCESS,
         kind: Kind = "agent",
     ) -> None:
@@ -63,13 +62,12 @@ class Vault:
         self.problems: list[Problem] = []
         self._on_written: Callable[[], None] | None = None
         self._max_bytes = min(max_bytes, MOST_BYTES)
-        self._backing = backing or Backing()
-        name, backing = str(self.root), self._backing
-        self._lock = VaultLock(name, by_path=backing.by_path)
-        self.history = History(name, self.lock, backing=backing, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
-        self._journal = Journal(self.history, backing=backing, durable=durable)
+        name = str(self.root)
+        self._lock = VaultLock(name)
+        self.history = History(name, self.lock, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
+        self._journal = Journal(self.history, durable=durable)
         self._writer = Writer(
-            self.lock, self.history, self._journal, backing, name, durable=durable, most=self._max_bytes, trash=trash
+            self.lock, self.history, self._journal, name, durable=durable, most=self._max_bytes, trash=trash
         )
         with self._beneath() as here:
             here.folder(())
@@ -325,4 +323,4 @@ class Vault:
         return data
 
     def _beneath(self) -> Beneath:
-        return Beneath(str(self.root), by_path=self._backing.by_path)
+        return Beneath(str(self.root))

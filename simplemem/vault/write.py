@@ -18,7 +18,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnl
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
-from simplemem.vault.disk import Backing, Entry, Intruded, entry_at, sha256
+from simplemem.vault.disk import Entry, Intruded, entry_at, sha256
 from simplemem.vault.history import History
 from simplemem.vault.journal import Journal
 from simplemem.vault.kernel import telling
@@ -92,7 +92,6 @@ class Writer:
         lock: Callable[[], AbstractContextManager[None]],
         history: History,
         journal: Journal,
-        backing: Backing,
         root: str,
         *,
         durable: bool,
@@ -100,7 +99,7 @@ class Writer:
         trash: Literal["own", "obsidian"],
     ) -> None:
         self._lock, self._history, self._journal = lock, history, journal
-        self._root, self._by_path = root, backing.by_path
+        self._root = root
         self._durable, self._max_bytes, self._trash = durable, most, trash
         self.on_writing: Callable[[Version], None] | None = None  # told what is about to be logged, under the lock
 
@@ -110,7 +109,7 @@ class Writer:
         first, staged = wishes[0], dict[str, str]()
         with (
             telling(first.op, first.path, writing=True),
-            Beneath(self._root, by_path=self._by_path) as here,
+            Beneath(self._root) as here,
             ExitStack() as held,
         ):
             if len(wishes) == 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simplemem.vault.disk import Backing, sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
@@ -20,11 +20,6 @@ OLD: Files = {
     "deep/b.md": b"[[a]] from b\n" * 40,
     "deep/er/c.md": b"[[a]] from c\n",
     "d.md": b"other\n",
-}
-BACKINGS = {
-    "exchange": Backing(),
-    "links": Backing(exchange=False, rename_new=False),
-    "neither": Backing(exchange=False, rename_new=False, hard_links=False),
 }
 
 
@@ -90,9 +85,9 @@ CASES = {
 }
 
 
-def make(root: Path, case: Case, backing: Backing) -> None:
+def make(root: Path, case: Case) -> None:
     root.mkdir()
-    vault = Vault(root, backing=backing)
+    vault = Vault(root)
     for path, data in OLD.items():
         vault.create(path, data, CHANGE)
     case.before(vault)

@@ -13,11 +13,12 @@ from typing import Any
 
 import crash_harness as harness
 import pytest
-from crash_cases import BACKINGS, CASES, CHANGE, OLD, Case, Files, lying, make, notes, staged
+from crash_cases import CASES, CHANGE, OLD, Case, Files, lying, make, notes, staged
+from lacking import lack
 
 from simplemem.errors import SimplememError
 from simplemem.vault import kernel
-from simplemem.vault.disk import Backing, sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Vault, Wish
 
 if sys.platform == "win32":
@@ -48,9 +49,9 @@ def check_history(vault: Vault, files: Files) -> None:
         assert len(broken) <= 1
 
 
-def check_recovered(root: Path, old: Files, new: Files, backing: Backing) -> Files:
+def check_recovered(root: Path, old: Files, new: Files) -> Files:
     """After a fresh start all notes are as before or as after, nothing else lies about, and writing goes on."""
-    vault = Vault(root, backing=backing)
+    vault = Vault(root)
     vault.recover()
     there = notes(root)
     assert there in (old, new)
@@ -69,9 +70,9 @@ def check_recovered(root: Path, old: Files, new: Files, backing: Backing) -> Fil
     return there
 
 
-def each_point(room: Path, case: Case, backing: Backing, *, how: Any = "die") -> list[Files]:
+def each_point(room: Path, case: Case, *, how: Any = "die") -> list[Files]:
     """Die at every call; the state each death led to."""
-    make(room / "first", case, backing)
+    make(room / "first", case)
     old = notes(room / "first")
     work = room / "work"
 
@@ -80,25 +81,25 @@ def each_point(room: Path, case: Case, backing: Backing, *, how: Any = "die") ->
         shutil.copytree(room / "first", work)
 
     fresh()
-    whole = harness.run(lambda: case.act(Vault(work, backing=backing)))
+    whole = harness.run(lambda: case.act(Vault(work)))
     assert whole.error is None and notes(work) == case.new and len(whole.calls) > 5
     outcomes = []
     for at, call in enumerate(whole.calls, 1):
         if how == "half" and call != "write":
             continue
         fresh()
-        ended = harness.run(lambda: case.act(Vault(work, backing=backing)), at=at, how=how)
+        ended = harness.run(lambda: case.act(Vault(work)), at=at, how=how)
         assert ended.died
         whole_texts = {*old.values(), *case.new.values()}
         torn = {path for path, data in notes(work).items() if data not in whole_texts}
         assert not torn and len(notes(work)) >= min(len(old), len(case.new)), (at, call)
-        outcomes.append(check_recovered(work, old, case.new, backing))
+        outcomes.append(check_recovered(work, old, case.new))
     return outcomes
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
-    outcomes = each_point(room, CASES[name], BACKINGS["exchange"])
+    outcomes = each_point(room, CASES[name])
     assert CASES[name].new in outcomes, "some death comes late enough for the change to stand"
     assert outcomes[0] != CASES[name].new, "the first death comes too early for it"
 
@@ -108,39 +109,43 @@ def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
     "name",
     ["create in new folders", "replace", "move", "move to another case", "move with rewrites", "trash"],
 )
-def test_dying_on_a_disk_that_lacks_calls_leaves_old_or_new(room: Path, name: str, disk: str) -> None:
-    outcomes = each_point(room, CASES[name], BACKINGS[disk])
+def test_dying_on_a_disk_that_lacks_calls_leaves_old_or_new(
+    room: Path, name: str, disk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lack(monkeypatch, disk)
+    outcomes = each_point(room, CASES[name])
     assert CASES[name].new in outcomes
 
 
 @pytest.mark.parametrize("name", ["create", "replace", "move with rewrites"])
 def test_dying_in_the_middle_of_a_write_leaves_old_or_new(room: Path, name: str) -> None:
-    each_point(room, CASES[name], BACKINGS["exchange"], how="half")
+    each_point(room, CASES[name], how="half")
 
 
 @pytest.mark.parametrize("disk", ["exchange", "links"])
-def test_a_recovery_that_dies_is_taken_up_by_the_next(room: Path, disk: str) -> None:
-    case, backing = CASES["move with rewrites"], BACKINGS[disk]
-    make(room / "first", case, backing)
-    calls = count(copy(room, "first", "count"), case, backing)
+def test_a_recovery_that_dies_is_taken_up_by_the_next(room: Path, disk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES["move with rewrites"]
+    lack(monkeypatch, disk)
+    make(room / "first", case)
+    calls = count(copy(room, "first", "count"), case)
     swaps = [at for at, call in enumerate(calls, 1) if call in ("exchange", "rename_new", "replace", "link")]
     for at in (swaps[len(swaps) // 2], len(calls) - 12, len(calls) - 2):
         broken = copy(room, "first", "broken")
-        assert harness.run(lambda root=broken: case.act(Vault(root, backing=backing)), at=at).died
+        assert harness.run(lambda root=broken: case.act(Vault(root)), at=at).died
         counted = copy(room, "broken", "count")
-        whole = harness.run(lambda root=counted: Vault(root, backing=backing).recover())
+        whole = harness.run(lambda root=counted: Vault(root).recover())
         assert whole.error is None
         for point in range(1, len(whole.calls) + 1):
             work = copy(room, "broken", "work")
-            assert harness.run(lambda root=work: Vault(root, backing=backing).recover(), at=point).died
-            check_recovered(work, OLD, case.new, backing)
+            assert harness.run(lambda root=work: Vault(root).recover(), at=point).died
+            check_recovered(work, OLD, case.new)
 
 
 @pytest.mark.parametrize("name", ["replace", "move with rewrites"])
 def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, name: str) -> None:
     """ReplaceFileW can: the note has its backup name already, and nothing has taken its place."""
-    case, backing = CASES[name], BACKINGS["exchange"]
-    make(room / "work", case, backing)
+    case = CASES[name]
+    make(room / "work", case)
 
     def halfway(temp_folder: int, temp: str, folder: int, note: str) -> None:
         os.rename(note, temp.removesuffix(".tmp") + "-old.tmp", src_dir_fd=folder, dst_dir_fd=temp_folder)
@@ -148,22 +153,22 @@ def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, 
 
     def act() -> None:
         kernel.exchange = halfway  # type: ignore[assignment]
-        case.act(Vault(room / "work", backing=backing))
+        case.act(Vault(room / "work"))
 
     assert harness.run(act).died
     assert notes(room / "work") not in (OLD, case.new)
-    check_recovered(room / "work", OLD, case.new, backing)
+    check_recovered(room / "work", OLD, case.new)
 
 
 @pytest.mark.parametrize("odd", ["link", "folder", "pipe", "nobody may read it"])
 def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(room: Path, odd: str) -> None:
-    case, backing = CASES["move with rewrites"], BACKINGS["exchange"]
-    make(room / "first", case, backing)
-    for at, call in enumerate(count(copy(room, "first", "count"), case, backing), 1):
+    case = CASES["move with rewrites"]
+    make(room / "first", case)
+    for at, call in enumerate(count(copy(room, "first", "count"), case), 1):
         if call not in ("exchange", "rename_new"):
             continue
         work = copy(room, "first", "work")
-        assert harness.run(lambda root=work: case.act(Vault(root, backing=backing)), at=at).died
+        assert harness.run(lambda root=work: case.act(Vault(root)), at=at).died
         note = work / "deep/b.md"
         note.unlink()
         if odd == "link":
@@ -175,7 +180,7 @@ def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(room:
         else:
             note.write_bytes(b"theirs")
             note.chmod(0)
-        vault = Vault(work, backing=backing)
+        vault = Vault(work)
         vault.create("later.md", b"life goes on\n", CHANGE)
         assert os.path.lexists(note) and vault.recover() == []
 
@@ -197,13 +202,16 @@ def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(room:
         ("trash", errno.EIO, "links"),
     ],
 )
-def test_a_call_that_fails_leaves_the_notes_as_they_were(room: Path, name: str, code: int, disk: str) -> None:
-    case, backing = CASES[name], BACKINGS[disk]
-    make(room / "first", case, backing)
-    calls = count(copy(room, "first", "count"), case, backing)
+def test_a_call_that_fails_leaves_the_notes_as_they_were(
+    room: Path, name: str, code: int, disk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[name]
+    lack(monkeypatch, disk)
+    make(room / "first", case)
+    calls = count(copy(room, "first", "count"), case)
     for at, call in enumerate(calls, 1):
         work = copy(room, "first", "work")
-        ended = harness.run(lambda root=work: case.act(Vault(root, backing=backing)), at=at, how="fail", errno=code)
+        ended = harness.run(lambda root=work: case.act(Vault(root)), at=at, how="fail", errno=code)
         assert not ended.died
         there = notes(work)
         if ended.error is None:
@@ -215,16 +223,16 @@ def test_a_call_that_fails_leaves_the_notes_as_they_were(room: Path, name: str, 
             assert there == OLD or (call == "fsync" and there == case.new), (at, call)
         if ended.error is not None and call != "unlink":
             assert not staged(work), (at, call)
-        check_recovered(work, OLD, case.new, backing)
+        check_recovered(work, OLD, case.new)
 
 
 def test_a_failed_sync_is_not_tried_again(room: Path) -> None:
-    case, backing = CASES["replace"], BACKINGS["exchange"]
-    make(room / "first", case, backing)
-    calls = count(copy(room, "first", "count"), case, backing)
+    case = CASES["replace"]
+    make(room / "first", case)
+    calls = count(copy(room, "first", "count"), case)
     first = calls.index("fsync") + 1
     work = copy(room, "first", "work")
-    ended = harness.run(lambda: case.act(Vault(work, backing=backing)), at=first, how="fail", errno=errno.EIO)
+    ended = harness.run(lambda: case.act(Vault(work)), at=first, how="fail", errno=errno.EIO)
     assert ended.error is not None and ended.calls.count("fsync") == 1
     assert "exchange" not in ended.calls, "bytes that may not be on the disk never take a note's place"
 
@@ -232,9 +240,9 @@ def test_a_failed_sync_is_not_tried_again(room: Path) -> None:
 def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_answer(
     room: Path,
 ) -> None:
-    case, backing = CASES["replace"], BACKINGS["exchange"]
-    make(room / "first", case, backing)
-    calls = count(copy(room, "first", "count"), case, backing)
+    case = CASES["replace"]
+    make(room / "first", case)
+    calls = count(copy(room, "first", "count"), case)
     swap = calls.index("exchange")
     assert calls.index("open") < calls.index("write") < calls.index("fsync") < swap
     after = calls[swap:]
@@ -265,13 +273,13 @@ def test_dying_at_each_file_of_a_move_that_writes_twenty_others_is_all_or_nothin
         work = copy(room, "first", "work")
         ended = harness.run(lambda root=work: act(root), at=at)
         assert ended.died or len(ended.calls) < at, "a run may do with a call less: then it is simply done"
-        outcomes.append(check_recovered(work, old, new, BACKINGS["exchange"]))
+        outcomes.append(check_recovered(work, old, new))
     assert outcomes[0] == old and outcomes[-1] == new
 
 
-def count(root: Path, case: Case, backing: Backing) -> list[str]:
+def count(root: Path, case: Case) -> list[str]:
     """The calls of an operation that nothing disturbs."""
-    whole = harness.run(lambda: case.act(Vault(root, backing=backing)))
+    whole = harness.run(lambda: case.act(Vault(root)))
     assert whole.error is None and notes(root) == case.new
     return whole.calls
 

@@ -16,7 +16,7 @@ from other_disk import Manners, can_mount, on_disk
 from test_crash_points import check_recovered
 
 from simplemem.errors import AlreadyExists
-from simplemem.vault.disk import Backing, sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Vault
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")
@@ -29,7 +29,6 @@ DISKS = {
     "a plain network disk": Manners(knows_exchange=False, knows_no_replace=False),
 }
 FOLDING = [name for name, manners in DISKS.items() if manners.folds_case]
-BACKING = Backing()  # the kernel has the last word, and refuses what the disk lacks
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ Run = Callable[[str, Callable[[Path], Any]], Any]
 def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str) -> None:
     def act(place: Path) -> None:
         for number, case in enumerate(CASES.values()):
-            make(place / str(number), case, BACKING)
+            make(place / str(number), case)
             before = notes(place / str(number))
             vault = Vault(place / str(number))
             case.act(vault)
@@ -104,7 +103,7 @@ def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> 
     case: Case = CASES[operation]
 
     def act(place: Path) -> None:
-        make(place / "first", case, BACKING)
+        make(place / "first", case)
         old = notes(place / "first")
         shutil.copytree(place / "first", place / "work")
         whole = harness.run(lambda: case.act(Vault(place / "work")))
@@ -114,7 +113,7 @@ def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> 
             shutil.rmtree(place / "work")
             shutil.copytree(place / "first", place / "work")
             assert harness.run(lambda: case.act(Vault(place / "work")), at=at).died
-            outcomes.append(check_recovered(place / "work", old, case.new, BACKING))
+            outcomes.append(check_recovered(place / "work", old, case.new))
         assert outcomes[0] == old and case.new in outcomes
 
     disk(name, act)

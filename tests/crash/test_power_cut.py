@@ -13,38 +13,36 @@ from typing import Any
 import power_cut
 import pytest
 from crash_cases import CASES, CHANGE, OLD, Case, make, notes
+from lacking import lack
 
 from simplemem.vault import disk, kernel
-from simplemem.vault.disk import Backing
 from simplemem.vault.vault import Vault
 
 if sys.platform != "linux":
     pytest.skip("open files are told by /proc", allow_module_level=True)
 
-EXCHANGE, LINKS = Backing(), Backing(exchange=False, rename_new=False)
 
-
-def make_by_hand(root: Path, _: Case, __: Backing) -> None:
+def make_by_hand(root: Path, _: Case) -> None:
     """The notes as somebody brings them, who has never used simplemem: its own folders come with the first change."""
     for path, data in OLD.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
 
 
-def check_each_cut(room: Path, case: Case, backing: Backing = EXCHANGE, making: Any = make) -> None:
+def check_each_cut(room: Path, case: Case, making: Any = make) -> None:
     """Cut the power at every moment, and start again on each disk that may leave."""
     first, work, found = room / "first", room / "work", room / "found"
-    making(first, case, backing)
+    making(first, case)
     old = notes(first)
     shutil.copytree(first, work)
     before = power_cut.disk_at(work)
-    events = power_cut.record(work, lambda: case.act(Vault(work, backing=backing)))
+    events = power_cut.record(work, lambda: case.act(Vault(work)))
     assert notes(work) == case.new
     states = []
     for at, image in power_cut.cuts(before, events):
         found.mkdir()
         image.write_out(found)
-        vault = Vault(found, backing=backing)
+        vault = Vault(found)
         said = vault.recover()
         states.append(notes(found))
         assert states[-1] in (old, case.new), (at, events[max(at - 3, 0) : at + 1], said)
@@ -68,8 +66,9 @@ def test_so_it_does_in_a_vault_that_simplemem_has_never_seen(room: Path, name: s
 
 
 @pytest.mark.parametrize("name", ["create in new folders", "replace", "move", "move with rewrites", "trash"])
-def test_so_it_does_on_a_disk_that_lacks_calls(room: Path, name: str) -> None:
-    check_each_cut(room, CASES[name], LINKS)
+def test_so_it_does_on_a_disk_that_lacks_calls(room: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lack(monkeypatch, "links")
+    check_each_cut(room, CASES[name])
 
 
 @pytest.mark.parametrize("forgotten", ["file", "folder"])

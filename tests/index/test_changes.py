@@ -43,7 +43,7 @@ def ids(changes: ChangeTable, path: str | None = None) -> list[str]:
 
 def act(root: Path, op: str, path: str, new_path: str = "") -> None:
     """Do something to a note, in the log and in the vault."""
-    log = Log(str(root), by_path=False)
+    log = Log(str(root))
     there = root / (new_path if op == "move" else path)
     there.parent.mkdir(exist_ok=True)
     if op == "move":

@@ -12,25 +12,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from lacking import LACKS, lack
 
 from simplemem.errors import Conflict, ReadOnly, Unavailable
 from simplemem.vault import disk, kernel
-from simplemem.vault.disk import Backing, Intruded, sha256
+from simplemem.vault.disk import Intruded, sha256
 from simplemem.vault.paths import Beneath
 from simplemem.vault.vault import Change, Vault
 
 CHANGE = Change("test")
-BACKINGS = {
-    "exchange": Backing(),
-    "links": Backing(exchange=False, rename_new=False),
-    "neither": Backing(exchange=False, rename_new=False, hard_links=False),
-    "by path": Backing(by_path=True),
-}
 
 
-@pytest.fixture(params=BACKINGS)
-def backing(request: pytest.FixtureRequest) -> Backing:
-    return BACKINGS[request.param]
+@pytest.fixture(params=LACKS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The kind of disk: one that can everything, and three that lack calls."""
+    lack(monkeypatch, request.param)
+    return str(request.param)
 
 
 def staged(here: Beneath, data: bytes) -> str:
@@ -38,23 +35,23 @@ def staged(here: Beneath, data: bytes) -> str:
     return path
 
 
-def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path, backing: Backing) -> None:
+def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path, kind: str) -> None:
     (vault / "n.md").write_bytes(b"old")
     old = os.stat(vault / "n.md").st_ino
-    with Beneath(str(vault), by_path=backing.by_path) as here:
+    with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
-        disk.swap(here, backing, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
+        disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"new" and (vault / temp).read_bytes() == b"old"
-    assert backing.hard_links is False or os.stat(vault / temp).st_ino == old, "an editor may have that very file open"
+    assert kind == "neither" or os.stat(vault / temp).st_ino == old, "an editor may have that very file open"
     assert sorted(os.listdir(vault)) == sorted([temp, "n.md"])
 
 
-def test_what_somebody_saved_in_between_goes_back(vault: Path, backing: Backing) -> None:
+def test_what_somebody_saved_in_between_goes_back(vault: Path, kind: str) -> None:
     (vault / "n.md").write_bytes(b"theirs")
-    with Beneath(str(vault), by_path=backing.by_path) as here:
+    with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
         with pytest.raises(Intruded) as event:
-            disk.swap(here, backing, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
+            disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert event.value.found == sha256(b"theirs")
     assert (vault / "n.md").read_bytes() == b"theirs" and (vault / temp).read_bytes() == b"new"
 
@@ -76,25 +73,25 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
     with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
         with pytest.raises(Intruded):
-            disk.swap(here, Backing(), temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
+            disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"second save" and (vault / temp).read_bytes() == b"first save"
 
 
-def test_a_note_that_went_is_not_made_again_by_a_swap(vault: Path, backing: Backing) -> None:
-    with Beneath(str(vault), by_path=backing.by_path) as here:
+def test_a_note_that_went_is_not_made_again_by_a_swap(vault: Path, kind: str) -> None:
+    with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
         with pytest.raises(Intruded) as event:
-            disk.swap(here, backing, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
+            disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert event.value.found is None and os.listdir(vault) == [temp]
 
 
-def test_carry_never_lands_on_something(vault: Path, backing: Backing) -> None:
+def test_carry_never_lands_on_something(vault: Path, kind: str) -> None:
     (vault / "a.md").write_bytes(b"a")
     (vault / "b.md").write_bytes(b"b")
-    with Beneath(str(vault), by_path=backing.by_path) as here:
+    with Beneath(str(vault)) as here:
         with pytest.raises(FileExistsError):
-            disk.carry(here, backing, "a.md", "b.md")
-        disk.carry(here, backing, "a.md", "c.md")
+            disk.carry(here, "a.md", "b.md")
+        disk.carry(here, "a.md", "c.md")
     assert {name: (vault / name).read_bytes() for name in os.listdir(vault)} == {"b.md": b"b", "c.md": b"a"}
 
 
@@ -113,13 +110,13 @@ def test_carry_crosses_to_another_disk(vault: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(kernel, "rename_new", rename_new)
     (vault / "mount").mkdir()
     with Beneath(str(vault)) as here:
-        disk.carry(here, Backing(), "a.md", "mount/a.md")
+        disk.carry(here, "a.md", "mount/a.md")
     assert (vault / "mount/a.md").read_bytes() == b"a" and os.listdir(vault) == ["mount"]
     assert stat.S_IMODE(os.stat(vault / "mount/a.md").st_mode) == 0o640
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are another thing there")
-def test_mode_and_attributes_of_a_note_are_kept(vault: Path, backing: Backing) -> None:
+def test_mode_and_attributes_of_a_note_are_kept(vault: Path, kind: str) -> None:
     note = vault / "n.md"
     note.write_bytes(b"old")
     os.chmod(note, 0o604)
@@ -128,7 +125,7 @@ def test_mode_and_attributes_of_a_note_are_kept(vault: Path, backing: Backing) -
         os.setxattr(note, "user.colour", b"red")
     except (OSError, AttributeError):
         attributes = False
-    opened = Vault(vault, backing=backing)
+    opened = Vault(vault)
     opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     assert stat.S_IMODE(note.stat().st_mode) == 0o604
     assert not attributes or os.getxattr(note, "user.colour") == b"red"
@@ -157,11 +154,11 @@ def test_a_write_protected_note_stays_as_it_is(vault: Path) -> None:
     assert (vault / "n.md").read_bytes() == b"old"
 
 
-def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault: Path, backing: Backing) -> None:
+def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault: Path, kind: str) -> None:
     outside = vault.with_name("outside.md")
     outside.write_bytes(b"old")
     os.link(outside, vault / "n.md")
-    opened = Vault(vault, backing=backing)
+    opened = Vault(vault)
     assert opened.read("n.md").data == b"old"
     written = opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     outside.write_bytes(b"edited outside")

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from lacking import lack
 
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault import journal
-from simplemem.vault.disk import Backing, sha256
+from simplemem.vault.disk import sha256
 from simplemem.vault.paths import Beneath
 from simplemem.vault.plan import Step
 from simplemem.vault.vault import Change, Vault, Wish
@@ -40,10 +41,14 @@ APPEND = """
 import json, random, sys
 from pathlib import Path
 from simplemem.errors import AlreadyExists, Conflict
-from simplemem.vault.disk import Backing
+from simplemem.vault import kernel
 from simplemem.vault.vault import Change, Vault
 root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-vault, change = Vault(root, backing=Backing(**json.loads(sys.argv[4]))), Change("test", me)
+if sys.argv[4] == "links":
+    def refuse(*_):
+        raise OSError(22, "refused")
+    kernel.exchange = kernel.rename_new = refuse
+vault, change = Vault(root), Change("test", me)
 luck, said, won = random.Random(me), [], []
 for k in range(count):
     note, line = f"n{luck.randrange(4)}.md", f"{me}.{k}\\n".encode()
@@ -65,14 +70,14 @@ print(json.dumps([said, won]))
 """
 
 
-@pytest.mark.parametrize("backing", [{}, {"exchange": False, "rename_new": False}], ids=["exchange", "links"])
-def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, backing: dict[str, bool]) -> None:
-    count = 50 if not backing else 15
+@pytest.mark.parametrize("kind", ["exchange", "links"])
+def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, kind: str) -> None:
+    count = 50 if kind == "exchange" else 15
     for k in range(4):
         (vault / f"n{k}.md").write_bytes(b"start\n")
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), json.dumps(backing)],
+            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), kind],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -188,14 +193,15 @@ def test_an_editor_that_saves_all_the_time_loses_nothing(vault: Path, how: str) 
     assert [name for name in os.listdir(vault) if name != ".simplemem"] == ["n.md"]
 
 
-@pytest.mark.parametrize("backing", [Backing(), Backing(exchange=False)], ids=["exchange", "links"])
+@pytest.mark.parametrize("kind", ["exchange", "links"])
 @pytest.mark.parametrize("save", [save_by_rename, save_in_place], ids=["by rename", "in place"])
 def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, backing: Backing, save: Callable[[Path, bytes], None]
+    vault: Path, monkeypatch: pytest.MonkeyPatch, kind: str, save: Callable[[Path, bytes], None]
 ) -> None:
     """The window between our last look and our rename, made as wide as can be."""
     (vault / "n.md").write_bytes(b"one")
-    opened = Vault(vault, backing=backing)
+    lack(monkeypatch, kind)
+    opened = Vault(vault)
     real = journal.Journal._apply
 
     def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
@@ -212,13 +218,14 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
     assert opened.history.content(sha256(b"theirs")) == b"theirs"
 
 
-@pytest.mark.parametrize("backing", [Backing(), Backing(rename_new=False)], ids=["rename onto nothing", "links"])
+@pytest.mark.parametrize("kind", ["exchange", "links"])
 @pytest.mark.parametrize("change", ["create", "move"])
 def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, backing: Backing, change: str
+    vault: Path, monkeypatch: pytest.MonkeyPatch, kind: str, change: str
 ) -> None:
     (vault / "a.md").write_bytes(b"one")
-    opened = Vault(vault, backing=backing)
+    lack(monkeypatch, kind)
+    opened = Vault(vault)
     real = journal.Journal._apply
 
     def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
