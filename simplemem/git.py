@@ -32,6 +32,7 @@ _INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
 _PERSON = ("simplemem", "simplemem@localhost")
 _LOCK, _OURS, _MARK = "index.lock", "index.simplemem", b"simplemem "
 _TRAILER = "Simplemem-"
+_FILES = "HEAD config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
 _CANNOT = {
@@ -159,9 +160,9 @@ def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
 def _check(place: Checkout) -> None:
     """Refuse what would lead out of the repository, or never answer: links, pipes, borrowed objects, included settings."""
     for folder in {place.git_dir, place.common}:
-        for name in ("objects", "refs", "logs", "info", ""):
-            for path in _odd(folder / name, deep=bool(name)):
-                raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
+        alone = (path for name in _FILES if os.path.lexists(path := folder / name) and not _is_plain(path))
+        for path in chain(alone, *(_odd(folder / name) for name in ("objects", "refs", "logs"))):
+            raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
     if (place.common / "objects" / "info" / "alternates").exists():
         raise Unavailable(f"{place.top} borrows objects of another repository (objects/info/alternates).")
     for file in (place.common / "config", place.git_dir / "config.worktree"):
@@ -169,17 +170,20 @@ def _check(place: Checkout) -> None:
             raise Unavailable(f"The settings of {place.top} include other files ({file.name}), which may lie anywhere.")
 
 
-def _odd(folder: Path, *, deep: bool) -> Iterator[str]:
+def _odd(folder: Path) -> Iterator[Path]:
     """What lies in a folder of git's and is neither a folder nor a plain file."""
     if folder.is_symlink():
-        yield str(folder)
+        yield folder
     with suppress(FileNotFoundError), os.scandir(folder) as listed:
         for each in listed:
-            if not each.is_dir(follow_symlinks=False):
-                if not each.is_file(follow_symlinks=False):
-                    yield each.path
-            elif deep:
-                yield from _odd(Path(each.path), deep=True)
+            if each.is_dir(follow_symlinks=False):
+                yield from _odd(Path(each.path))
+            elif not each.is_file(follow_symlinks=False):
+                yield Path(each.path)
+
+
+def _is_plain(file: Path) -> bool:
+    return stat.S_ISREG(os.lstat(file).st_mode)
 
 
 # -- what git knows
@@ -388,13 +392,11 @@ def _ours(
 
 def _why_not(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, path: str) -> str | None:
     """Why git is not to have a note, "" for what the person knows; None when it may have it."""
-    for folder in (place.top / path).parents:
-        if any(
-            os.path.lexists(file := folder / name) and not file.is_file() for name in (".gitignore", ".gitattributes")
-        ):
-            return f"stands under rules of git in {folder} that are no plain file."
-        if folder == place.top:
-            break
+    folders = [folder for folder in (place.top / path).parents if folder.is_relative_to(place.top)]
+    rules = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
+    for file in (*rules, place.common / "info" / "exclude", place.common / "info" / "attributes"):
+        if os.path.lexists(file) and not file.is_file():
+            return f"stands under {file}, which is no plain file."
     if repo.path_is_ignored(path) and path not in index:
         return ""
     if repo.get_attr(path, "filter") not in (None, False) or repo.get_attr(path, "working-tree-encoding"):

@@ -295,3 +295,15 @@ def test_what_leads_out_of_a_repository_or_never_answers_is_refused(
         (folder / "HEAD").symlink_to(tmp_path / "HEAD")
     with pytest.raises(Unavailable, match=said):
         commits(vault, "a.md")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
+def test_what_git_itself_keeps_beside_a_repository_is_no_reason_to_refuse_it(
+    git: Any, vault: Path, write: Write, tmp_path: Path
+) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    os.mkfifo(vault / ".git" / "fsmonitor--daemon.ipc")  # git's own monitor listens at a socket there
+    (vault / ".git" / "hooks").rename(tmp_path / "hooks") if (vault / ".git" / "hooks").exists() else None
+    (vault / ".git" / "hooks").symlink_to(tmp_path / "hooks")
+    assert len(commits(vault, "a.md")) == 1
