@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
@@ -97,25 +96,24 @@ def history(core: Core, name: str | None, limit: int, which: Which, *, diff: boo
         found = core.changes.recent(limit, after=after, upto=upto, by=which.by, tool=which.tool)
         return tuple(_entry_of(core, version, diff=diff) for version in found)
     path = path_with_a_past(core, name)
-    of = core.changes.of(path, limit if which == Which() else None)
-    passing = (
-        version
-        for version in of
-        if after < version.number
-        and (upto is None or version.number <= upto)
-        and is_called(version.who, which.by)
-        and which.tool in ("", version.tool)
-    )
-    ours = list(islice(passing, limit))
+
+    def passes(who: str, tool: str) -> bool:
+        return is_called(who, which.by) and which.tool in ("", tool)
+
+    most = limit if which == Which() else _MOST_COMMITS
+    ours = [
+        each
+        for each in core.changes.of(path, limit if which == Which() else None)
+        if after < each.number and (upto is None or each.number <= upto) and passes(each.who, each.tool)
+    ]
     commits = [
         each
-        for each in _commits_of(core, path, limit if which == Which() else _MOST_COMMITS)
+        for each in _commits_of(core, path, most)
         if (not first or first.when < each.when)
         and (not last or each.when <= last.when)
-        and is_called(each.actor or each.who, which.by)
-        and which.tool in ("", each.tool or "git")
-    ][:limit]
-    return tuple(_merged(core, path, ours, commits, diff=diff)[:limit])
+        and passes(each.actor or each.who, each.tool or "git")
+    ]
+    return tuple(_merged(core, path, ours[:limit], commits[:limit], diff=diff)[:limit])
 
 
 def _merged(

@@ -106,10 +106,8 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
         now = core.vault.read(target) if core.entry(target) is not None else None
         if now is not None and target != path:
             raise _taken(target, "Choose another name.")
-        if now is not None and (other := _another_since(core, path, since)) is not None:
+        if now is not None and (other := _taken_since(core, path, since, now.sha256)) is not None:
             raise _taken(target, f"It has the name since {other.id}. Restore the old one under another name.")
-        if now is not None and (gone := _gone_since(core, path, since, now.sha256)) is not None:
-            raise _taken(target, f"It was made after {gone.id}. Restore the old one under another name.")
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
         written = core.vault.carry_out([wish], change)[0]
         look_again(core, {target})
@@ -157,30 +155,19 @@ def _told_of(moment: Moment, path: str) -> str | None:
     return None
 
 
-def _gone_since(core: Core, path: str, at: str, now: str) -> Version | None:
-    """The change after a moment that took away what lay at a path, if what lies there now was made by another program."""
-    last = next(iter(core.changes.of(path, 1)), None)
-    if last is None or means_commit(core, at) or last.number <= moment_of(core, at).number:
-        return None
-    left = next(((before, after) for there, before, after in last.effects if there == path), None)
-    return last if left is not None and left[1] is None and left[0] != now else None
-
-
-def _another_since(core: Core, path: str, at: str) -> Version | None:
-    """The change with which another memory got this name, if the one there is not the one there was at a moment."""
+def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
+    """The change since a moment with which this name went to another memory, or got free for a file of another program."""
     if means_commit(core, at):
         return None  # git tells of names, and follows them by itself
-    moment, last = moment_of(core, at), None
-    of_this_name = _told_of(moment, path) is not None
-    for version in core.changes.of(path):
-        last = version
-        if moment.is_beside(version):
-            return None
-        if version.number <= moment.number:
-            return last if of_this_name else None
-        if version.op == "create":
-            return version
-    return last if of_this_name else None
+    moment, changes = moment_of(core, at), core.changes.of(path)
+    told = _told_of(moment, path) is not None
+    since = [version for version in changes if version.number > moment.number and not moment.is_beside(version)]
+    for there, before, after in changes[0].effects if changes and changes[0].number > moment.number else ():
+        if there == path and after is None and before != now:
+            return changes[0]
+    if told and not any(moment.is_beside(version) for version in changes):
+        return (since or changes)[-1]  # the moment was of an earlier note of this name
+    return next((version for version in since if version.op == "create"), None)
 
 
 # -- everything somebody changed
