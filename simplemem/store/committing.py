@@ -24,7 +24,7 @@ from simplemem.note.names import name_of
 from simplemem.vault import disk
 from simplemem.vault.lock import Leadership
 from simplemem.vault.log import number_of
-from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath
+from simplemem.vault.paths import SIDECAR, Beneath
 from simplemem.vault.vault import Vault, Version
 
 if TYPE_CHECKING:
@@ -74,13 +74,7 @@ class Committing:
         try:
             with self._beneath() as here:
                 here.make(tuple(_QUEUE.split("/")))
-                folder, name = here.spot(f"{_QUEUE}/{version.group}")
-                fd = folder.open(name, OVERWRITE)
-                try:
-                    os.ftruncate(fd, 0)
-                    disk.write_all(fd, _told_apart(version))
-                finally:
-                    os.close(fd)
+                disk.put(here, f"{_QUEUE}/{version.group}", _told_apart(version), sync=False)
         except (OSError, SimplememError) as error:
             self._say(f"a change will not be committed to git: {error}")
 
