@@ -152,8 +152,9 @@ class Sync:
 
     def is_judged_otherwise(self, known: Known) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
-        by_rule = private_by_rule(known.path, self.private)
-        by_settings = None if known.is_copy else known.hidden
+        # Asked of every note of every scan.
+        by_rule = bool(self.private) and private_by_rule(known.path, self.private)
+        by_settings = None if known.hidden is None or known.is_copy else known.hidden
         return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
 
     def skip_if_large(self, path: str, size: int) -> bool:

@@ -278,7 +278,7 @@ def indexed(
         entry = entries.get(path) or core.entry(path)
         if entry is not None:
             notes.append((path, read_note(data), entry))
-            if entry.size > core.settings.max_note_bytes:
+            if entry.size > core.rows.max_note_bytes:
                 warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
     gone = list(gone)
     changed = {*texts, *gone, *(moved or ())}
