@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import bm25, file
+from simplemem.index import file
 from simplemem.index.file import Damaged, Replaced
+from simplemem.index.legs import teach_bm25
 
 _WAL_LIMIT = 8 * 1024 * 1024
 _WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
@@ -84,7 +85,7 @@ class Database:
         with speaking_plainly():
             connection = file.connect(self.path)
         self.vectors_in_sql = file.load_sqlite_vec(connection)
-        bm25.teach(connection)
+        teach_bm25(connection)
         with self._guard:
             self._close_dead_threads()
             old = self._open.pop(threading.get_ident(), None)

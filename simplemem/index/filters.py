@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 import apsw
 
-from simplemem.index import among
 from simplemem.index.changes import written_by
 from simplemem.index.door import Listing, Narrow, Row
 from simplemem.index.legs import quoted
 from simplemem.index.notes import _ROW
+from simplemem.index.shown import tags_of
 from simplemem.note.names import compare_key
 from simplemem.note.words import stretches
 
@@ -110,12 +109,3 @@ def count(db: apsw.Connection, narrow: Narrow) -> int:
     """How many notes pass."""
     where, values = condition(narrow)
     return int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
-
-
-def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """The tags of some notes as they are shown; nothing of those without."""
-    sql = f"SELECT t.note_id, t.tag FROM {among.TABLE} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
-    found: dict[int, tuple[str, ...]] = {}
-    for note, tag in db.execute(sql, {"ids": among.bound(some)}):
-        found[note] = (*found.get(note, ()), tag)
-    return found

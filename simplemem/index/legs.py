@@ -9,13 +9,14 @@ are not too many; beyond that, the notes that hold several of them.
 from __future__ import annotations
 
 import json
+import math
+import threading
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apsw
 
-from simplemem.index import among
-from simplemem.index.bm25 import BODY_WEIGHT, TITLE_WEIGHT, Counts
 from simplemem.index.door import AnyOf, Match, Question, Term
 from simplemem.index.facts import SHIFT
 
@@ -30,6 +31,23 @@ _A_SEEK = 200  # entries that are walked in the time in which one word is sought
 _SOUGHT = 30  # rows: so few are sought one by one
 
 LEGS = {"note": "note_text", "block": "block_text"}
+
+TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
+_K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
+_MOST_TERMS = 20_000  # whose counts are kept
+
+_CAN_TAKE_ARRAYS = "ENABLE_CARRAY" in apsw.compile_options  # as every wheel of apsw does; a system's build may not
+IDS = "carray(:ids)" if _CAN_TAKE_ARRAYS else "json_each(:ids)"
+"""Many ids as a table that a statement can look in; its one column of interest is `value`."""
+_NOTHING = array("q", [-1])  # no id is negative, and an array of nothing cannot be handed over
+
+
+def bound(ids: Iterable[int]) -> Any:
+    """The value of `:ids` beside IDS: handed to SQLite as they lie in memory, where it can take them so."""
+    values = ids if isinstance(ids, array) and ids.typecode == "q" else array("q", ids)
+    if not _CAN_TAKE_ARRAYS:
+        return json.dumps(values.tolist())
+    return apsw.carray(values or _NOTHING)
 
 
 def quoted(words: Iterable[str]) -> str:
@@ -53,11 +71,11 @@ def vocabulary(db: apsw.Connection, asked: Sequence[Sequence[AnyOf]], most: int)
 
 def holding(db: apsw.Connection, groups: Sequence[AnyOf], notes: Sequence[int]) -> list[tuple[int, set[int]]]:
     """For each group of words how many notes hold one of them, and which of `notes` do."""
-    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM {among.TABLE}))
+    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM {IDS}))
               FROM note_text WHERE note_text MATCH :expression"""
     found = []
     for group in groups:
-        count, rows = next(db.execute(sql, {"expression": _every([group]), "ids": among.bound(notes)}))
+        count, rows = next(db.execute(sql, {"expression": _every([group]), "ids": bound(notes)}))
         found.append((int(count), set(json.loads(rows))))
     return found
 
@@ -211,12 +229,12 @@ def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], id
     row = "(rowid >> 0)" if name == "note" else f"(rowid >> {SHIFT})"
     if name == "note" and ids is not None and len(ids) <= _SOUGHT:
         row = "rowid"  # as it stands, SQLite asks FTS5 for each of the ids by itself
-    narrowed = "" if ids is None else f"AND {row} IN (SELECT value FROM {among.TABLE})"
+    narrowed = "" if ids is None else f"AND {row} IN (SELECT value FROM {IDS})"
     placed = "rowid, 0" if name == "note" else f"rowid >> {SHIFT}, rowid"
     sql = f"""SELECT {placed}, {score} AS score FROM {table}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
     if ids is not None:
-        values["ids"] = among.bound(ids)
+        values["ids"] = bound(ids)
     return list(map(Match._make, db.execute(sql, values)))
 
 
@@ -229,10 +247,100 @@ def _best_blocks(
         "expression": " OR ".join(terms),
         "limit": limit,
         "counts": counts.of_each(db, LEGS["block"], terms),
-        "ids": among.bound(sorted(ids)),
+        "ids": bound(sorted(ids)),
     }
     sql = f"""SELECT asked.value, block_text.rowid, scored(block_text, :counts) AS score
-              FROM {among.TABLE} AS asked CROSS JOIN block_text
+              FROM {IDS} AS asked CROSS JOIN block_text
               WHERE block_text MATCH :expression AND block_text.rowid >= (asked.value << {SHIFT})
                     AND block_text.rowid < ((asked.value + 1) << {SHIFT}) ORDER BY score DESC LIMIT :limit"""
     return list(map(Match._make, db.execute(sql, values)))
+
+
+# -- BM25 as FTS5 counts it, for chosen rows only
+#
+# FTS5's own bm25() counts the rows of every word anew for every question, and looks up the size of every row that holds
+# one. In a large vault that is nearly all of the time. Here the counts are kept for as long as no note changes, and only
+# the rows that are asked for are scored; the scores are the same.
+
+
+def teach_bm25(db: apsw.Connection) -> None:
+    """Let a connection answer `scored(table, counts)`: the score of a row, given how many rows hold each term of the MATCH.
+    How many rows there are FTS5 has written down; to count them takes longer than all else in a large vault."""
+    db.register_fts5_function("scored", _scored)
+
+
+def _scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
+    told: tuple[list[float], float] | None = row.aux_data
+    if told is None:  # the first row of a question
+        rows = row.row_count
+        idfs = [_idf(rows, count) for count in json.loads(str(given[0]))]
+        told = idfs, _K1 * _B * rows / max(1, row.column_total_size(-1))
+        row.aux_data = told
+    idfs, by_size = told
+    flat = _K1 * (1 - _B) + by_size * row.column_size(-1)
+    score = 0.0
+    for phrase, idf in enumerate(idfs):
+        in_title, in_body = row.phrase_locations(phrase)[:2]
+        if in_title or in_body:
+            found = TITLE_WEIGHT * len(in_title) + BODY_WEIGHT * len(in_body)
+            score += idf * found * (_K1 + 1) / (found + flat)
+    return score
+
+
+class Counts:
+    """How many rows hold a term, for one state of the index."""
+
+    def __init__(self, key: tuple[int, int]) -> None:
+        self.key = key
+        self._of: dict[tuple[str, str], int] = {}
+        self._notes = -1
+
+    def notes(self, db: apsw.Connection) -> int:
+        """How many notes there are."""
+        if self._notes < 0:
+            self._notes = int(db.execute("SELECT count(*) FROM notes").get)
+        return self._notes
+
+    def of(self, db: apsw.Connection, table: str, term: str) -> int:
+        """The number of rows of a table that hold a term, which is written as FTS5 takes it."""
+        count = self._of.get((table, term))
+        if count is None:
+            count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
+            self._keep(table, term, count)
+        return count
+
+    def of_with_rows(self, db: apsw.Connection, table: str, term: str, ids: Sequence[int]) -> list[int]:
+        """Count the rows that hold a term, and return those among `ids`."""
+        among_ids = f"(rowid >> 0) IN (SELECT value FROM {IDS})"
+        sql = f"SELECT count(*), json_group_array(rowid) FILTER (WHERE {among_ids}) FROM {table} WHERE {table} MATCH :term"
+        count, rows = next(db.execute(sql, {"term": term, "ids": bound(ids)}))
+        self._keep(table, term, int(count))
+        found: list[int] = json.loads(rows)
+        return found
+
+    def _keep(self, table: str, term: str, count: int) -> None:
+        if len(self._of) >= _MOST_TERMS:
+            self._of.clear()
+        self._of[(table, term)] = count
+
+    def of_each(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
+        """What `scored` is given for a MATCH of these terms."""
+        return json.dumps([self.of(db, table, term) for term in terms])
+
+
+def _idf(rows: int, count: int) -> float:
+    return max(math.log((rows - count + 0.5) / (count + 0.5)), _LEAST_IDF)
+
+
+class CountsKept:
+    """The counts of the state that was asked for last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._counts = Counts((-1, -1))
+
+    def of_state(self, generation: int, rev: int) -> Counts:
+        with self._guard:
+            if self._counts.key != (generation, rev):
+                self._counts = Counts((generation, rev))
+            return self._counts

@@ -19,9 +19,10 @@ from typing import Any
 
 import apsw
 
-from simplemem.index import among, notes
+from simplemem.index import notes
 from simplemem.index.door import Nearness
 from simplemem.index.facts import BLOCK, SHIFT
+from simplemem.index.legs import IDS, bound
 
 MOST_COMPARED = 64_000_000  # numbers: 250,000 passages of 256, in twelve milliseconds
 _MOST_CHANGED = 2_000  # notes
@@ -43,12 +44,12 @@ def nearest_in_sql(
 ) -> dict[int, Nearness]:
     """The notes with the nearest passages by sqlite-vec, over exactly the rows that `ids` leave; and the notes in `also`,
     near or not."""
-    narrowed = "" if ids is None else f"AND (id >> {SHIFT}) IN (SELECT value FROM {among.TABLE})"
+    narrowed = "" if ids is None else f"AND (id >> {SHIFT}) IN (SELECT value FROM {IDS})"
     sql = f"""SELECT id >> {SHIFT}, min(vec_distance_cosine(vec_int8(vector), vec_int8(:query)))
               FROM vectors WHERE id & {BLOCK} = 0 {narrowed} GROUP BY id >> {SHIFT}"""
     values: dict[str, Any] = {"query": query}
     if ids is not None:
-        values["ids"] = among.bound(ids)
+        values["ids"] = bound(ids)
     passages = {note: _cosine(distance) for note, distance in db.execute(sql, values)}
     wanted = _nearest(passages, limit, also)
     sql = f"""SELECT n.value, min(vec_distance_cosine(vec_int8(v.vector), vec_int8(:query)))
@@ -96,9 +97,9 @@ def mean_vector(db: apsw.Connection, note: int) -> bytes | None:
 
 def stored(db: apsw.Connection, some: Sequence[int]) -> Iterable[tuple[int, bytes]]:
     """The places and vectors of some notes, in order."""
-    sql = f"""SELECT v.id, v.vector FROM {among.TABLE} n CROSS JOIN vectors v
+    sql = f"""SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v
               WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT})"""
-    return db.execute(sql, {"ids": among.bound(some)})
+    return db.execute(sql, {"ids": bound(some)})
 
 
 def distances(query: bytes, rows: bytes | bytearray) -> list[float]:
@@ -358,5 +359,5 @@ def _bests(owners: Iterable[int], found: Iterable[float], passing: Container[int
 
 
 def _there(db: apsw.Connection, some: Collection[int]) -> set[int]:
-    sql = f"SELECT id FROM notes WHERE id IN (SELECT value FROM {among.TABLE})"
-    return {row[0] for row in db.execute(sql, {"ids": among.bound(some)})}
+    sql = f"SELECT id FROM notes WHERE id IN (SELECT value FROM {IDS})"
+    return {row[0] for row in db.execute(sql, {"ids": bound(some)})}

@@ -3,13 +3,15 @@ what stands beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import apsw
 
-from simplemem.index import filters, legs, links, nearest, notes, text
-from simplemem.index.bm25 import Counts
+from simplemem.index import legs, links, nearest, notes
 from simplemem.index.door import Beside, Place, Question, Row, Shown
+from simplemem.index.facts import SHIFT
+from simplemem.index.legs import IDS, Counts, bound
 from simplemem.note.names import base_name, date_in
 
 _MOST_BLOCKS = 5_000
@@ -32,7 +34,7 @@ def shown(
     neighbours = {note: tuple(_beside(db, rows[note])) for note in beside if note in rows}
     reached = {each.note for some in neighbours.values() for each in some if each.note in among}
     rows |= notes.rows_of(db, reached - rows.keys())
-    tags, passages = filters.tags_of(db, list(rows)), text.passages_of(db, list(rows))
+    tags, passages = tags_of(db, list(rows)), passages_of(db, list(rows))
     blocks_of: dict[int, list[int]] = {note: [] for note in rows}
     if blocks and question.terms and rows:
         matches = legs.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows), counts)
@@ -41,7 +43,7 @@ def shown(
     found = {note: place for note, place in wanted.items() if place}
     if vector is not None and (others := [note for note in rows if note not in found and not blocks_of[note]]):
         found |= nearest.nearest_places(db, vector, others)
-    places = text.places_of(db, {*found.values(), *(place for some in blocks_of.values() for place in some)})
+    places = places_of(db, {*found.values(), *(place for some in blocks_of.values() for place in some)})
     return {
         note: Shown(
             row,
@@ -78,3 +80,36 @@ def _of_the_days_around(db: apsw.Connection, path: str) -> list[tuple[str, str]]
     days = [each for day, each in dated if day]
     at = days.index(path) if path in days else len(days)
     return [(days[k], via) for k, via in ((at - 1, "the one before"), (at + 1, "the one after")) if 0 <= k < len(days)]
+
+
+def places_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Place]:
+    """Where passages and blocks stand, by their ids."""
+    wanted = json.dumps(list(ids))
+    found: dict[int, Place] = {}
+    for table in ("passages", "blocks"):
+        sql = f"SELECT id, start, stop, line, headings FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+        for id_, start, stop, line, headings in db.execute(sql, (wanted,)):
+            found[id_] = Place(start, stop, line, tuple(json.loads(headings)))
+    return found
+
+
+def passages_of(db: apsw.Connection, notes: Iterable[int]) -> dict[int, list[Place]]:
+    """All passages of some notes, each in order."""
+    sql = f"""SELECT n.value, p.start, p.stop, p.line, p.headings FROM {IDS} n
+              CROSS JOIN passages p WHERE p.id >= (n.value << {SHIFT}) AND p.id < ((n.value + 1) << {SHIFT})"""
+    found: dict[int, list[Place]] = {}
+    headings_of: dict[str, tuple[str, ...]] = {}  # passages of a section share theirs
+    for note, start, stop, line, headings in db.execute(sql, {"ids": bound(notes)}):
+        if headings not in headings_of:
+            headings_of[headings] = tuple(json.loads(headings))
+        found.setdefault(note, []).append(Place(start, stop, line, headings_of[headings]))
+    return found
+
+
+def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The tags of some notes as they are shown; nothing of those without."""
+    sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
+    found: dict[int, tuple[str, ...]] = {}
+    for note, tag in db.execute(sql, {"ids": bound(some)}):
+        found[note] = (*found.get(note, ()), tag)
+    return found

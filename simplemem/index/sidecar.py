@@ -20,7 +20,6 @@ import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import audit, filters, legs, links, nearest, notes, shown, vectors
-from simplemem.index.bm25 import Counts, CountsKept
 from simplemem.index.database import Database, build_beside, open_database, state_of
 from simplemem.index.door import (
     Answer,
@@ -36,6 +35,7 @@ from simplemem.index.door import (
     Standing,
 )
 from simplemem.index.file import Damaged, Replaced
+from simplemem.index.legs import Counts, CountsKept
 from simplemem.index.links import Copy, StoredLink
 from simplemem.index.nearest import VectorsInMemory
 from simplemem.index.notes import Known

@@ -8,9 +8,7 @@ from contextlib import AbstractContextManager
 
 import apsw
 
-from simplemem.index import among
 from simplemem.index.database import Rows
-from simplemem.index.door import Place
 from simplemem.index.facts import SHIFT, Facts, as_indexed, placed_to_embed, places, titles
 from simplemem.index.vectors import NOW, Generation, Shelf, generations
 from simplemem.note.language import MARKS
@@ -133,27 +131,3 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     for table in ("passages", "blocks", "vectors", "vectors_next"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
     db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()
-
-
-def places_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Place]:
-    """Where passages and blocks stand, by their ids."""
-    wanted = json.dumps(list(ids))
-    found: dict[int, Place] = {}
-    for table in ("passages", "blocks"):
-        sql = f"SELECT id, start, stop, line, headings FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-        for id_, start, stop, line, headings in db.execute(sql, (wanted,)):
-            found[id_] = Place(start, stop, line, tuple(json.loads(headings)))
-    return found
-
-
-def passages_of(db: apsw.Connection, notes: Iterable[int]) -> dict[int, list[Place]]:
-    """All passages of some notes, each in order."""
-    sql = f"""SELECT n.value, p.start, p.stop, p.line, p.headings FROM {among.TABLE} n
-              CROSS JOIN passages p WHERE p.id >= (n.value << {SHIFT}) AND p.id < ((n.value + 1) << {SHIFT})"""
-    found: dict[int, list[Place]] = {}
-    headings_of: dict[str, tuple[str, ...]] = {}  # passages of a section share theirs
-    for note, start, stop, line, headings in db.execute(sql, {"ids": among.bound(notes)}):
-        if headings not in headings_of:
-            headings_of[headings] = tuple(json.loads(headings))
-        found.setdefault(note, []).append(Place(start, stop, line, headings_of[headings]))
-    return found

@@ -52,6 +52,14 @@ class Note:
         """The body, without the header and without the blank line that sets it off."""
         return self.text[self.header.body_start :]
 
+    @property
+    def content_start(self) -> int:
+        """Where the content begins that is shown and replaced: after the header and the blank lines below it."""
+        at = self.header.body_start
+        while at and self.text[at : at + 1] in ("\n", "\r"):
+            at += 1
+        return at
+
     def string(self, key: str) -> str | None:
         """A property as one line of text, None when it is absent, empty or not a plain value."""
         value = self.header.get(key)

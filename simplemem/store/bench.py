@@ -4,23 +4,26 @@ means, and several notes written as one step. The store's promises hold for all 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simplemem.errors import SimplememError
+from simplemem.index.door import Narrow, Question
 from simplemem.index.links import named_in_memory
 from simplemem.index.notes import Known, Stat, stat_of
 from simplemem.index.sidecar import Changes, Mark
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_by_rule, private_reason
 from simplemem.note.words import well_formed
+from simplemem.search.query import read_query
 from simplemem.store.core import Core
 from simplemem.store.embedding import cache_path
 from simplemem.store.history import notes_at
-from simplemem.store.likeness import Likeness, likeness, vector_of
 from simplemem.store.step import Carried, Draft, change_step, write_step
 from simplemem.store.write import now
 from simplemem.vault.links import name_key, resolve
@@ -44,6 +47,16 @@ class Read(NamedTuple):
     sha256: str
     stat: Stat
     problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """By path: the cosine of a note's best passage or block, and its score by words divided by the best one's.
+    `missing` says why there is no meaning in it, and is empty when there is."""
+
+    meaning: dict[str, float]
+    words: dict[str, float]
+    missing: str
 
 
 class Bench:
@@ -161,12 +174,30 @@ class Bench:
         return found
 
     def likeness(self, question: str, paths: Collection[str]) -> Likeness:
-        """How like a question some notes are, by words and by meaning, as plain numbers."""
-        return likeness(self._core, question, paths)
+        """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
+        query = read_query(question)
+        vector, missing = (
+            self._core.embedding.question(query.text) if query.words else (None, "The question has no word.")
+        )
+        if not paths or not query.words:
+            return Likeness({}, {}, missing)
+        narrow, count = Narrow(only=tuple(paths), hidden=True), len(paths)
+        asked = Question(query.terms(), (), vector, narrow=narrow, notes=count, nearest=count, closer=0)
+        answer = self._core.index.ask(asked)
+        best = max((match.score for match in answer.notes), default=0.0) or 1.0
+        meaning = {answer.paths[note]: near.block for note, near in (answer.near or {}).items()}
+        words = {answer.paths[match.note]: match.score / best for match in answer.notes}
+        return Likeness(meaning, words, "" if meaning else missing or "There are no vectors yet.")
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
-        """The vector of a note as plain numbers, and the name of the embedder that made it."""
-        return vector_of(self._core, path)
+        """The vector of a note, the mean of its passages' at length one, and the name of the embedder that made them."""
+        rows = [array("b", vector) for vector in self.vectors([path]).get(path, ())]
+        if not rows or not self.embedder:
+            return None
+        units = [[value / _length(row) for value in row] for row in rows]
+        sums = [sum(column) for column in zip(*units, strict=True)]
+        length = _length(sums)
+        return [round(value / length, 6) for value in sums], self.embedder
 
     def embedding(self) -> dict[str, Any]:
         """Who makes vectors, how many notes have them, and why others have none."""
@@ -243,3 +274,7 @@ class Bench:
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what is at these paths now."""
         self._core.look_at(set(paths))
+
+
+def _length(row: Collection[float]) -> float:
+    return sum(value * value for value in row) ** 0.5 or 1.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,6 @@ from simplemem.note.names import name_of
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
-from simplemem.store.read_lately import TextsReadLately
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.paths import Access
 from simplemem.vault.vault import Entry, Vault
@@ -359,3 +359,26 @@ def _stamp(file: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class TextsReadLately:
+    """Texts that were given out, by hash, so that a conflict can show what changed since. As many as fit."""
+
+    _MOST_BYTES = 8_000_000
+
+    def __init__(self) -> None:
+        self._texts: dict[str, bytes] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def keep(self, sha256: str, data: bytes) -> None:
+        with self._lock:
+            self._bytes += len(data) - len(self._texts.pop(sha256, b""))
+            self._texts[sha256] = data
+            while self._bytes > self._MOST_BYTES:
+                oldest = next(iter(self._texts))
+                self._bytes -= len(self._texts.pop(oldest))
+
+    def get(self, sha256: str) -> bytes | None:
+        with self._lock:
+            return self._texts.get(sha256)

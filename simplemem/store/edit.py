@@ -92,22 +92,12 @@ def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, 
 def replace_content(note: Note, content: str) -> str:
     """The note with another body. The blank lines below its header, its line ends and its header stay."""
     _refuse_huge(content)
-    start = content_start(note)
+    start = note.content_start
     body = _in_line_ends_of(note.text, content.lstrip("\r\n") if start > note.header.body_start else content)
     old = note.text[start:]
     if body and not body.endswith(("\n", "\r")) and (old.endswith(("\n", "\r")) or not old):
         body += newline_of(note.text)
     return note.text[:start] + body
-
-
-def content_start(note: Note) -> int:
-    """Where the content begins that is shown and replaced: after the header and the blank lines below it."""
-    at = note.header.body_start
-    if not at:
-        return at
-    while note.text[at : at + 1] in ("\n", "\r"):
-        at += 1
-    return at
 
 
 def append_content(note: Note, addition: str) -> str:
@@ -121,7 +111,7 @@ def append_content(note: Note, addition: str) -> str:
 
 def apply_edits(note: Note, edits: Sequence[Edit]) -> str:
     """The note with each edit made in turn. None is made unless all can be."""
-    start = content_start(note)
+    start = note.content_start
     head, body = note.text[:start], note.text[start:]
     for edit in edits:
         if not edit.old:

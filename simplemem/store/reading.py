@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplemem.errors import NotFound
-from simplemem.index.facts import facts_of
+from simplemem.index.facts import head_of
 from simplemem.memory import LinkOut, Memory
 from simplemem.note.body import find_section
 from simplemem.note.names import name_of
@@ -11,7 +11,6 @@ from simplemem.note.note import Note, read_note
 from simplemem.note.tags import tag_map, tag_names
 from simplemem.note.words import count_tokens
 from simplemem.store.core import Core
-from simplemem.store.edit import content_start
 from simplemem.store.history import bytes_at
 from simplemem.store.names import path_meant
 from simplemem.vault.links import resolve
@@ -63,7 +62,7 @@ def _memory_of_hash(core: Core, name: str, sha256: str, section: str | None) -> 
 def _memory(
     core: Core, path: str, note: Note, mtime_ns: int | None, section: str | None, version: str | None
 ) -> Memory:
-    facts = facts_of(path, note, mtime_ns or 0)
+    facts = head_of(path, note, mtime_ns or 0)
     start, stop = _span(path, note, section)
     content = note.text[start:stop]
     return Memory(
@@ -93,7 +92,7 @@ def _memory(
 
 def _span(path: str, note: Note, section: str | None) -> tuple[int, int]:
     if not section:
-        return content_start(note), len(note.text)
+        return note.content_start, len(note.text)
     span = find_section(note.text, note.body, section)
     if span is None:
         headings = [heading.text for heading in note.body.headings][:50]

@@ -16,11 +16,24 @@ from simplemem.memory import Filter, Found, Hit, Listed, Page
 from simplemem.note.authors import local
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.search import coverage, dates
+from simplemem.search import dates
 from simplemem.search.excerpt import snippet, squeezed, where_words_stand
-from simplemem.search.forms import with_forms
-from simplemem.search.query import Query, read_query
-from simplemem.search.rank import MODES, Mode, Part, Ranked, beside, parts_of, rank
+from simplemem.search.query import Query, read_query, with_forms
+from simplemem.search.rank import (
+    COVERED_NOTES,
+    COVERED_PASSAGES,
+    COVERED_WEIGHT,
+    MODES,
+    Mode,
+    Part,
+    Ranked,
+    WordVectors,
+    beside,
+    coverage,
+    is_question,
+    parts_of,
+    rank,
+)
 from simplemem.store.core import Core
 from simplemem.store.names import path_meant
 
@@ -174,13 +187,13 @@ class Recall:
         parts = parts_of(answer, mode, self._settings.search.lexical_weight)
         first = rank(answer, parts)
         spans = dates.spans_in(query.text, datetime.now())  # noqa: DTZ005  (local, as notes are)
-        covers = mode == "hybrid" and vector is not None and coverage.is_question(query.text)
-        reach = max(limit, coverage.NOTES if covers else 0, dates.DATED_NOTES if spans else 0)
+        covers = mode == "hybrid" and vector is not None and is_question(query.text)
+        reach = max(limit, COVERED_NOTES if covers else 0, dates.DATED_NOTES if spans else 0)
         shown = self._index.shown({found.note: found.place for found in first[:reach]}, question)
         there = [found for found in first[:reach] if found.note in shown]
         every = first
         if covers and vector is not None:
-            parts = beside(parts, "covered", coverage.WEIGHT, self._covered(query, vector, there, shown))
+            parts = beside(parts, "covered", COVERED_WEIGHT, self._covered(query, vector, there, shown))
         if spans:
             dated = [found.note for found in there[: dates.DATED_NOTES] if dates.is_of(shown[found.note].row, spans)]
             parts = beside(parts, "dated", dates.DATED_WEIGHT, dict.fromkeys(dated, 1.0))
@@ -204,20 +217,20 @@ class Recall:
     ) -> dict[NoteId, float]:
         """How much of a question one passage of each note covers; nothing where the embedder knows no single words."""
         embedder = self._core.embedding.called(vector.embedder)
-        if not isinstance(embedder, coverage.WordVectors):
+        if not isinstance(embedder, WordVectors):
             return {}
-        notes = [each.note for each in found[: coverage.NOTES]]
+        notes = [each.note for each in found[:COVERED_NOTES]]
         texts = [self._passage_texts(shown[note]) for note in notes]
-        return dict(zip(notes, coverage.coverage(query.words, texts, embedder), strict=True))
+        return dict(zip(notes, coverage(query.words, texts, embedder), strict=True))
 
     def _passage_texts(self, note: Shown) -> list[str]:
         """The passages of a note; of a long one those around its best block."""
         first, passages = 0, note.passages
-        if len(passages) > coverage.PASSAGES and note.best is not None:
+        if len(passages) > COVERED_PASSAGES and note.best is not None:
             before = sum(passage.start <= note.best.start for passage in passages)
-            first = max(0, before - coverage.PASSAGES // 2)
+            first = max(0, before - COVERED_PASSAGES // 2)
         text = self.text(note.row.path) or ""
-        return [text[passage.start : passage.stop] for passage in passages[first : first + coverage.PASSAGES]]
+        return [text[passage.start : passage.stop] for passage in passages[first : first + COVERED_PASSAGES]]
 
     def vector(self, query: Query, mode: Mode, standing: Standing) -> tuple[QueryVector | None, str]:
         """The question as a vector, and what lessens the search for its meaning."""

@@ -32,15 +32,6 @@ _TEXTS = (ast.JoinedStr, ast.BinOp, ast.Call)
 _RUNS_SQL = {"execute", "executemany"}
 
 OURS = {
-    ("index/counts.py", "columns"): "columns of our tables, written there",
-    ("index/counts.py", "owner"): "a column of our tables, from a list there",
-    ("index/counts.py", "place"): "a column of our tables, from a list there",
-    ("index/counts.py", "table"): "one of our tables, from a list there",
-    ("index/bm25.py", "table"): "one of two tables, from a list in legs.py",
-    ("index/compare.py", "doc"): "a column of our tables, or an expression of two, written there",
-    ("index/compare.py", "leg"): "one of our tables, from a list there",
-    ("index/compare.py", "rows"): "one of two statements, written there",
-    ("index/compare.py", "shift"): "one of two numbers, from a list there",
     ("index/file.py", "name"): "one of two pragmas",
     ("index/filters.py", "where"): "what Narrow.condition put together: names and numbers of its own",
     ("index/filters.py", "name"): "one of two letters, from a list there",
@@ -50,8 +41,11 @@ OURS = {
     ("index/legs.py", "table"): "one of our tables, by the leg",
     ("index/text.py", "table"): "one of our tables, from a list there",
     ("index/vector_cache.py", "marks"): "as many question marks as there are values",
-    ("index/vectors.py", "narrowed"): "one of two conditions",
-    ("index/estimate.py", "waits"): "one of two conditions",
+    ("index/audit.py", "table"): "one of our tables, from a list there",
+    ("index/audit.py", "owner"): "a column of our tables, from a list there",
+    ("index/audit.py", "leg"): "one of our tables, from a list there",
+    ("index/changes.py", "', '.join('?' * 15)"): "as many question marks as there are values",
+    ("index/vectors.py", "waits"): "one of two conditions",
 }
 """What a statement is made of that the reading below can't see to be ours, and why it is."""
 

@@ -11,10 +11,9 @@ import apsw
 import pytest
 
 from simplemem.index import legs, notes, text
-from simplemem.index.bm25 import Counts, CountsKept
 from simplemem.index.database import Database, Rows, open_database
 from simplemem.index.door import Match, Term
-from simplemem.index.legs import LEGS
+from simplemem.index.legs import LEGS, Counts, CountsKept
 from simplemem.index.notes import Stat
 from simplemem.note.note import read_note
 

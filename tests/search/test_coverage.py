@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.index.door import Answer, Match
-from simplemem.search.coverage import coverage, is_question
-from simplemem.search.rank import Part, beside, rank
+from simplemem.search.rank import Part, beside, coverage, is_question, rank
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 

@@ -1,13 +1,18 @@
-"""Dates as people say them."""
+"""Dates as people say them: for a filter, and in a question, whose days come before others that are as good."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.search.dates import read_when
+from simplemem.search.dates import Span, day_in, read_when, spans_in
+from simplemem.store import EnhancedStore
+
+Write = Callable[..., Path]
 
 NOW = datetime(2026, 11, 18, 15, 30)  # noqa: DTZ001  (a Wednesday; local, as notes are)
 
@@ -46,3 +51,86 @@ def test_a_date_means_a_span(text: str, start: str, end: str) -> None:
 def test_what_is_no_date_is_said_to_be_none(text: str) -> None:
     with pytest.raises(Invalid):
         read_when(text, NOW)
+
+
+# -- the days that a question speaks of
+
+
+@pytest.mark.parametrize(
+    ("question", "since", "until"),
+    [
+        ("what did we decide in March 2024?", "2024-03-01", "2024-04-01"),
+        ("who came on 13 October, 2023", "2023-10-13", "2023-10-14"),
+        ("who came on October 13th, 2023", "2023-10-13", "2023-10-14"),
+        ("notes of 2024-03-12", "2024-03-12", "2024-03-13"),
+        ("notes of 2024-12", "2024-12-01", "2025-01-01"),
+        ("how often in 2023?", "2023-01-01", "2024-01-01"),
+        ("what did I write last week", "2026-11-09", "2026-11-16"),
+        ("what happened yesterday?", "2026-11-17", "2026-11-18"),
+        ("what happened 3 days ago?", "2026-11-15", "2026-11-16"),
+        ("what broke last Friday", "2026-11-13", "2026-11-14"),
+        ("the past 2 weeks", "2026-11-04", "2026-11-19"),
+        ("everything before March 2024", "", "2024-03-01"),
+        ("everything since 5 May 2024", "2024-05-05", ""),
+        ("what changed after June?", "2026-06-01", ""),
+        ("what was there before December?", "", "2025-12-01"),
+    ],
+)
+def test_days_are_understood(question: str, since: str, until: str) -> None:
+    assert spans_in(question, NOW) == [Span(since, until)]
+
+
+def test_a_month_without_a_year_is_that_of_any_year() -> None:
+    (june,) = spans_in("Who went camping in June?", NOW)
+    assert [june.holds(day) for day in ("2019-06-01", "2026-06-30", "2026-07-01")] == [True, True, False]
+    (third,) = spans_in("who came on 3 June", NOW)
+    assert [third.holds(day) for day in ("2019-06-03", "2026-06-30")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "may we march on?",
+        "How many of the 2000 seats",
+        "the summer of 69",
+        "two weeks before 11 August 2023",
+        "31 June 2024",
+        "2024-13-45",
+        "what does last mean",
+        "",
+    ],
+)
+def test_what_is_no_date_is_left_alone(question: str) -> None:
+    days = ["2023-08-01", "2024-06-30", "2000-05-05", "2026-11-18"]
+    assert not any(span.holds(day) for span in spans_in(question, NOW) for day in days)
+
+
+def test_a_title_is_of_a_day_when_it_says_it_in_full() -> None:
+    assert day_in("c00-s01 (1:56 pm on 8 May, 2023)") == "2023-05-08"
+    assert day_in("2023-05-08") == "2023-05-08"
+    assert [day_in(title) for title in ("May 2023", "8 May", "Launch")] == ["", "", ""]
+
+
+def names(store: EnhancedStore, question: str, **asked: object) -> list[str]:
+    return [hit.name for hit in store.search(question, **asked).hits]  # type: ignore[arg-type]
+
+
+def test_a_day_that_the_question_names_comes_first(store: EnhancedStore, write: Write) -> None:
+    for day in ("2024-02-10", "2024-03-12", "2024-04-02", "2025-03-05"):
+        write(f"daily/{day}.md", "We met the harbour master about the crane.\n")
+    store.sync()
+    assert names(store, "what did the harbour master say")[0] == "daily/2024-02-10"
+    assert names(store, "what did the harbour master say in March 2024")[0] == "daily/2024-03-12"
+    assert names(store, "what did the harbour master say since 2025")[0] == "daily/2025-03-05"
+    assert set(names(store, "what did the harbour master say in March")[:2]) == {"daily/2024-03-12", "daily/2025-03-05"}
+    assert len(names(store, "what did the harbour master say in March 2024")) == 4  # a hint is no filter
+    found = store.search("what did the harbour master say in March 2024", explain=True)
+    assert [hit.why is not None and hit.why.get("dated") for hit in found.hits] == [1.0, None, None, None]
+
+
+def test_a_note_without_a_day_in_its_name_is_of_the_day_it_was_made(store: EnhancedStore, write: Write) -> None:
+    write("a.md", "---\ncreated: 2023-01-05\nmodified: 2023-01-05\n---\n\nThe crane was painted.\n")
+    write("b.md", "---\ncreated: 2024-03-05\nmodified: 2024-05-05\n---\n\nThe crane was painted.\n")
+    store.sync()
+    assert names(store, "crane painted") == ["a", "b"]
+    assert names(store, "crane painted in March 2024") == ["b", "a"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.text import Place
+from simplemem.index.door import Place
 from simplemem.search.excerpt import _plain, passage_around, snippet, squeezed, where_words_stand
 from simplemem.store import EnhancedStore
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.index.legs import fts_terms, vocabulary
 from simplemem.note.language import MARKS, stems_of
-from simplemem.search.forms import with_forms
-from simplemem.search.query import Query, read_query
+from simplemem.search.query import Query, read_query, with_forms
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

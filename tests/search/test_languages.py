@@ -9,8 +9,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.memory import Filter
-from simplemem.search.forms import with_forms
-from simplemem.search.query import read_query
+from simplemem.search.query import read_query, with_forms
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -15,7 +15,6 @@ from simplemem.store.edit import (
     append_content,
     apply_edits,
     apply_metadata,
-    content_start,
     new_text,
     newline_of,
     replace_content,
@@ -79,7 +78,7 @@ def test_whatever_metadata_is_taken_reads_back_the_same(metadata: dict[str, obje
 def test_replacing_content_keeps_what_stands_above_it(header: str, old: str, new: str) -> None:
     before = note(header + old)
     after = replace_content(before, new)
-    start = content_start(before)
+    start = before.content_start
     assert after[:start] == before.text[:start]
     again = note(after)
     assert again.header.properties == before.header.properties
