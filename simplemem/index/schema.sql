@@ -1,5 +1,5 @@
 -- The sidecar: a function of the vault and the settings. Delete it and it comes back equal.
--- Raise SCHEMA_VERSION in database.py with every change here; an older file is then rebuilt, never migrated.
+-- Raise SCHEMA_VERSION in file.py with every change here; an older file is then rebuilt, never migrated.
 
 -- Facts about the index itself: settings it was made with, whether it is complete, when it was last checked.
 CREATE TABLE meta (
@@ -145,7 +145,7 @@ CREATE TABLE links (
 CREATE INDEX links_by_key ON links (key);
 CREATE INDEX links_by_path ON links (path) WHERE path IS NOT NULL;
 
--- What is searched. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK in text.py).
+-- What is searched. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK in facts.py).
 -- Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY,
@@ -195,7 +195,7 @@ CREATE TABLE refused (
 );
 
 -- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words stand
--- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (stems.py).
+-- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (language.py).
 CREATE VIRTUAL TABLE note_text USING fts5 (
     title, body, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );

@@ -10,7 +10,7 @@ import apsw
 
 from simplemem.index.database import Rows
 from simplemem.index.facts import SHIFT, Facts, as_indexed, placed_to_embed, places, titles
-from simplemem.index.vectors import NOW, Generation, Shelf, generations
+from simplemem.index.vectors import NOW, Generation, VectorTable, generations
 from simplemem.note.language import MARKS
 from simplemem.note.words import may_hold_names
 from simplemem.services.embed import hash_of
@@ -42,7 +42,7 @@ def put(
     if rows.generations is None:
         rows.generations = generations(db) or [_TO_COME]
     shelves = rows.generations
-    kept: dict[Shelf, dict[bytes, bytes]] = {}
+    kept: dict[VectorTable, dict[bytes, bytes]] = {}
     if not new:
         kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
         remove(db, note_id)
@@ -73,7 +73,7 @@ def put(
     return missing
 
 
-def _put_kept(rows: Rows, shelf: Shelf, kept: dict[bytes, bytes], wanted: list[tuple[int, bytes]]) -> None:
+def _put_kept(rows: Rows, shelf: VectorTable, kept: dict[bytes, bytes], wanted: list[tuple[int, bytes]]) -> None:
     """The vectors that the note had already, at the places where their texts are now."""
     sql = f"INSERT INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)"
     rows.add(sql, [(id_, hash_, kept[hash_]) for id_, hash_ in wanted if hash_ in kept])
@@ -111,7 +111,7 @@ def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager
             db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _OTHERWISE)
 
 
-def _vectors_of(note_id: int, shelf: Shelf) -> tuple[str, tuple[int, int]]:
+def _vectors_of(note_id: int, shelf: VectorTable) -> tuple[str, tuple[int, int]]:
     return f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?", _range(note_id)
 
 

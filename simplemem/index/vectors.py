@@ -14,7 +14,7 @@ from simplemem.index.facts import BLOCK, SHIFT
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class VectorTable:
     """The table in which a generation lies, and the column of `notes` that says which notes it has."""
 
     place: str
@@ -22,15 +22,15 @@ class Shelf:
     flag: str
 
 
-NOW = Shelf("now", "vectors", "embedded")
-NEXT = Shelf("next", "vectors_next", "embedded_next")
+NOW = VectorTable("now", "vectors", "embedded")
+NEXT = VectorTable("next", "vectors_next", "embedded_next")
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
     """Whose vectors lie on a shelf. `dimension` is 0 until the first has come; `remote` ones hold no private note."""
 
-    shelf: Shelf
+    shelf: VectorTable
     embedder: str
     dimension: int
     remote: bool
@@ -77,7 +77,7 @@ def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> Generation:
     return Generation(shelf, embedder, 0, remote)
 
 
-def _move_to(db: apsw.Connection, shelf: Shelf, *, remote: bool) -> None:
+def _move_to(db: apsw.Connection, shelf: VectorTable, *, remote: bool) -> None:
     """The embedder has moved to another machine, which must have no private note, or back to this one."""
     db.execute("UPDATE generations SET remote = ? WHERE place = ?", (remote, shelf.place)).fetchall()
     if remote:
@@ -116,7 +116,7 @@ def switch_if_complete(db: apsw.Connection, embedder: str, without: Collection[i
     return True
 
 
-def _clear(db: apsw.Connection, shelf: Shelf) -> None:
+def _clear(db: apsw.Connection, shelf: VectorTable) -> None:
     db.execute(f"DELETE FROM {shelf.table}").fetchall()
 
 
@@ -157,7 +157,7 @@ def put(
     note_id: int,
     sha256: str,
     vectors: Mapping[int, bytes],
-    shelf: Shelf = NOW,
+    shelf: VectorTable = NOW,
     refused: str = "",
 ) -> bool:
     """Store a note's vectors, unless the note has changed since its text was read. Says whether they were stored.
@@ -186,12 +186,12 @@ def put(
     return True
 
 
-def missing(db: apsw.Connection, limit: int, shelf: Shelf = NOW) -> list[tuple[int, str]]:
+def missing(db: apsw.Connection, limit: int, shelf: VectorTable = NOW) -> list[tuple[int, str]]:
     """Notes whose vectors are still to be made, as (id, path)."""
     return list(db.execute(f"SELECT id, path FROM notes WHERE {shelf.flag} = 0 ORDER BY id LIMIT ?", (limit,)))
 
 
-def count_missing(db: apsw.Connection, shelf: Shelf = NOW) -> int:
+def count_missing(db: apsw.Connection, shelf: VectorTable = NOW) -> int:
     return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
 
 
@@ -201,7 +201,7 @@ def settle(db: apsw.Connection, note_id: int) -> None:
         db.execute(f"UPDATE notes SET {shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
 
 
-def places_without_vectors(db: apsw.Connection, note_id: int, shelf: Shelf = NOW) -> dict[int, bytes]:
+def places_without_vectors(db: apsw.Connection, note_id: int, shelf: VectorTable = NOW) -> dict[int, bytes]:
     """The places of a note that wait for a vector, with the hash of what it is to be made of."""
     sql = f"""SELECT id, hash FROM (SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks)
               WHERE id >= :first AND id < :after AND hash IS NOT NULL
