@@ -18,15 +18,8 @@ _OPENED_ITSELF = (".md", ".canvas", ".base", ".excalidraw")
 _A_DAY = 86_400.0
 # What editors, browsers and synchronisers write beside a file while they save or fetch it. Each is whole elsewhere, or was
 # never whole.
-_LEFT_BEHIND = (
-    (re.compile(r"~syncthing~.*\.tmp\Z"), "a transfer of Syncthing that was cut short"),
-    (re.compile(r"~\$"), "the lock file of an open document"),
-    (re.compile(r"#.*#\Z"), "what Emacs had not saved yet"),
-    (re.compile(r".*~\Z"), "the copy an editor made before it saved"),
-    (re.compile(r".*\.(?:crdownload|part|partial)\Z"), "a download that was cut short"),
-    (re.compile(r".*\.sb-[0-9a-f]{8}-[A-Za-z0-9]{6}\Z"), "what a Mac left of a save that was cut short"),
-    (re.compile(r".*\.te?mp(?:\.\d{1,20}){0,2}\Z"), "a temporary file"),
-)
+_SAFE_SAVE = re.compile(r"\.sb-[0-9a-f]{8}-[A-Za-z0-9]{6}\Z")
+_TEMPORARY = re.compile(r"\.te?mp(?:\.\d{1,20}){0,2}\Z")
 
 
 def check_attachments(case: Case) -> Iterator[Noticed]:
@@ -79,7 +72,19 @@ def _left_behind(path: str) -> str | None:
     name = path.rpartition("/")[2]
     if name.casefold().endswith(".md"):
         return None
-    return next((what for pattern, what in _LEFT_BEHIND if pattern.match(name)), None)
+    if name.startswith("~syncthing~") and name.endswith(".tmp"):
+        return "a transfer of Syncthing that was cut short"
+    if name.startswith("~$"):
+        return "the lock file of an open document"
+    if name.startswith("#") and name.endswith("#"):
+        return "what Emacs had not saved yet"
+    if name.endswith("~"):
+        return "the copy an editor made before it saved"
+    if name.endswith((".crdownload", ".part", ".partial")):
+        return "a download that was cut short"
+    if _SAFE_SAVE.search(name):
+        return "what a Mac left of a save that was cut short"
+    return "a temporary file" if _TEMPORARY.search(name) else None
 
 
 def _size(size: int) -> str:
