@@ -28,7 +28,7 @@ from simplemem.errors import NotFound, TooLong, Unavailable
 _SECONDS = 10.0  # for walking through commits; longer than this nobody waits
 _MOST_BYTES = 10_000_000  # of a text
 _ID = re.compile(r"[0-9a-f]{7,64}")
-_INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
+_INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin anywhere in a line
 _PERSON = ("simplemem", "simplemem@localhost")
 _LOCK, _OURS, _MARK = "index.lock", "index.simplemem", b"simplemem "
 _TRAILER = "Simplemem-"
