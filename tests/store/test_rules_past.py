@@ -253,17 +253,17 @@ def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, w
 
 
 def test_doctor_mends_nothing_that_may_not_be_changed_and_everything_else(opened: Open, write: Write) -> None:
-    repeated = "---\na: 1\na: 1\n---\nText.\n"
+    write("other/plan.md", "Seen.\n")
     for path in ("tea.md", "Archive/old.md"):
-        write(path, repeated)
+        write(path, "[[gone/plan]]\n")
     with opened(read_only=["Archive/"]) as store:
         store.sync()
         mending = store.plan_mending()
         assert [change.path for change in mending.changes] == ["tea.md"]
         assert any("Archive/old" in why for why in mending.unmended)
         assert store.mend(mending).version
-        assert store.read("tea").problem is None
-        assert store.read("Archive/old").text == repeated
+        assert store.read("tea").links[0].target == "other/plan"
+        assert store.read("Archive/old").text == "[[gone/plan]]\n"
 
 
 def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(opened: Open, write: Write) -> None:
