@@ -57,7 +57,6 @@ class Filter(Value):
         default_factory=dict
     )  # of the header, such as {"status": "done"}: all of them
     author: str = ""  # who changed it last: human, agent, unknown, or how a name begins; any: only that it is said
-    among: tuple[str, ...] = ()  # vault paths: only these
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:

@@ -14,8 +14,7 @@ from simplemem.memory import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.search.excerpt import passage_around
-from simplemem.search.pack import Count, pack
-from simplemem.search.voices import Piece
+from simplemem.search.pack import Count, Piece, pack
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking, Recall, within
 

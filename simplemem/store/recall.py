@@ -303,7 +303,6 @@ class Recall:
             phrases=query.phrases if query else (),
             without=query.without if query else (),
             without_forms=query.without_forms if query else (),
-            only=given.among,
             author="" if author.casefold() == ANYONE else author,
         )
 

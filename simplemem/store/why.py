@@ -7,8 +7,8 @@ A note that the ranking never looked at is ranked here without the limits of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,14 +17,18 @@ from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.memory import Hit
 from simplemem.note.copies import is_copy_reason
 from simplemem.note.names import clean_reference, name_of
-from simplemem.search.explain import formula, leg_numbers, numbers_of, one_after_another, single_filters
-from simplemem.search.rank import PARTS, Ranked, parts_of, rank
+from simplemem.search.rank import PARTS, Part, Ranked, parts_of, rank
 from simplemem.store.core import Core
 from simplemem.store.names import path_meant
 from simplemem.store.recall import Asked, Ranking
 
 _FAR = 200_000  # rows of a leg, for a note that lies behind all that a search looks at
 _MOST_FILES = 20  # named among those that were not searched
+_VALUES = ("type", "prefix", "since", "until", "link_to", "linked_by", "author")  # of a filter
+_LEGS = ("note", "block", "phrase", "passage_meaning", "block_meaning")
+
+LegNumbers = Mapping[str, Mapping[NoteId, Mapping[str, Any]]]
+"""By leg, then by note: its place (equal scores share one), its score, and that divided by the leg's best."""
 
 
 class Explained:
@@ -87,7 +91,7 @@ class Explained:
         return told
 
     @cached_property
-    def _legs(self) -> Mapping[str, Mapping[NoteId, Mapping[str, Any]]]:
+    def _legs(self) -> LegNumbers:
         return leg_numbers(self._ranking.every)
 
     @cached_property
@@ -204,16 +208,8 @@ class Explained:
             numbers["last_hit"] = {"name": hits[-1].name, **_score(last, every)}
             gap = max(0.0, round(last.score, 4) - round(mine.score, 4))
             because += f" It scores {mine.score:.2f}; the last hit, {hits[-1].name}, has {last.score:.2f}"
-            because += f": {gap:.2f} more{self._most_of(gap, mine, last)}."
+            because += f": {gap:.2f} more."
         return because, f"A limit of {place} shows it." if self._limit < place <= 200 else ""
-
-    def _most_of(self, gap: float, mine: Ranked, its: Ranked) -> str:
-        weighed = {
-            part.name: part.weight * (its.parts.get(part.name, 0.0) - mine.parts.get(part.name, 0.0))
-            for part in self._ranking.parts
-        }
-        part = max(PARTS, key=lambda name: weighed.get(name, 0.0))
-        return f", most of it by {part}" if gap > 0 and weighed.get(part, 0.0) > gap / 2 else ""
 
     def _why_no_vectors(self, row: Row) -> str:
         """Why its meaning could not be compared with that of the question; nothing when it could."""
@@ -230,13 +226,11 @@ class Explained:
         query, mode = self._ranking.asked.query, self._ranking.mode
         if not query.words:
             return "The question has no words to rank by."
-        said = [] if mode == "semantic" else ["It holds none of the question's words"]
+        meaning = lacking or "its meaning is nowhere near"
         if self._ranking.question.vector is None:
-            said.append("there was no vector to compare" if self._ranking.degraded else "meaning was not asked for")
-        else:
-            said.append(lacking or "its meaning is nowhere near")
-        sentence = ", and ".join(said)
-        return f"{sentence[:1].upper()}{sentence[1:]}."
+            meaning = "there was no vector to compare" if self._ranking.degraded else "meaning was not asked for"
+        words = "" if mode == "semantic" else "It holds none of the question's words, and "
+        return f"{words}{meaning}." if words else f"{meaning[:1].upper()}{meaning[1:]}."
 
     def _every(self, row: Row, *, unfiltered: bool) -> Sequence[Ranked]:
         """A ranking that holds the note if any can: that of the search, else one without the limits of the legs."""
@@ -274,9 +268,89 @@ def _way_out(reason: str) -> str:
 
 
 def _asked_for(narrow: Narrow) -> dict[str, Any]:
-    told = {
-        "tags": dict(narrow.tags) | dict(narrow.all_tags), "properties": dict(narrow.properties), "type": narrow.type,
-        "prefix": narrow.prefix, "since": narrow.since, "until": narrow.until, "link_to": narrow.link_to,
-        "linked_by": narrow.linked_by, "author": narrow.author,
-    }  # fmt: skip
+    told = {"tags": {**narrow.tags, **narrow.all_tags}, "properties": dict(narrow.properties)}
+    told |= {name: getattr(narrow, name) for name in _VALUES}
     return {key: value for key, value in told.items() if value}
+
+
+# -- the numbers of a ranking, and the conditions of a filter
+
+
+def leg_numbers(every: Sequence[Ranked]) -> LegNumbers:
+    """Where every note of a ranking stands in every leg that knew it."""
+    scores: dict[str, dict[NoteId, float]] = {leg: {} for leg in _LEGS}
+    for found in every:
+        for leg, match in found.matches.items():
+            scores[leg][found.note] = match.score
+        if found.nearness is not None:
+            scores["passage_meaning"][found.note] = found.nearness.passage
+            scores["block_meaning"][found.note] = found.nearness.block
+    return {leg: _placed(of_notes) for leg, of_notes in scores.items() if of_notes}
+
+
+def _placed(scores: Mapping[NoteId, float]) -> dict[NoteId, Mapping[str, Any]]:
+    best = max(scores.values()) or 1.0
+    placed: dict[NoteId, Mapping[str, Any]] = {}
+    place, last = 0, None
+    for count, (note, raw) in enumerate(sorted(scores.items(), key=lambda pair: -pair[1]), 1):
+        if raw != last:
+            place, last = count, raw
+        placed[note] = {"rank": place, "raw": round(raw, 4), "normalised": round(max(0.0, raw / best), 4)}
+    return placed
+
+
+def numbers_of(found: Ranked, legs: LegNumbers) -> dict[str, Any]:
+    """The numbers behind one score: each part divided by the best of its kind, and each leg's own."""
+    always = ("words", "phrases", "meaning")
+    parts = {part: round(share, 4) for part, share in found.parts.items() if share or part in always}
+    own = {leg: placed[found.note] for leg, placed in legs.items() if found.note in placed}
+    return {**dict.fromkeys(always, 0.0), **parts, "legs": own}
+
+
+def formula(parts: Sequence[Part]) -> str:
+    """How the parts become a score, in words."""
+    counting = [part for part in parts if part.weight]
+    added = " + ".join(f"{round(part.weight, 4):g} × {part.name}" for part in counting)
+    meant = "; ".join(f"{part.name}: {PARTS[part.name]}" for part in counting)
+    return f"score = {added}, each divided by the best of its kind. {meant[:1].upper()}{meant[1:]}."
+
+
+def single_filters(narrow: Narrow) -> Iterator[tuple[str, str, Narrow]]:
+    """Every condition of a filter: what it is called, what it asks for, and the filter with it alone."""
+    if narrow.tags:
+        said = (" and " if narrow.require_all else " or ").join(_pair(*tag) for tag in narrow.tags.items())
+        yield "tag", said, Narrow(tags=narrow.tags, require_all=narrow.require_all)
+    for key, value in narrow.all_tags.items():
+        yield "tag", _pair(key, value), Narrow(all_tags={key: value})
+    for key, value in narrow.properties.items():
+        yield "property", _pair(key, value), Narrow(properties={key: value})
+    for name in _VALUES:
+        if value := getattr(narrow, name):
+            yield "path" if name == "prefix" else name, value, replace(Narrow(), **{name: value})
+    for phrase in narrow.phrases:
+        yield "phrase", phrase, Narrow(phrases=(phrase,))
+    if narrow.without_forms:  # which of them are of which word is not told apart
+        without = Narrow(without=narrow.without, without_forms=narrow.without_forms)
+        yield "without", " or ".join(narrow.without), without
+    else:
+        yield from (("without", word, Narrow(without=(word,))) for word in narrow.without)
+
+
+def _pair(key: str, value: str) -> str:
+    return f"{key}={value}" if value else key
+
+
+def one_after_another(narrows: Sequence[Narrow]) -> list[Narrow]:
+    """Filters so that each has those before it as well."""
+    joined: list[Narrow] = []
+    for narrow in narrows:
+        before = joined[-1] if joined else Narrow()
+        both = {each.name: _both(getattr(before, each.name), getattr(narrow, each.name)) for each in fields(Narrow)}
+        joined.append(Narrow(**both))
+    return joined
+
+
+def _both(one: Any, other: Any) -> Any:
+    if isinstance(one, Mapping):
+        return {**one, **other}
+    return one + other if isinstance(one, tuple) else one or other

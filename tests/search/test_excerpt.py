@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import Place
-from simplemem.search.excerpt import _plain, passage_around, snippet, squeezed, where_words_stand
+from simplemem.search.excerpt import passage_around, snippet, squeezed, where_words_stand
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -33,12 +33,6 @@ def test_a_long_passage_is_shown_from_where_the_block_begins() -> None:
     assert "The crane was repaired." in shown
     assert shown.startswith("… ")
     assert shown.endswith("…")
-
-
-def test_the_end_of_a_passage_is_shown_up_to_its_last_word() -> None:
-    text = "word " * 100 + "the very last words."
-    block = place(len(text) - 20, len(text))
-    assert snippet(text, place(0, len(text)), block, LIMIT).endswith("the very last words.")
 
 
 @given(st.text(max_size=400), st.data())
@@ -108,21 +102,6 @@ def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
     assert there is not None
     assert there.line == 41
     assert "cranes of the harbour" in snippet(text, passages[1], there, LIMIT)
-
-
-def test_a_long_block_is_shown_from_its_beginning_when_no_more_words_stand_elsewhere() -> None:
-    text = "The crane. " + "Nothing here. " * 40 + "The crane. "
-    block = place(0, len(text))
-    assert where_words_stand(text, [block], block, ["crane"], LIMIT) == (block, block)
-    assert where_words_stand(text, [block], block, [], LIMIT) == (block, block)
-    assert where_words_stand(text, [block], None, ["crane"], LIMIT) == (block, None)
-
-
-@given(st.text())
-def test_every_character_keeps_its_place_when_words_are_looked_for(text: str) -> None:
-    plain = _plain(text)
-    assert len(plain) == len(text)
-    assert _plain("\u00c9t\u00e9 \u0130n H\u00c4USERN") == "ete in hausern"
 
 
 def test_a_block_of_millions_of_characters_is_shown_where_its_words_stand() -> None:

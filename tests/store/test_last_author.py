@@ -79,12 +79,6 @@ def test_the_commands_are_a_persons(plain_store: EnhancedStore, vault: Path) -> 
     assert names(plain_store, "oolong author:human") == {"tea"}
 
 
-def test_a_quoted_operator_is_words(harbour: EnhancedStore, write: Write) -> None:
-    write("howto.md", "Write author:human to find what people wrote.")
-    harbour.sync()
-    assert names(harbour, '"author:human"') == {"howto"}
-
-
 def test_an_explained_search_counts_what_the_author_left(harbour: EnhancedStore) -> None:
     found = harbour.search("crane author:agent", explain=True, why="hand")
     assert found.explain is not None and found.why is not None

@@ -59,17 +59,6 @@ def test_tokens_are_counted_by_the_tokenizer_at_hand(store: EnhancedStore, write
         assert item["tokens"] == tokenizer.count_tokens(section if section.startswith("### ") else f"### {section}")
 
 
-def test_a_long_text_is_counted_to_its_end() -> None:
-    tokenizer = WordLlama()
-    assert tokenizer.count_tokens("crane " * 20_000) > 1.9 * tokenizer.count_tokens("crane " * 10_000)
-
-
-def test_more_budget_never_gives_less(harbour: EnhancedStore) -> None:
-    sizes = [len(harbour.context("harbour crane", budget_tokens=budget).items) for budget in (60, 200, 600, 5000)]
-    assert sizes == sorted(sizes)
-    assert sizes[0] < sizes[-1]
-
-
 def test_a_pack_can_be_narrowed(harbour: EnhancedStore) -> None:
     assert set(names(harbour.context("harbour crane", filter=Filter.of(prefix="n3")))) == {"n3"}
 

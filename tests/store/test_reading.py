@@ -551,14 +551,3 @@ def test_searching_a_vault_that_looks_empty_deletes_nothing_from_the_index(
     shutil.move(vault.parent / "unmounted", vault / "notes")
     assert plain_store.sync().changed() == set()
     assert len(found(plain_store, "plum")) == 40
-
-
-def test_a_search_among_some_notes_finds_as_many_of_them_as_there_are(plain_store: EnhancedStore, write: Write) -> None:
-    for k in range(30):
-        write(f"a/{k}.md", "the pool, the pool, the pool\n")
-    write("b/One.md", "a pool somewhere\n")
-    write("b/Two.md", "another pool\n")
-    plain_store.sync()
-    among = Filter(among=("b/One.md", "b/Two.md", "b/Gone.md"))
-    assert {hit.name for hit in plain_store.search("pool", filter=among).hits} == {"b/One", "b/Two"}
-    assert [item.name for item in plain_store.list(filter=among, sort="name").items] == ["b/One", "b/Two"]

@@ -8,18 +8,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bare_client import Bare
 from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing
+from hypothesis import given
+from hypothesis import strategies as st
 from rerank_service import WRONG, RerankService
-from waiting import eventually
 
 from simplemem.config import Settings
 from simplemem.memory import Filter, Found
+from simplemem.search.rank import Ranked
 from simplemem.store import EnhancedStore
+from simplemem.store.reranking import reordered
 
 Write = Callable[[str, str | bytes], Path]
 QUERY = "harbour crane"
@@ -136,14 +139,6 @@ def test_a_single_note_needs_no_order(vault: Path, service: RerankService, notes
     with opened(vault, service) as store:
         assert names(store.search(QUERY, filter=Filter(prefix="a"))) == ["a"]
     assert service.asked == []
-
-
-def test_the_same_question_has_the_same_answer_when_the_scores_are_equal(
-    vault: Path, service: RerankService, notes: None
-) -> None:
-    service.score = lambda query, text: 0.5
-    with opened(vault, service) as store:
-        assert names(store.search(QUERY)) == names(store.search(QUERY)) == ORDER
 
 
 def test_a_context_pack_follows_the_same_order(vault: Path, service: RerankService, write: Write) -> None:
@@ -318,28 +313,6 @@ needs_the_client = pytest.mark.skipif(
 
 
 @needs_the_client
-def test_a_server_answers_while_a_reranker_is_still_being_loaded(
-    vault: Path, service: RerankService, notes: None
-) -> None:
-    """A process of its own, where Voyage's client is yet to be imported: that takes longer than a millisecond."""
-    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
-        store.sync()
-    named = {"EMBED_PROVIDER": "none", "RERANK_PROVIDER": "voyage", "RERANK_URL": service.voyage}
-    named |= {"RERANK_API_KEY": "pa-1", "RERANK_SECONDS": "0.001"}
-    with Bare(vault, env={f"SIMPLEMEM_{name}": value for name, value in named.items()}) as server:
-        server.initialize()
-
-        def searched() -> dict[str, Any]:
-            return server.call("search_memories", query=QUERY)["structuredContent"]
-
-        found = searched()
-        assert [hit["name"] for hit in found["hits"]] == ORDER
-        assert found["degraded"].startswith("The reranker voyage")
-        assert eventually(lambda: "loaded" not in searched().get("degraded", ""))
-        assert server.not_json == []
-
-
-@needs_the_client
 def test_the_key_and_model_of_the_original_serve_voyage(vault: Path, service: RerankService, notes: None) -> None:
     chosen = Settings.model_validate({
         "embed": {"provider": "none"},
@@ -388,3 +361,39 @@ def test_why_says_when_the_reranker_put_others_before_a_note(vault: Path, servic
         assert told["because"] == "By words and meaning it is number 1 of 5; the reranker put others before it."
         told = store.search(QUERY, limit=3, why="d").why
         assert told is not None and told["because"].startswith("It is number 4 of 5, and 3 were shown.")
+
+
+def ranked(*scores: float) -> list[Ranked]:
+    return [Ranked(note, f"n{note}.md", score) for note, score in enumerate(scores, 1)]
+
+
+def shown(found: list[Ranked]) -> list[tuple[int, float]]:
+    return [(each.note, round(each.score, 3)) for each in found]
+
+
+def test_a_note_without_a_score_keeps_its_place_among_its_neighbours() -> None:
+    found = reordered(ranked(1.0, 0.9, 0.8, 0.7), {1: 0.2, 3: 0.6, 4: 0.4})
+    assert shown(found) == [(3, 0.6), (2, 0.6), (4, 0.4), (1, 0.2)]
+
+
+def test_notes_behind_the_candidates_follow_with_no_more_than_the_last_of_them() -> None:
+    found = reordered(ranked(1.0, 0.9, 0.8, 0.05), {1: 0.2, 2: 0.6})
+    assert shown(found) == [(2, 0.6), (1, 0.2), (3, 0.2), (4, 0.05)]
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12).map(lambda scores: sorted(scores, reverse=True)),
+    st.dictionaries(st.integers(1, 12), st.floats(-20, 20), max_size=12),
+)
+def test_nothing_is_lost_scores_fall_and_stay_shares_and_only_scored_notes_move(
+    scores: list[float], given_scores: dict[int, float]
+) -> None:
+    before = ranked(*scores)
+    known = {note: score for note, score in given_scores.items() if note <= len(before)}
+    after = reordered(before, known)
+    assert sorted(found.note for found in after) == [found.note for found in before]
+    assert all(0 <= found.score <= 1 for found in after)
+    assert all(one.score >= two.score for one, two in pairwise(after))
+    assert all(old.note == new.note for old, new in zip(before, after, strict=True) if old.note not in known)
+    moved = [known[found.note] for found in after if found.note in known]
+    assert moved == sorted(moved, reverse=True)

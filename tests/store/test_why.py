@@ -1,4 +1,5 @@
-"""`why`: where a named note is in a search, or what keeps it out."""
+"""A search explained: every number behind a rank, what the filters did, what was not searched; and where a named note is in
+it, or what keeps it out."""
 
 from __future__ import annotations
 
@@ -49,13 +50,6 @@ def test_a_note_behind_the_last_hit_is_told_its_number_and_what_it_lacked(harbou
     assert told["missing"] == ["storm"]
     assert told["hint"] == "A limit of 7 shows it."
     assert every[6] in [hit.name for hit in harbour.search("crane storm", limit=7).hits]
-
-
-def test_equal_scores_come_in_order_of_names(plain_store: EnhancedStore, write: Write) -> None:
-    for name in ("d", "b", "a", "c"):
-        write(f"{name}/Same.md", "The crane.")
-    plain_store.sync()
-    assert [why(plain_store, "crane", f"{name}/Same", limit=1)["rank"] for name in "abcd"] == [1, 2, 3, 4]
 
 
 def test_a_note_behind_all_that_ranking_looks_at_has_a_number_too(plain_store: EnhancedStore, write: Write) -> None:
@@ -193,15 +187,6 @@ def test_a_note_that_waits_for_its_vectors_says_so(store: EnhancedStore, write: 
     assert "no vectors" not in why(store, "crane", "late")["because"]
 
 
-def test_meaning_alone_gives_a_number(store: EnhancedStore, write: Write) -> None:
-    write("vet.md", "The puppy was taken to the veterinarian.")
-    write("pets.md", "Cats and birds live in houses with people.")
-    store.sync()
-    told = why(store, "dog doctor", "pets", limit=1)
-    assert told["verdict"] in ("hit", "below")
-    assert "passage_meaning" in told["legs"] and "note" not in told["legs"]
-
-
 def test_without_words_the_newest_come_first_and_a_note_has_its_number(
     plain_store: EnhancedStore, write: Write
 ) -> None:
@@ -224,3 +209,125 @@ def test_a_note_left_out_by_another_form_of_an_excluded_word_is_said_to_be_so(
     assert (told["verdict"], told["filters"]) == ("filtered", [{"filter": "without", "value": "Haus"}])
     found = plain_store.search("Stra\u00dfe -Haus", explain=True).explain
     assert found is not None and found["filters"][0]["removed"] == 1
+
+
+# -- from a vault
+
+
+@pytest.fixture
+def shore(store: EnhancedStore, write: Write) -> EnhancedStore:
+    write("log/one.md", "---\ntags: [status/done]\ntype: log\n---\nThe harbour crane was repaired; a crane of steel.\n")
+    write("log/two.md", "---\ntags: [status/open]\ntype: log\n---\nThe crane stood by the harbour all winter.\n")
+    write("log/three.md", "---\ntags: [status/done]\n---\nOf the rust on the old crane.\n")
+    write("port.md", "Hoisting machinery for ships stood on the quay of the port.\n")
+    write("bees.md", "Honey and wax.\n")
+    store.sync()
+    return store
+
+
+def explained(store: EnhancedStore, question: str, **more: Any) -> dict[str, Any]:
+    told = store.search(question, explain=True, limit=10, **more).explain
+    assert told is not None
+    return dict(told)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "text", "semantic"])
+def test_a_score_is_the_weighed_sum_of_its_parts(shore: EnhancedStore, mode: str) -> None:
+    found = shore.search("harbour crane", explain=True, limit=10, mode=mode)
+    assert found.explain is not None and found.hits
+    weights = found.explain["weights"]
+    assert sum(weights.values()) == pytest.approx(1.0)
+    for hit in found.hits:
+        assert hit.why is not None
+        assert hit.score == pytest.approx(sum(weights[part] * hit.why[part] for part in weights), abs=2e-3)
+
+
+def test_each_leg_gives_place_score_and_share_of_its_best(shore: EnhancedStore) -> None:
+    found = shore.search("harbour crane", explain=True, limit=10)
+    legs: dict[str, list[tuple[int, float, float]]] = {}
+    for place, hit in enumerate(found.hits, 1):
+        assert hit.why is not None
+        assert hit.why["rank"] == place
+        for leg, standing in hit.why["legs"].items():
+            legs.setdefault(leg, []).append((standing["rank"], standing["raw"], standing["normalised"]))
+    assert set(legs) == {"note", "block", "phrase", "passage_meaning", "block_meaning"}
+    for rows in legs.values():
+        rows.sort()
+        best = rows[0][1]
+        assert rows[0][0] == 1 and rows[0][2] == 1.0
+        assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
+        assert all(row[2] == pytest.approx(max(0.0, row[1] / best), abs=1e-3) for row in rows)
+    assert found.explain is not None
+    assert found.explain["legs"]["note"] == 3
+
+
+def test_the_words_that_a_note_holds_and_lacks_are_named_in_every_form(shore: EnhancedStore) -> None:
+    found = shore.search("the harbours, cranes and a quetzal", explain=True, limit=10)
+    whys = {hit.name: hit.why for hit in found.hits if hit.why}
+    assert whys["log/one"]["matched"] == ["harbours", "cranes"]
+    assert whys["log/one"]["missing"] == ["quetzal"]
+    assert whys["log/three"]["matched"] == ["cranes"]
+    assert found.explain is not None
+    assert found.explain["notes_with"] == {"harbours": 2, "cranes": 3, "quetzal": 0}
+    assert found.explain["matched_nowhere"] == ["quetzal"]
+
+
+def test_filters_tell_how_many_notes_each_removed_in_turn_and_alone(shore: EnhancedStore) -> None:
+    told = explained(shore, "crane -rust tag:status=done", filter=Filter.of(type="log", prefix="log/"))
+    assert told["filters"] == [
+        {"filter": "tag", "value": "status=done", "removed": 3, "removed_alone": 3, "left": 2},
+        {"filter": "type", "value": "log", "removed": 1, "removed_alone": 3, "left": 1},
+        {"filter": "path", "value": "log/", "removed": 0, "removed_alone": 2, "left": 1},
+        {"filter": "without", "value": "rust", "removed": 0, "removed_alone": 1, "left": 1},
+    ]
+    assert (told["notes"], told["notes_after_filter"]) == (5, 1)
+    assert explained(shore, "crane")["filters"] == []
+
+
+def test_what_was_not_searched_is_said(shore: EnhancedStore, write: Write) -> None:
+    assert explained(shore, "crane")["not_searched"] == {}
+    write(".obsidian/app.json", '{"userIgnoreFilters": ["attic/"]}')
+    write("attic/old.md", "An old crane.")
+    write("large.md", "crane " * 1_000_000)
+    shore.sync()
+    write("new.md", "A crane of which nothing is known yet.")
+    shore.sync(embed=False)
+    left = explained(shore, "crane")["not_searched"]
+    assert left["hidden"] == {"excluded in Obsidian's settings (attic/)": 1}
+    assert [file["path"] for file in left["files"]] == ["large.md"]
+    assert "not indexed" in left["files"][0]["why"]
+    assert left["without_vectors"] == 1
+    assert "without_vectors" not in explained(shore, "crane", mode="text")["not_searched"]
+
+
+def test_it_says_what_it_was_searched_with(shore: EnhancedStore) -> None:
+    told = explained(shore, "crane")
+    assert told["mode"] == "hybrid"
+    assert told["embedder"].startswith("wordllama")
+    assert explained(shore, "crane", mode="text")["embedder"] == "none"
+    with EnhancedStore(shore.root, Settings.model_validate({"embed": {"provider": "none"}})) as plain:
+        told = explained(plain, "crane", mode="semantic")
+        assert (told["mode"], told["embedder"]) == ("text", "none")
+        assert "words only" in told["degraded"]
+        assert told["weights"] == {"words": 1.0, "phrases": 0.0, "meaning": 0.0}
+
+
+@pytest.mark.parametrize("question", ["", "???", "tag:status=done", "zzz qqq"])
+def test_a_question_without_an_answer_is_explained_too(plain_store: EnhancedStore, write: Write, question: str) -> None:
+    write("a.md", "The crane.")
+    plain_store.sync()
+    told = explained(plain_store, question)
+    assert told["notes"] == 1
+    assert told["formula"]
+
+
+def test_a_word_counts_as_matched_in_every_form_it_was_asked_in(plain_store: EnhancedStore, write: Write) -> None:
+    write("de.md", "---\nlang: de\n---\nDie alten H\u00e4user der Stadt sind nicht mehr bewohnt.\n")
+    write("en.md", "The kubernetes cluster moved.\n")
+    plain_store.sync()
+    for question, name in (("Haus", "de"), ("kuberntes", "en"), ("kuber", "en")):
+        found = plain_store.search(question, explain=True)
+        (hit,) = found.hits
+        assert hit.name == name and hit.why is not None and found.explain is not None
+        assert (hit.why["matched"], hit.why["missing"]) == ([question.lower()], [])
+        assert found.explain["matched_nowhere"] == []
