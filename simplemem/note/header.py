@@ -43,6 +43,7 @@ class Header:
     properties: Mapping[str, Any]
     problem: Problem | None
     body_start: int
+    end: int = 0  # where a property may be added
     text: str = ""  # of the whole note
     root: Node | None = None
 
@@ -65,81 +66,57 @@ class Header:
         return self.style in ("none", "yaml") and self.problem is None
 
 
-class Fences(NamedTuple):
-    """Where a header stands: from behind its opening line to its closing line, then the body."""
-
-    start: int
-    end: int
-    body: int
-
-
-class Reading(NamedTuple):
-    """A header with its tree, for whoever splices it."""
-
-    header: Header
-    fences: Fences | None
-    end: int  # where a property may be added
-
-    @property
-    def root(self) -> Node | None:
-        return self.header.root
-
-
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _MOST_KEPT: Final = 1 << 20  # characters
-_last: tuple[str, Reading] | None = None
+_last: tuple[str, Header] | None = None
 
 
 def read_header(text: str) -> Header:
-    """The header of a note. Never raises and never stalls."""
-    return read_with_places(text).header
-
-
-def read_with_places(text: str) -> Reading:
-    """The header of a note, with the places of its entries in the text. One change of a note asks for the header of the
-    very same text again and again: the last one read is kept, and known by being that object, so that no text is
-    compared."""
+    """The header of a note. Never raises and never stalls. One change of a note asks for the header of the very same text
+    again and again: the last one read is kept, and known by being that object, so that no text is compared."""
     global _last
     last = _last
     if last is not None and last[0] is text:
         return last[1]
-    reading = _read(text)
+    header = _read(text)
     if len(text) <= _MOST_KEPT:
-        _last = (text, reading)
-    return reading
+        _last = (text, header)
+    return header
 
 
-def _read(text: str) -> Reading:
-    fences = find_fences(text)
+def _read(text: str) -> Header:
+    fences = _find_fences(text)
     if fences is None:
-        return Reading(Header("none", {}, None, 0), None, 0)
+        return Header("none", {}, None, 0)
     start, end, body = fences
     try:
         root, end = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
     except RefusedError as refused:
-        return Reading(_broken(text, fences, refused.message, refused.offset), fences, end)
+        return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
     if root is None:
-        return Reading(Header("yaml", {}, None, body), fences, end)
+        return Header("yaml", {}, None, body, end)
     if root.style == ":":
-        return Reading(Header("yaml", root.value, None, body, text, root), fences, end)
+        return Header("yaml", root.value, None, body, end, text, root)
     if root.style != "{":
-        return Reading(_broken(text, fences, "it is not a list of properties (name: value)", root.start), fences, end)
+        problem = _problem(text, "it is not a list of properties (name: value)", root.start)
+        return Header("broken", {}, problem, body)
     # JSON, as Obsidian reads it as well, is YAML in braces.
     problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
-    return Reading(Header("yaml", root.value, problem, body, text, root), fences, end)
+    return Header("yaml", root.value, problem, body, end, text, root)
 
 
-def find_fences(text: str) -> Fences | None:
-    """None when the note has no header: nothing but a BOM may stand before it, and it has to be closed."""
+def _find_fences(text: str) -> tuple[int, int, int] | None:
+    """Where a header begins and ends between its fences, and where the body begins. None when the note has none: nothing
+    but a BOM may stand before it, and it has to be closed."""
     opening = _OPENING.match(text)
     if opening is None:
         return None
     start = opening.end()
     for closing in _CLOSING.finditer(text, start):
         if text[closing.start() - 1] in "\r\n":
-            return Fences(start, closing.start(), closing.end())
+            return start, closing.start(), closing.end()
     return None
 
 
@@ -152,10 +129,6 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
         if spelled.casefold() == folded:
             return spelled
     return None
-
-
-def _broken(text: str, fences: Fences, message: str, offset: int) -> Header:
-    return Header("broken", {}, _problem(text, message, offset), fences.body)
 
 
 def _problem(text: str, message: str, offset: int) -> Problem:

@@ -106,7 +106,8 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
     if first == len(text):
         return []
     if not blocks:
-        return list(_cut(text, first, len(text.rstrip()), 1 + count_lines(text, 0, first), -1))
+        stop = len(text.rstrip())
+        return list(_cut(text, first, stop, 1 + count_lines(text, 0, first), -1, count_tokens(text[first:stop])))
     pieces: list[_Piece] = []
     starts = [block.start for block in blocks[1:]] + [len(text)]
     for block, following in zip(blocks, starts, strict=True):
@@ -124,7 +125,7 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
             start = begins
         tokens = count_tokens(text[start:end])
         if tokens > MOST_TOKENS:
-            pieces += _cut(text, start, end, line, block.heading)
+            pieces += _cut(text, start, end, line, block.heading, tokens)
             continue
         is_heading = block.kind == "heading"
         opens = is_heading and body.headings[block.heading].level <= _SECTION_LEVEL
@@ -140,23 +141,22 @@ _NOT_BLANK = re.compile(r"\S")
 _WORD = re.compile(r"\S++")
 
 
-def _cut(text: str, start: int, end: int, line: int, heading: int) -> Iterator[_Piece]:
-    """An oversized stretch as pieces: lines, else sentences, else words, else (without spaces) characters."""
+def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) -> Iterator[_Piece]:
+    """An oversized stretch of so many tokens as pieces: lines, else sentences, else words, else characters."""
     at = start
     while at < end:
         found = _LINE_END.search(text, at, end)
         line_end = found.start() if found else end
-        for first, last, tokens in _cut_line(text, at, line_end):
-            if tokens:
-                yield _Piece(
-                    _skip_blank(text, first), _without_blank(text, first, last), line, heading, tokens, False, False
-                )
+        size = tokens if (at, line_end) == (start, end) else count_tokens(text[at:line_end])
+        for first, last, held in _cut_line(text, at, line_end, size):
+            if held:
+                first, last = _skip_blank(text, first), _without_blank(text, first, last)
+                yield _Piece(first, last, line, heading, held, False, False)
         at = found.end() if found else end
         line += 1
 
 
-def _cut_line(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    tokens = count_tokens(text[start:end])
+def _cut_line(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int, int]]:
     if tokens <= MOST_TOKENS:
         yield start, end, tokens
         return
@@ -180,13 +180,17 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
     """Words packed up to a quarter of a passage, so that passages of them still overlap."""
     at, last, tokens = start, start, 0
     plain = text.isascii()
-    for word_end in dict.fromkeys([*(found.end() for found in _WORD.finditer(text, start, end)), end]):
+    ends = [found.end() for found in _WORD.finditer(text, start, end)]
+    for word_end in ends if ends and ends[-1] == end else [*ends, end]:
         # One word, with the blanks before it; the length of a plain one tells its tokens.
-        size = max(2, (word_end - last) // 4) if plain and word_end < end else count_tokens(text[last:word_end])
+        if plain and word_end < end:
+            size = (word_end - last) // 4 if word_end - last > 11 else 2
+        else:
+            size = count_tokens(text[last:word_end])
         if tokens and tokens + size > OVERLAP_TOKENS:
             yield at, last, tokens
             at, tokens = last, 0
-        if size > MOST_TOKENS and not text[last:word_end].isascii():
+        if size > MOST_TOKENS and not plain and not text[last:word_end].isascii():
             step = max(1, (word_end - last) * OVERLAP_TOKENS // size)
             while word_end - at > step:
                 yield at, at + step, OVERLAP_TOKENS

@@ -13,8 +13,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, Unreadable
-from simplemem.note.header import Reading, Scalar, find_key, read_header, read_with_places
+from simplemem.note.header import Header, Scalar, find_key, read_header
 from simplemem.note.splice import (
+    BLANK_LINES,
     LOOSE_LINES,
     add_property,
     change_property,
@@ -33,44 +34,45 @@ if TYPE_CHECKING:
 def set_property(text: str, key: str, value: Any) -> str:
     """Give a property this value: in its place when the note has it, else at the end of the header. In a list or a map
     only the items that differ are touched."""
-    reading = _read_to_edit(text)
-    properties = dict(reading.header.properties)
+    header = _read_to_edit(text)
+    properties = dict(header.properties)
     spelled = find_key(properties, key)
     if spelled is None:
         wanted = clean_value(value)
-        return _checked(text, reading, add_property(text, reading, key, wanted), {**properties, key: wanted})
+        return _checked(text, header, add_property(text, header, key, wanted), {**properties, key: wanted})
     if same(properties[spelled], value):
         return text  # whatever it is: also what we would not write
     wanted = clean_value(value, properties[spelled])
     if same(properties[spelled], wanted):
         return text
-    assert reading.root is not None
-    after = change_property(text, reading.root, spelled, wanted)
-    return _checked(text, reading, after, {**properties, spelled: wanted})
+    assert header.root is not None
+    after = change_property(text, header.root, spelled, wanted)
+    return _checked(text, header, after, {**properties, spelled: wanted})
 
 
 def remove_property(text: str, key: str) -> str:
     """The note without this property. The fences stay, even when nothing is left between them."""
-    reading = _read_to_edit(text)
-    properties = dict(reading.header.properties)
+    header = _read_to_edit(text)
+    properties = dict(header.properties)
     spelled = find_key(properties, key)
     if spelled is None:
         return text
     del properties[spelled]
-    assert reading.root is not None
-    place = find_place(text, reading.root, spelled)
+    assert header.root is not None
+    place = find_place(text, header.root, spelled)
     start, end = lines_of(text, place.begins, place.value)
-    try:
-        return _checked(text, reading, text[:start] + text[end:], properties)
-    except Unreadable:
-        # Blank lines or an indented comment below it would now belong to a block of text above it.
-        end = LOOSE_LINES.match(text, end).end()  # type: ignore[union-attr]
-        return _checked(text, reading, text[:start] + text[end:], properties)
+    # Blank lines or an indented comment below it may now belong to a block of text above it: then they go with it.
+    for below in (BLANK_LINES, LOOSE_LINES):
+        try:
+            return _checked(text, header, text[:start] + text[end:], properties)
+        except Unreadable:
+            end = below.match(text, end).end()  # type: ignore[union-attr]  # it matches everything
+    return _checked(text, header, text[:start] + text[end:], properties)
 
 
 def remove_item(text: str, key: str, item: Any) -> str:
     """The note without this item of a list; the last one leaves `[]`, and so does a single value."""
-    current = _read_to_edit(text).header.get(key)
+    current = _read_to_edit(text).get(key)
     if isinstance(current, list):
         kept = [there for there in current if not same(there, item)]
         return text if len(kept) == len(current) else set_property(text, key, kept)
@@ -79,14 +81,14 @@ def remove_item(text: str, key: str, item: Any) -> str:
 
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
     """The note with another text in this place, in the quotes that stand there wherever they can hold it."""
-    reading = _read_to_edit(text)
-    if scalar not in reading.header.scalars:
+    header = _read_to_edit(text)
+    if scalar not in header.scalars:
         raise Invalid(
             f"The property {'.'.join(scalar.path)} is not where it was.", hint="Read the note again, then change it."
         )
     written = write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
     changed = text[: scalar.start] + written + text[scalar.end :]
-    return _checked(text, reading, changed, _with_value(dict(reading.header.properties), scalar.path, value))
+    return _checked(text, header, changed, _with_value(dict(header.properties), scalar.path, value))
 
 
 def _with_value(value: Any, path: Sequence[str], new: str) -> Any:
@@ -97,22 +99,22 @@ def _with_value(value: Any, path: Sequence[str], new: str) -> Any:
     return [_with_value(inner, path[1:], new) if str(at) == path[0] else inner for at, inner in enumerate(value)]
 
 
-def _read_to_edit(text: str) -> Reading:
-    reading = read_with_places(text)
-    problem = reading.header.problem
+def _read_to_edit(text: str) -> Header:
+    header = read_header(text)
+    problem = header.problem
     if problem is not None:
         raise Unreadable(
             f"The properties cannot be changed: {problem.message} (line {problem.line}, column {problem.column}).",
             hint="Mend the lines between the --- fences in an editor, then try again.",
             line=problem.line,
         )
-    return reading
+    return header
 
 
-def _checked(before: str, was: Reading, after: str, expected: dict[str, Any]) -> str:
+def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> str:
     """The belt to the braces: what was spliced is read again before anybody may write it."""
     now = read_header(after)
-    body = before[was.header.body_start :].removeprefix("\ufeff" if was.fences is None else "")
+    body = before[was.body_start :].removeprefix("\ufeff" if was.style == "none" else "")
     if now.style != "yaml" or after[now.body_start :] != body or not same(dict(now.properties), expected):
         raise Unreadable(
             "This property cannot be changed without changing something else, so the header was left alone.",
@@ -131,12 +133,12 @@ def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     post = frontmatter.Post("")
     post.metadata = {key: clean_value(value) for key, value in properties.items()}
     lines = frontmatter.dumps(post, handler()).split("\n") if post.metadata else ["---", "---"]
-    header = newline.join([*lines, ""])
-    if not same(dict(read_header(header).properties), post.metadata):
+    written = newline.join([*lines, ""])
+    if not same(dict(read_header(written).properties), post.metadata):
         raise Invalid(
             "These properties cannot be written as a header that reads back the same.", hint="Use simpler ones."
         )
-    return header
+    return written
 
 
 @cache

@@ -13,8 +13,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+import yaml
+
 from simplemem.errors import Invalid, TooLong, Unreadable
-from simplemem.note.header import Reading
+from simplemem.note.header import Header
 from simplemem.note.yaml_values import DIGIT_LIMIT, SURROGATE, Node, core_value, same, skip_blanks
 
 STEP: Final = 2  # Obsidian indents lists by two spaces
@@ -49,7 +51,7 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
 LOOSE_LINES: Final = re.compile(r"(?:[ \t]*+(?:\r\n|\r|\n)|[ \t]++#[^\r\n]*+(?:\r\n|\r|\n))*+")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _KEEPS_LINES: Final = re.compile(r"[|>][1-9]?\+")
-_BLANK_LINES: Final = re.compile(r"(?:[ \t]*+(?:\r\n|\r|\n))*+")
+BLANK_LINES: Final = re.compile(r"(?:[ \t]*+(?:\r\n|\r|\n))*+")
 
 
 def _line_start(text: str, at: int) -> int:
@@ -92,7 +94,7 @@ def lines_of(text: str, begins: int, value: Node) -> tuple[int, int]:
         raise Unreadable("A property does not begin a line.", hint="Give it a line of its own in an editor.")
     after = _line_end(text, value.end)[1]
     if value.style in ("|", ">") and _KEEPS_LINES.match(text, value.content):
-        after = _BLANK_LINES.match(text, after).end()  # type: ignore[union-attr]
+        after = BLANK_LINES.match(text, after).end()  # type: ignore[union-attr]
     return start, after
 
 
@@ -109,17 +111,17 @@ def _list_step(text: str, root: Node, name: str) -> int:
 # ------------------------------------------------------------------ a value into its place
 
 
-def add_property(text: str, reading: Reading, key: str, value: Any) -> str:
+def add_property(text: str, header: Header, key: str, value: Any) -> str:
     """A text with one more property: at the end of its header, indented as that is, or in a header made for it."""
-    if reading.fences is None:
+    if header.style == "none":
         bom = 1 if text.startswith("\ufeff") else 0
         return text[:bom] + _newline_at(text, 0).join(["---", *render_property(key, value), "---", text[bom:]])
-    at = reading.end
+    at = header.end
     newline = "\r\n" if text[at - 2 : at] == "\r\n" else text[at - 1]
     indent, step = 0, STEP
-    if reading.root is not None and reading.root.children:
-        indent = _place_at(text, reading.root, 0).indent
-        step = _list_step(text, reading.root, "")
+    if header.root is not None and header.root.children:
+        indent = _place_at(text, header.root, 0).indent
+        step = _list_step(text, header.root, "")
     return text[:at] + "".join(line + newline for line in render_property(key, value, indent, step)) + text[at:]
 
 
@@ -320,13 +322,8 @@ _FLOW_INSIDE: Final = re.compile(r"[,\[\]{}]|:\S")
 _ISO_DATE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
-# What YAML 1.1 would take for something else than text; its words in any case, which is more than it says.
-_OLD_WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "..."))
-_OLD_NUMBER: Final = re.compile(
-    r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9_]+(?:[eE][-+]?[0-9]+)?"
-    r"|[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|\.(?:inf|nan))",
-    re.IGNORECASE,
-)
+# What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case and short dates (Ruby).
+_OLD_WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _OLD_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?")
 _LARGEST: Final = 10 ** (DIGIT_LIMIT - 1)
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
@@ -339,9 +336,10 @@ def is_plain_safe(value: str, *, flow: bool = False) -> bool:
         return False
     if _UNWRITABLE.search(value) or _BETWEEN.search(value) or (flow and _FLOW_INSIDE.search(value)):
         return False
-    if not isinstance(core_value(value), str) or value.lower() in _OLD_WORDS or _OLD_NUMBER.fullmatch(value):
+    if not isinstance(core_value(value), str) or value.startswith("...") or value.lower() in _OLD_WORDS:
         return False
-    return not value.startswith("...") and (_is_date(value) or not _OLD_DATE.fullmatch(value))
+    old = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
+    return _is_date(value) or not (_OLD_DATE.fullmatch(value) or any(pattern.match(value) for _, pattern in old))
 
 
 def _is_date(value: str) -> bool:
