@@ -360,9 +360,30 @@ class EnhancedStore:
 
     def stats(self) -> dict[str, Any]:
         """Numbers about the vault and its index."""
-        from simplemem.store.stats import stats
+        import apsw
 
-        return stats(self._core, self._recall)
+        core = self._core
+        embedding = core.embedding.facts()
+        reranker, wrong = self._recall.reranker()
+        unread = core.conventions.unread_filters().items()
+        warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
+        return {
+            "vault": str(self.root),
+            **core.index.counts(),
+            "skipped": [{"path": path, "why": why} for path, why in core.not_indexed()],
+            "state": core.state().as_dict(),
+            "pending_vectors": embedding["waiting"],
+            "embedder": embedding["in_use"],
+            "embedding": embedding,
+            "reranker": reranker,
+            "index_path": str(core.index.path),
+            "index_bytes": sum(file.stat().st_size for file in core.index.path.parent.glob(f"{core.index.path.name}*")),
+            "sqlite": apsw.sqlite_lib_version(),
+            "sqlite_vec": core.index.database.vectors_in_sql,
+            "read_only": self.read_only,
+            "git": core.committing.state(),
+            "warnings": [*warnings, *filter(None, [wrong])],
+        }
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
