@@ -118,7 +118,7 @@ FAULTS = (
     Fault(
         "index", "a file that went leaves the links to it as they were",
         "simplemem.index.reconcile",
-        [("links.resolve_again(db, came | went, self._named)", "links.resolve_again(db, came, self._named)")],
+        [("links.resolve_again(db, came | went, named)", "links.resolve_again(db, came, named)")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",

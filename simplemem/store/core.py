@@ -91,7 +91,6 @@ class Core:
         self.embedding.close()
         self.index.close()
         self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
-        self.vault.close()
 
     def start(self, *, embed: bool) -> None:
         """Keep in step from now on, in the background."""

@@ -270,9 +270,6 @@ class Vault:
             self._journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
             return self.history.thin()
 
-    def close(self) -> None:
-        """Nothing is held between calls; it is here for those who close what they open."""
-
     @contextmanager
     def _changing(self, path: str) -> Iterator[None]:
         """The vault held, for a change of what is read first."""
