@@ -192,7 +192,7 @@ Mode = Annotated[Literal["hybrid", "text", "semantic"], one_of("hybrid", "text",
 Sort = Annotated[Literal["modified", "created", "name", "title"], one_of("modified", "created", "name", "title")]
 
 
-class Edit(Arguments):
+class EditIn(Arguments):
     """Exact text to find once in a note, and what to put in its place."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -16,7 +16,7 @@ from simplemem.faces import core_search as search
 from simplemem.faces import render
 from simplemem.faces.arguments import (
     BareName,
-    Edit,
+    EditIn,
     Name,
     Object,
     Several,
@@ -86,7 +86,7 @@ def update_memory(
     name: Name,
     content: Annotated[str | None, about("replaces the whole text")] = None,
     append: str | None = None,
-    edits: Annotated[Several[Edit] | None, about("exact text that occurs once -> new text")] = None,
+    edits: Annotated[Several[EditIn] | None, about("exact text that occurs once -> new text")] = None,
     metadata: Annotated[Object | None, about("merged key by key; null removes a key")] = None,
     if_sha256: IfSha = None,
     reason: Annotated[str, about("why, for the history")] = "",

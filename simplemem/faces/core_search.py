@@ -159,7 +159,7 @@ class ShortBacklink(Answer, Backlink):
 
 
 @dataclass(frozen=True, slots=True)
-class Backlinks(Answer):
+class BacklinkList(Answer):
     items: Sequence[ShortBacklink]
     index: IndexState
 
@@ -171,7 +171,7 @@ def get_backlinks(
     query: Annotated[str | None, about("rank by nearness to this")] = None,
     limit: Annotated[int, at_most(50), Field(ge=1)] = 5,
     kinds: Annotated[Words, about('"link": it links here; "semantic": it is about the same')] = ["link", "semantic"],  # noqa: B006
-) -> Reply[Backlinks]:
+) -> Reply[BacklinkList]:
     """What leads to a memory: memories that link to it, and memories about the same thing."""
     kinds = [kind.lower() for kind in kinds]
     if strange := [kind for kind in kinds if kind not in ("link", "semantic")]:
@@ -183,7 +183,7 @@ def get_backlinks(
     to = render.name_of(name)
     head = f"# {render.counted(len({item.name for item in items}), 'memory leads', 'memories lead')} to {to}"
     lines = "\n".join(_backlink_line(item) for item in items)
-    return Reply(render.answer(head, lines, render.index_line(index)), Backlinks(items, index))
+    return Reply(render.answer(head, lines, render.index_line(index)), BacklinkList(items, index))
 
 
 def _short(item: Backlink) -> ShortBacklink:

@@ -42,6 +42,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "move": {"name": "n", "new_name": "moved"},
     "delete": {"name": "n"},
     "history": {"name": "n"},
+    "blame": {"name": "n"},
     "mend": {"mending": Mending((), (), (), (), makes_index_anew=False)},
     "undo": {"version_or_name": "n"},
     "undo_all": {"by": "ada", "since": "2026-01-01", "preview": True},
