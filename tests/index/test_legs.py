@@ -84,17 +84,6 @@ def test_chosen_notes_have_the_scores_that_sqlite_gives_them(filled: Database, n
     assert seen > 500
 
 
-def test_a_limit_keeps_the_best(filled: Database) -> None:
-    chance = random.Random(6)
-    counts = Counts((0, 0))
-    with filled.reading() as db:
-        for _ in range(30):
-            terms, ids = asked(chance), chance.sample(range(1, NOTES + 1), 120)
-            every = legs.leg(db, "note", terms, 10_000, ids, counts, most_scored=0)
-            few = legs.leg(db, "note", terms, 5, ids, counts, most_scored=0)
-            assert [match.score for match in few] == pytest.approx([match.score for match in every[:5]])
-
-
 @pytest.mark.parametrize("limit", [5, NOTES])
 @pytest.mark.parametrize("narrowed", [False, True])
 def test_rare_words_choose_and_all_words_rank(
@@ -181,15 +170,6 @@ def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
                 assert scores(sought) == pytest.approx(scores(walked))
                 seen += len(sought)
     assert seen > 100
-
-
-def test_where_few_entries_are_scored_nothing_is_passed_over(filled: Database) -> None:
-    chance = random.Random(9)
-    counts = Counts((0, 0))
-    with filled.reading() as db:
-        for _ in range(30):
-            terms = asked(chance)
-            assert legs.leg(db, "note", terms, 20, None, counts) == legs.leg(db, "note", terms, 20, None)
 
 
 def test_counts_are_of_the_state_that_is_asked(tmp_path: Path) -> None:

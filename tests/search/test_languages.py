@@ -134,11 +134,6 @@ def test_where_other_words_are_found_only_a_long_word_is_a_slip(vault_of_all: En
     assert vault_of_all.search("bread butter ordinary day nothing kuberntes", mode="text").degraded == ""
 
 
-def test_words_that_are_there_are_asked_as_they_are(vault_of_all: EnhancedStore) -> None:
-    assert vault_of_all.search("harbour", mode="text").degraded == ""
-    assert found(vault_of_all, "zzzzzzzz") == []
-
-
 def test_what_is_excluded_is_so_in_all_its_forms(vault_of_all: EnhancedStore) -> None:
     assert found(vault_of_all, "Gemeinde -Haus") == []
     assert found(vault_of_all, "Gemeinde -Brot") == ["de"]
@@ -177,10 +172,6 @@ def test_english_in_a_note_of_another_language_is_found_in_its_forms(store: Enha
         assert found(store, question) == ["note"], question
 
 
-def test_a_filter_narrows_what_stems_find(vault_of_all: EnhancedStore) -> None:
-    assert vault_of_all.search("Haus", filter=Filter.of(prefix="nowhere"), mode="text").hits == ()
-
-
 @pytest.mark.parametrize(
     ("before", "sentence", "question"),
     [
@@ -196,11 +187,6 @@ def test_a_long_paragraph_is_shown_where_the_words_stand(
     write("long.md", f"{before}{sentence}{before}\n")
     store.sync()
     assert sentence in store.search(question, mode="text").hits[0].snippet
-
-
-def test_a_context_pack_is_made_of_the_same_words(vault_of_all: EnhancedStore) -> None:
-    assert '"kubernetes" was looked for instead' in vault_of_all.context("kuberntes", budget_tokens=300).degraded
-    assert "Häuser der Siedlung" in vault_of_all.context("Haus", budget_tokens=300).text
 
 
 def test_what_was_not_read_of_a_question_is_said_beside_what_was_asked_instead(vault_of_all: EnhancedStore) -> None:

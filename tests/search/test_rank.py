@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import Invalid
-from simplemem.memory import Filter, Hit
+from simplemem.memory import Filter
 from simplemem.search.rank import coverage, is_question
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
@@ -28,14 +27,6 @@ def test_a_rare_word_weighs_more_than_a_common_one(plain_store: EnhancedStore, w
     write("rare.md", "The theodolite was mislaid.")
     plain_store.sync()
     assert ranked(plain_store, "committee theodolite")[0] == "rare"
-
-
-def test_more_of_the_question_in_one_note_stands_first(plain_store: EnhancedStore, write: Write) -> None:
-    write("one.md", "The crane is red.")
-    write("two.md", "The crane in the harbour is red.")
-    write("three.md", "The harbour is deep.")
-    plain_store.sync()
-    assert ranked(plain_store, "red crane harbour")[0] == "two"
 
 
 def test_words_that_stand_together_beat_words_spread_over_a_long_note(plain_store: EnhancedStore, write: Write) -> None:
@@ -79,34 +70,6 @@ def test_meaning_finds_what_shares_no_word_with_the_question(store: EnhancedStor
     assert ranked(store, "dog doctor", "semantic")[0] == "vet"
 
 
-def whys(hits: tuple[Hit, ...]) -> dict[str, dict[str, Any]]:
-    return {hit.name: dict(hit.why or {}) for hit in hits}
-
-
-def test_the_score_is_made_of_the_numbers_that_explain_shows(store: EnhancedStore, write: Write) -> None:
-    write("both.md", "The harbour crane was repaired; a crane of steel.")
-    write("words.md", "Crane, the bird: crane crane crane. Feathers of a wading bird in the marsh.")
-    write("meaning.md", "Hoisting machinery for ships stood on the quay of the port.")
-    store.sync()
-    found = store.search("harbour crane", explain=True, limit=10)
-    why = whys(found.hits)
-    assert max(numbers["words"] for numbers in why.values()) == pytest.approx(1.0)
-    assert max(numbers["meaning"] for numbers in why.values()) == pytest.approx(1.0)
-    assert why["meaning"]["words"] == 0.0
-    assert not {"note", "block", "phrase"} & why["meaning"]["legs"].keys()
-    assert why["both"]["legs"]["note"]["raw"] > 0
-    assert 0 < why["both"]["legs"]["block_meaning"]["raw"] <= 1.0
-    shares = [tuple(why[hit.name].get(part, 0.0) for part in ("words", "phrases", "meaning")) for hit in found.hits]
-    for hit, share in zip(found.hits, shares, strict=True):
-        assert min(share) - 1e-3 <= hit.score <= max(share) + 1e-3  # a mean of its parts
-        for other, less in zip(found.hits, shares, strict=True):
-            if all(mine >= theirs for mine, theirs in zip(share, less, strict=True)):
-                assert hit.score >= other.score - 1e-3
-    assert found.explain is not None
-    assert found.explain["weights"] == {"words": 0.54, "phrases": 0.1, "meaning": 0.36}
-    assert store.search("harbour crane").hits[0].why is None
-
-
 def test_a_setting_moves_the_balance_between_words_and_meaning(store: EnhancedStore, write: Write) -> None:
     write("words.md", "Crane, crane, crane: feathers, eggs and long legs in the marsh.")
     write("meaning.md", "Hoisting machinery, derricks and winches for loading ships at the docks.")
@@ -124,20 +87,6 @@ def test_a_question_can_be_asked_in_three_ways_and_no_other(store: EnhancedStore
         assert store.search("x", mode=mode).mode == mode
     with pytest.raises(Invalid, match="no search mode"):
         store.search("x", mode="fuzzy")
-
-
-def test_explain_says_how_the_question_was_understood(store: EnhancedStore, write: Write) -> None:
-    write("a/one.md", "---\ntags: [status/done]\n---\nThe north pier crane.")
-    write("b/two.md", "The crane.")
-    store.sync()
-    told = store.search('What about the crane "north pier" -rust tag:status=done path:a/', explain=True).explain
-    assert told is not None
-    assert {"crane", "north", "pier"} <= set(told["words"])
-    assert told["phrases"] == ["north pier"]
-    assert told["without"] == ["rust"]
-    assert told["filter"]["tags"] == {"status": "done"}
-    assert told["notes_after_filter"] == 1
-    assert store.search("crane").explain is None
 
 
 def test_a_limit_is_kept_and_none_below_one_is_taken(plain_store: EnhancedStore, write: Write) -> None:

@@ -59,10 +59,6 @@ def test_tokens_are_counted_by_the_tokenizer_at_hand(store: EnhancedStore, write
         assert item["tokens"] == tokenizer.count_tokens(section if section.startswith("### ") else f"### {section}")
 
 
-def test_a_pack_can_be_narrowed(harbour: EnhancedStore) -> None:
-    assert set(names(harbour.context("harbour crane", filter=Filter.of(prefix="n3")))) == {"n3"}
-
-
 def test_every_note_speaks_once_before_one_speaks_again(harbour: EnhancedStore) -> None:
     every = names(harbour.context("harbour crane", budget_tokens=100_000))
     assert len(every) > 12  # the longer notes have several passages
@@ -81,11 +77,6 @@ def test_a_passage_stands_as_it_is_in_the_note_now(harbour: EnhancedStore, write
 def test_too_small_a_budget_is_refused(harbour: EnhancedStore) -> None:
     with pytest.raises(Invalid):
         harbour.context("crane", budget_tokens=10)
-
-
-def test_a_question_that_nothing_answers_gives_an_empty_pack(plain_store: EnhancedStore) -> None:
-    packed = plain_store.context("crane")
-    assert (packed.text, packed.items, packed.left_out, packed.duplicates) == ("", (), 0, 0)
 
 
 def test_what_was_left_out_is_named_with_the_reason(harbour: EnhancedStore, write: Write) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError
@@ -275,13 +272,6 @@ def test_hostile_questions_are_only_words(store: EnhancedStore, write: Write, mo
     assert found(store, "NEAR(plum pear)") == found(store, "plum*") == found(store, "title:plum") == ["a"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.text(max_size=80))
-def test_no_question_is_an_error(named: EnhancedStore, question: str) -> None:
-    named.search(question)
-    named.context(question)
-
-
 HALF = "\ud83d"  # of an emoji, as a program sends it that cut a text in two
 
 
@@ -308,26 +298,6 @@ def test_half_a_character_is_no_error_but_of_ours(named: EnhancedStore) -> None:
         assert named.list(filter=narrow).items == ()
     assert named.names(HALF) == []
     assert named.read("Ada").content == "z"
-
-
-@pytest.mark.parametrize(
-    ("text", "question", "other"),
-    [
-        ("昨日私は京都に行きました。", "京都", "東京に行きました。"),
-        ("我们决定在上海港口使用氢气。", "氢气", "我们决定在港口使用天然气。"),
-        ("한국어를 공부하고 있습니다.", "한국", "영어를 공부하고 있습니다."),
-        ("ฉันชอบดื่มน้ำทุกวัน", "น้ำ", "ฉันชอบนอนทุกวัน"),
-    ],
-)
-def test_a_word_of_two_characters_is_found_in_every_script(
-    plain_store: EnhancedStore, text: str, question: str, other: str
-) -> None:
-    plain_store.create("this", text)
-    plain_store.create("other", other)
-    assert found(plain_store, question) == ["this"]
-    assert found(plain_store, f'"{question}"') == ["this"]
-    assert found(plain_store, f"{question} -{question}") == []
-    assert question in plain_store.context(question).text
 
 
 def test_an_answer_says_whether_it_is_whole(vault: Path, write: Write) -> None:
@@ -532,22 +502,3 @@ def test_a_vault_that_went_away_is_not_an_empty_one(plain_store: EnhancedStore, 
     (vault.parent / "unplugged").rename(vault)
     plain_store.sync()
     assert found(plain_store, "plum") == ["a"]
-
-
-def test_searching_a_vault_that_looks_empty_deletes_nothing_from_the_index(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    for k in range(40):
-        write(f"notes/n{k}.md", f"plum {k}")
-    plain_store.sync()
-    shutil.move(vault / "notes", vault.parent / "unmounted")
-    assert plain_store.sync().doubted == 40
-    for _ in range(10):
-        assert plain_store.search("plum", mode="text").hits == ()  # what cannot be read is not shown
-        plain_store.list(limit=5)
-        plain_store.context("plum")
-    assert plain_store.state().notes == 40
-    assert plain_store.state().state == "partial"
-    shutil.move(vault.parent / "unmounted", vault / "notes")
-    assert plain_store.sync().changed() == set()
-    assert len(found(plain_store, "plum")) == 40

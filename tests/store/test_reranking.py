@@ -83,14 +83,6 @@ def test_the_best_notes_stand_in_the_rerankers_order(vault: Path, service: Reran
     assert found.degraded == ""
 
 
-def test_a_note_outside_the_limit_can_come_in_and_the_limit_holds(
-    vault: Path, service: RerankService, notes: None
-) -> None:
-    with opened(vault, service) as store:
-        assert names(store.search(QUERY, limit=1)) == ["c"]
-        assert names(store.search(QUERY, limit=2)) == ["c", "e"]
-
-
 def test_only_the_candidates_are_sent_and_the_others_follow(vault: Path, service: RerankService, notes: None) -> None:
     with opened(vault, service, candidates=2) as store:
         found = store.search(QUERY)
