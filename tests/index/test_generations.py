@@ -91,7 +91,6 @@ class Kept:
 
     def close(self) -> None:
         self.index.close()
-        self.vault.close()
 
 
 @pytest.fixture
