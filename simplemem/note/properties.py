@@ -62,11 +62,11 @@ def remove_property(text: str, key: str) -> str:
     place = find_place(text, header.root, spelled)
     start, end = lines_of(text, place.begins, place.value)
     # Blank lines or an indented comment below it may now belong to a block of text above it: then they go with it.
-    for below in (BLANK_LINES, LOOSE_LINES):
+    for lines_below in (BLANK_LINES.match, LOOSE_LINES.match):
         try:
             return _checked(text, header, text[:start] + text[end:], properties)
         except Unreadable:
-            end = below.match(text, end).end()  # type: ignore[union-attr]  # it matches everything
+            end = lines_below(text, end).end()  # type: ignore[union-attr]  # it matches everything
     return _checked(text, header, text[:start] + text[end:], properties)
 
 
