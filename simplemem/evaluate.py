@@ -54,7 +54,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Pair:
     """A question, the names of the notes that answer it, and what must not be there while it is asked."""
 
     kind: str
@@ -67,7 +67,7 @@ class Question:
 class Questions:
     """A set of questions and how it came about. `notes` is how many there were to choose from."""
 
-    pairs: tuple[Question, ...]
+    pairs: tuple[Pair, ...]
     notes: int
     seed: int | None = None
 
@@ -98,12 +98,12 @@ def read_questions(file: Path) -> Questions:
         ) from error
 
 
-def _question(data: Mapping[str, Any]) -> Question:
+def _question(data: Mapping[str, Any]) -> Pair:
     held = tuple(HeldOut(str(each["note"]), str(each["what"]), str(each["text"])) for each in data["held_out"])
     gold = tuple(map(str, data["gold"]))
     if not data["question"].strip() or not gold:
         raise ValueError("a pair needs a question, and the name of at least one note under gold")
-    return Question(str(data["kind"]), data["question"], gold, held)
+    return Pair(str(data["kind"]), data["question"], gold, held)
 
 
 # -- making questions
@@ -122,14 +122,14 @@ def make_questions(store: EnhancedStore, size: int, seed: int, progress: Progres
     order = sorted(notes)
     random.Random(seed).shuffle(order)  # noqa: S311 - repeatable, not secret
     asked: Counter[str] = Counter()
-    pairs: list[Question] = []
+    pairs: list[Pair] = []
     for name in order:
         if len(pairs) == size:
             break
         for kind, text in sorted(candidates[name], key=lambda each: (asked[each[0]], KINDS.index(each[0]))):
             held = HeldOut(name, kind, text)
             if repeated[_key(text)] == 1 and _can_be_found(notes[name], held, rare):
-                pairs.append(Question(kind, text, (name,), (held,)))
+                pairs.append(Pair(kind, text, (name,), (held,)))
                 asked[kind] += 1
                 break
     pairs.sort(key=lambda pair: (KINDS.index(pair.kind), pair.gold))
@@ -282,7 +282,7 @@ def run(
     return head | {"skipped": skipped, "private": private, "rows": rows}
 
 
-def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[list[Question], int, int]:
+def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[list[Pair], int, int]:
     """The notes without what is held out of them, and the questions that can be asked of them."""
     paths = {name_of(path): path for path in store.bench.indexed()}
     concerned = {held.note for pair in questions.pairs for held in pair.held_out} & paths.keys()
@@ -305,7 +305,7 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[
     for convention in (store.root / ".obsidian").glob("*.json"):  # what Obsidian leaves out is left out here too
         (root / ".obsidian").mkdir(exist_ok=True)
         shutil.copyfile(convention, root / ".obsidian" / convention.name)
-    found = [Question(p.kind, p.question, tuple(renamed.get(name, name) for name in p.gold)) for p in asked]
+    found = [Pair(p.kind, p.question, tuple(renamed.get(name, name) for name in p.gold)) for p in asked]
     return found, len(questions.pairs) - len(there), len(there) - len(asked)
 
 
@@ -335,7 +335,7 @@ def _store_of(
     return copy
 
 
-def _asked(store: EnhancedStore, question: Question, limit: int, degraded: Counter[str]) -> _Outcome:
+def _asked(store: EnhancedStore, question: Pair, limit: int, degraded: Counter[str]) -> _Outcome:
     began = time.process_time()
     found = store.search(question.question, limit=max(10, limit))
     ms = 1000 * (time.process_time() - began)

@@ -14,7 +14,7 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.evaluate import (
     KINDS,
     HeldOut,
-    Question,
+    Pair,
     Questions,
     make_questions,
     read_questions,
@@ -167,12 +167,10 @@ def test_a_file_that_is_none_is_told_with_its_way_out(tmp_path: Path, text: str)
 def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(store: EnhancedStore) -> None:
     before = {path: path.read_bytes() for path in store.root.rglob("*.md")}
     pairs = (
-        Question(
-            "title", "Growing tomatoes", ("garden/Tomatoes",), held("garden/Tomatoes", "title", "Growing tomatoes")
-        ),
-        Question("alias", "Samovar clinic", ("Kettle repair",), held("Kettle repair", "alias", "Samovar clinic")),
-        Question("mine", "zebra crossing", ("music/Choir",)),
-        Question("mine", "anything", ("gone",)),
+        Pair("title", "Growing tomatoes", ("garden/Tomatoes",), held("garden/Tomatoes", "title", "Growing tomatoes")),
+        Pair("alias", "Samovar clinic", ("Kettle repair",), held("Kettle repair", "alias", "Samovar clinic")),
+        Pair("mine", "zebra crossing", ("music/Choir",)),
+        Pair("mine", "anything", ("gone",)),
     )
     report = run(store, Questions(pairs, 6), {"simplemem": WORDS, "other": WORDS})
     row, other = report["rows"]
@@ -188,7 +186,7 @@ def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(store: E
 
 def test_a_setting_that_finds_less_is_seen_to(store: EnhancedStore) -> None:
     pairs = tuple(
-        Question("mine", text, (name,)) for text, name in (("herons", "daily/2026-01-05"), ("straw", "garden/Compost"))
+        Pair("mine", text, (name,)) for text, name in (("herons", "daily/2026-01-05"), ("straw", "garden/Compost"))
     )
     none = WORDS.model_copy(update={"index": WORDS.index.model_copy(update={"max_note_mb": 0.00001})})
     report = run(store, Questions(pairs, 6), {"simplemem": WORDS, "nothing": none})
@@ -203,7 +201,7 @@ def by_service(service: EmbeddingService, **more: object) -> Settings:
 
 def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(notes: Path, service: EmbeddingService) -> None:
     settings = by_service(service)
-    pair = Question("heading", "Thermostat steps", ("Kettle repair",),
+    pair = Pair("heading", "Thermostat steps", ("Kettle repair",),
                     held("Kettle repair", "heading", "Thermostat replacement steps"))  # fmt: skip
     with EnhancedStore(notes, settings) as store:
         store.sync()
@@ -213,7 +211,7 @@ def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(notes: P
         assert "Thermostat steps" in sent and not any("Blight" in text or "metronome" in text for text in sent)
         assert "degraded" not in report["rows"][0]
         service.always = failing(401, "wrong key")
-        report = run(store, Questions((Question("mine", "herons", ("daily/2026-01-05",)),), 6), {"simplemem": settings})
+        report = run(store, Questions((Pair("mine", "herons", ("daily/2026-01-05",)),), 6), {"simplemem": settings})
         assert report["rows"][0]["degraded"][0]["questions"] == 1
         assert report["rows"][0]["mrr"]["value"] == 1.0
 
@@ -225,10 +223,8 @@ def test_nothing_of_a_private_note_is_sent_under_another_name(
     monkeypatch.setattr("simplemem.services.client._is_this_machine", lambda host: False)
     settings = by_service(service, private=["garden/Tomatoes"])
     pairs = (
-        Question(
-            "title", "Growing tomatoes", ("garden/Tomatoes",), held("garden/Tomatoes", "title", "Growing tomatoes")
-        ),
-        Question("mine", "herons", ("daily/2026-01-05",)),
+        Pair("title", "Growing tomatoes", ("garden/Tomatoes",), held("garden/Tomatoes", "title", "Growing tomatoes")),
+        Pair("mine", "herons", ("daily/2026-01-05",)),
     )
     with EnhancedStore(notes, settings) as store:
         store.sync()

@@ -70,7 +70,7 @@ def _is_this_machine(host: str) -> bool:
     return address.is_loopback or (mapped is not None and mapped.is_loopback)
 
 
-class Client:
+class ServiceClient:
     """One service. `name` is what messages call it; `section` is the table of settings their hints point to."""
 
     def __init__(

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.services.client import Client, address_of
+from simplemem.services.client import ServiceClient, address_of
 from simplemem.services.failures import Refused
-from simplemem.services.keys import Key, Secret
+from simplemem.services.keys import Key, SecretText
 
 PROVIDERS = ("wordllama", "voyage", "openai", "ollama", "none")
 Purpose = Literal["document", "query"]
@@ -77,7 +77,7 @@ class Choice:
 
     model: str = ""
     url: str = ""
-    api_key: Secret | Mapping[str, str] | None = None
+    api_key: SecretText | Mapping[str, str] | None = None
     dimensions: int | None = None
     batch: int | None = None
     timeout_seconds: float = 60.0
@@ -273,7 +273,7 @@ def _over_http(provider: str, protocol: _Protocol, choice: Choice) -> ServiceEmb
         ask,
     )
     key = Key(choice.api_key, otherwise=protocol.key_variable if at_home else "")
-    client = Client(embedder.name, address, key, timeout=choice.timeout_seconds)
+    client = ServiceClient(embedder.name, address, key, timeout=choice.timeout_seconds)
     embedder.close = client.close
     return embedder
 
@@ -372,7 +372,7 @@ def hash_of(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-class Memory(Protocol):
+class VectorMemory(Protocol):
     """Where vectors are kept, by the name of their embedder and the hash of their text."""
 
     def get(self, name: str, hashes: Iterable[bytes]) -> dict[bytes, bytes]: ...
@@ -386,7 +386,7 @@ class Cached:
     """An `Embedder` that looks into its memory before it asks. Vectors are kept batch by batch, so that work which
     breaks off is paid for only once."""
 
-    def __init__(self, embedder: ServiceEmbedder, memory: Memory) -> None:
+    def __init__(self, embedder: ServiceEmbedder, memory: VectorMemory) -> None:
         self._embedder = embedder
         self._memory = memory
         self.name = embedder.name

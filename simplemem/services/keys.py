@@ -19,7 +19,7 @@ _MOST_BYTES = 16_384
 _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a text that begins so is a path
 
 
-class Secret(Protocol):
+class SecretText(Protocol):
     """What a setting holds a secret in (pydantic's `SecretStr`)."""
 
     def get_secret_value(self) -> str: ...
@@ -29,7 +29,7 @@ class Key:
     """A key by where it comes from. Its text form never shows it."""
 
     def __init__(
-        self, source: Secret | Mapping[str, str] | None, *, setting: str = "embed.api_key", otherwise: str = ""
+        self, source: SecretText | Mapping[str, str] | None, *, setting: str = "embed.api_key", otherwise: str = ""
     ) -> None:
         """`otherwise` names the environment variable that is read when the setting says nothing."""
         self._setting = setting

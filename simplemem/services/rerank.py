@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.client import Client, address_of
-from simplemem.services.keys import Key, Secret
+from simplemem.services.client import ServiceClient, address_of
+from simplemem.services.keys import Key, SecretText
 
 PROVIDERS = ("none", "voyage", "http")
 _MOST_BYTES = 4 * 1024 * 1024  # of an answer; some send the texts back
@@ -37,7 +37,7 @@ def reranker_named(
     *,
     url: str = "",
     model: str = "",
-    key: Secret | Mapping[str, str] | None = None,
+    key: SecretText | Mapping[str, str] | None = None,
     key_setting: str = "rerank.api_key",
 ) -> Reranker | None:
     """The provider of that name, loaded; None for "none". Nothing is asked over the network yet."""
@@ -56,7 +56,7 @@ class HttpReranker:
     """Any rerank endpoint. With a model it is asked as Cohere is (Jina, vLLM, Infinity, llama.cpp), without one as
     text-embeddings-inference, which serves one."""
 
-    def __init__(self, url: str, model: str, key: Secret | Mapping[str, str] | None) -> None:
+    def __init__(self, url: str, model: str, key: SecretText | Mapping[str, str] | None) -> None:
         if not url.strip():
             raise Invalid(
                 "the setting rerank.url is empty",
@@ -69,7 +69,7 @@ class HttpReranker:
         self.name = f"{self._model} at {address.host}" if self._model else address.host
         self.remote = not address.local
         key_of_service = Key(key, setting="rerank.api_key")
-        self._client = Client(self.name, address, key_of_service, section="rerank", most_bytes=_MOST_BYTES)
+        self._client = ServiceClient(self.name, address, key_of_service, section="rerank", most_bytes=_MOST_BYTES)
         self.close = self._client.close
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:

@@ -11,7 +11,7 @@ from simplemem.errors import Invalid, Unavailable
 from simplemem.services.client import address_of
 from simplemem.services.embed import Choice, Purpose, ServiceEmbedder, Stopped, in_order
 from simplemem.services.failures import Passing, failure_of, hint, shown
-from simplemem.services.keys import Key, Secret
+from simplemem.services.keys import Key, SecretText
 from simplemem.services.patience import Patience
 from simplemem.services.rerank import scores_of
 
@@ -56,7 +56,7 @@ class VoyageReranker:
 
     remote = True
 
-    def __init__(self, model: str, key: Secret | Mapping[str, str] | None, *, key_setting: str, url: str) -> None:
+    def __init__(self, model: str, key: SecretText | Mapping[str, str] | None, *, key_setting: str, url: str) -> None:
         self.name = f"voyage/{model}"
         self._model = model
         self._calls = _Calls("rerank", url, Key(key, setting=key_setting, otherwise="VOYAGE_API_KEY"), key_setting)

@@ -15,14 +15,14 @@ from pydantic import SecretStr
 from waiting import eventually
 
 from simplemem.errors import Unavailable
-from simplemem.services.client import Address, Client, address_of
+from simplemem.services.client import Address, ServiceClient, address_of
 from simplemem.services.keys import Key
 
 REQUEST = {"model": "m", "input": ["crane"]}
 
 
-def remote(service: EmbeddingService, **more: object) -> Client:
-    return Client("the service", address_of(f"{service.url}/v1"), Key(None), **more)  # type: ignore[arg-type]
+def remote(service: EmbeddingService, **more: object) -> ServiceClient:
+    return ServiceClient("the service", address_of(f"{service.url}/v1"), Key(None), **more)  # type: ignore[arg-type]
 
 
 def test_the_answer_is_what_the_service_said(service: EmbeddingService) -> None:
@@ -76,7 +76,7 @@ def test_a_time_that_makes_no_sense_is_no_time(service: EmbeddingService, value:
 def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> None:
     with EmbeddingService() as elsewhere:
         service.always = Answer(307, b"", {"Location": f"{elsewhere.url}/v1/embeddings"})
-        keyed = Client("the service", address_of(service.url), Key(SecretStr("sk-1234567890")))
+        keyed = ServiceClient("the service", address_of(service.url), Key(SecretStr("sk-1234567890")))
         with pytest.raises(Unavailable, match="lives at another address"):
             keyed.post("/x", REQUEST)
         assert elsewhere.asked == []
@@ -110,11 +110,13 @@ def test_an_unencrypted_key_for_another_machine_is_warned_of_once(
 ) -> None:
     far = Address(service.url, "far.example", local=False, encrypted=False)  # a name for the machine this runs on
     with caplog.at_level(logging.WARNING):
-        asking = Client("the service", far, Key(SecretStr("sk-1234567890")))
+        asking = ServiceClient("the service", far, Key(SecretStr("sk-1234567890")))
         for _ in range(2):
             asking.post("/embeddings", REQUEST)
-        Client("the service", far, Key(None)).post("/embeddings", REQUEST)
-        Client("the service", address_of(service.url), Key(SecretStr("sk-1234567890"))).post("/embeddings", REQUEST)
+        ServiceClient("the service", far, Key(None)).post("/embeddings", REQUEST)
+        ServiceClient("the service", address_of(service.url), Key(SecretStr("sk-1234567890"))).post(
+            "/embeddings", REQUEST
+        )
     assert ["unencrypted" in record.getMessage() for record in caplog.records] == [True]
     assert "sk-1234567890" not in caplog.text
 

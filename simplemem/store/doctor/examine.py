@@ -9,10 +9,10 @@ from types import MappingProxyType
 from simplemem.errors import Invalid
 from simplemem.index.reconcile import Progress
 from simplemem.store.core import Core
+from simplemem.store.doctor.broken_links import check_links
 from simplemem.store.doctor.case import Case, Noticed
 from simplemem.store.doctor.files import check_attachments, check_strays
 from simplemem.store.doctor.index import check_index, check_vectors
-from simplemem.store.doctor.links import check_links
 from simplemem.store.doctor.notes import check_conflicts, check_headers, check_names, check_notes, check_secrets
 from simplemem.store.doctor.system import check_place, check_system
 
