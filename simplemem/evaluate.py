@@ -289,10 +289,14 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[
     closed = {name_of(path) for path in store.bench.private([paths[name] for name in concerned])}
     there = [pair for pair in questions.pairs if {*pair.gold, *(held.note for held in pair.held_out)} <= paths.keys()]
     asked = [pair for pair in there if not {held.note for held in pair.held_out} & closed]
+    asked_of: dict[str, list[Pair]] = {}
+    for pair in asked:
+        for name in {held.note for held in pair.held_out}:
+            asked_of.setdefault(name, []).append(pair)
     renamed: dict[str, str] = {}
     for read in store.bench.read(paths.values()):
         name, text = name_of(read.path), read.text
-        about = [pair for pair in asked if any(held.note == name for held in pair.held_out)]
+        about = asked_of.get(name, [])
         held = [each for pair in about for each in pair.held_out if each.note == name]
         if held:
             text = without(text, held, [pair.question for pair in about if name in pair.gold])

@@ -115,7 +115,7 @@ class LikelyTargets:
 
     def _by_history(self, target: str, source: str) -> Likely | None:
         """Where the note is now that the link once meant, as far as the log tells; None when that is not certain."""
-        was = resolve(target, source, named_in_memory(self._former)).path if self._former else None
+        was = resolve(target, source, self._past).path
         changes = self._case.core.changes.lineage(was) if was is not None else []
         if was is None or not changes:
             return None
@@ -136,10 +136,12 @@ class LikelyTargets:
         return None
 
     @cached_property
-    def _former(self) -> list[str]:
-        """The paths that the log knows, and where nothing lies any more."""
+    def _past(self) -> Named:
+        """The names of paths that the log knows, and where nothing lies any more."""
         changes = self._case.core.changes.recent()
-        return sorted({path for each in changes for path in (each.path, each.new_path) if path} - self._files)
+        return named_in_memory(
+            sorted({path for each in changes for path in (each.path, each.new_path) if path} - self._files)
+        )
 
     @cached_property
     def _by_hash(self) -> dict[str, list[str]]:
