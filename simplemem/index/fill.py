@@ -20,7 +20,7 @@ from simplemem.note.note import read_note
 from simplemem.note.privacy import private_reason
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Embedder, hash_of
-from simplemem.services.failures import Refused
+from simplemem.services.patience import Refused
 from simplemem.vault.vault import Vault
 
 _NOTES_AT_ONCE = 500

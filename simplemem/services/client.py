@@ -1,22 +1,25 @@
-"""A JSON service over HTTP: where it lives, one POST, its answer, and a plain sentence for each way it can fail."""
+"""A JSON service over HTTP: where it lives, one POST, its answer, and a plain sentence for each way it can fail.
+
+Services like to repeat what they were sent. Whatever of their sentence also stands in the request is left out.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import json
 import logging
+import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.failures import Passing, failure_of, hint, shown
 from simplemem.services.keys import Key
-from simplemem.services.patience import Patience
+from simplemem.services.patience import Passing, Patience, Refused
 
 if TYPE_CHECKING:
     import httpx2
@@ -46,28 +49,21 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
     except ValueError as error:
         raise Invalid(f"the setting {setting} is not a URL", hint=_EXAMPLE) from error
     if parts.username is not None or parts.password is not None:
-        raise Invalid(
-            f"the setting {setting} holds a name or a password", hint="Put the key into the setting for the key."
-        )
+        hint = "Put the key into the setting for the key."
+        raise Invalid(f"the setting {setting} holds a name or a password", hint=hint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Invalid(f"the setting {setting} is not the URL of a service", hint=_EXAMPLE)
     if parts.query or parts.fragment:
         raise Invalid(f"the setting {setting} must end with a path, without ? and #", hint=_EXAMPLE)
     host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
     place = host if port is None else f"{host}:{port}"
-    clean = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
-    return Address(clean, place, _is_this_machine(parts.hostname), parts.scheme == "https")
-
-
-def _is_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
+    local = host == "localhost" or host.endswith(".localhost")
     try:
-        address = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(parts.hostname)
+        local = (getattr(address, "ipv4_mapped", None) or address).is_loopback
     except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return address.is_loopback or (mapped is not None and mapped.is_loopback)
+        pass  # a name
+    return Address(f"{parts.scheme}://{place}{parts.path.rstrip('/')}", place, local, parts.scheme == "https")
 
 
 class ServiceClient:
@@ -80,7 +76,6 @@ class ServiceClient:
         key: Key,
         *,
         timeout: float = 30.0,
-        attempts: int = 4,
         section: str = "embed",
         most_bytes: int = _MOST_BYTES,
         patience: Patience | None = None,
@@ -90,7 +85,7 @@ class ServiceClient:
         self._key = key
         self._section = section
         self._most_bytes = most_bytes
-        self._patience = patience or Patience(name, timeout=timeout, attempts=attempts)
+        self._patience = patience or Patience(name, timeout=timeout)
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
         self._warned = False
@@ -138,52 +133,148 @@ class ServiceClient:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
-            self._warn_of_open_keys()
+            if not (self.address.encrypted or self.address.local or self._warned):
+                self._warned = True
+                _LOG.warning("the key for %s travels unencrypted, as its url is not https", self.name)
         ends = time.monotonic() + seconds
-        url = self.address.url + path
         try:
+            url = self.address.url + path
             with self._opened().stream("POST", url, content=body, headers=headers, timeout=seconds) as answer:
-                good = answer.is_success
-                data = self._read(answer, ends, self._most_bytes if good else _MOST_BYTES_OF_A_REFUSAL, good)
+                data = self._read(answer, ends)
         except httpx2.TimeoutException as error:
             raise Passing(f"no answer within {seconds:.3g} s", hint=self._hint("timeout")) from error
         except httpx2.ConnectError as error:
             raise Passing(f"{self.address.url} cannot be reached ({error})", hint=self._hint("reach")) from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
             raise Passing(f"the answer of {self.address.host} broke off") from error
-        if not good:
-            sentence = shown(data, payload, key)
-            raise failure_of(self.name, self._section, self.address.url, answer.status_code, answer.headers, sentence)
-        return self._json(data)
-
-    def _warn_of_open_keys(self) -> None:
-        if not (self.address.encrypted or self.address.local or self._warned):
-            self._warned = True
-            _LOG.warning("the key for %s travels unencrypted, as its url is not https", self.name)
-
-    def _read(self, answer: httpx2.Response, ends: float, most: int, good: bool) -> bytes:
-        chunks: list[bytes] = []
-        size = 0
-        for chunk in answer.iter_bytes():
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > most:
-                if not good:
-                    break
-                raise Unavailable(f"{self.name} gave an answer of more than {most // 1024 // 1024} MB; it was not read")
-            if time.monotonic() > ends:
-                raise Passing("the answer came too slowly", hint=self._hint("timeout"))
-        return b"".join(chunks)
-
-    def _json(self, data: bytes) -> Any:
+        if not answer.is_success:
+            said = quoted(data, payload, key)
+            raise failure_of(self.name, self._section, self.address.url, answer.status_code, answer.headers, said)
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
             if data.lstrip()[:1] == b"<":
-                raise Unavailable(
-                    f"{self.name} answered with a web page where JSON was expected", hint=self._hint("url")
-                ) from error
+                message = f"{self.name} answered with a web page where JSON was expected"
+                raise Unavailable(message, hint=self._hint("url")) from error
             raise Passing("its answer is not JSON, or only the beginning of it", hint=self._hint("url")) from error
+
+    def _read(self, answer: httpx2.Response, ends: float) -> bytes:
+        data = bytearray()
+        for chunk in answer.iter_bytes():
+            data += chunk
+            if not answer.is_success and len(data) > _MOST_BYTES_OF_A_REFUSAL:
+                break
+            if len(data) > self._most_bytes:
+                most = self._most_bytes // 1024 // 1024
+                raise Unavailable(f"{self.name} gave an answer of more than {most} MB; it was not read")
+            if time.monotonic() > ends:
+                raise Passing("the answer came too slowly", hint=self._hint("timeout"))
+        return bytes(data)
 
     def _hint(self, about: str) -> str:
         return hint(about, self._section, self.address.url)
+
+
+# -- how a call fails, the same for every protocol and package
+
+
+def hint(about: str, section: str, url: str = "") -> str:
+    """What to do about a failure. `section` is the table of settings that names the service."""
+    seconds = "seconds" if section == "rerank" else "timeout_seconds"
+    return {
+        "timeout": f"{section}.{seconds} says how long it may take.",
+        "reach": f"Is the service running? {section}.url says where it is.",
+        "url": f"{section}.url is {url}: is that the address of the service, with its /v1 if it has one?",
+        "model": f"Are {section}.model and its other settings what the service knows?",
+        "key": f"Set {section}.api_key, as a text, {{ env = NAME }} or {{ path = FILE }}.",
+        "limit": "The service limits how much is asked; it is asked again later.",
+    }[about]
+
+
+# What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
+_ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
+
+
+def failure_of(
+    name: str, section: str, url: str, status: int, headers: Mapping[str, str], sentence: str
+) -> Passing | Unavailable:
+    """What a status other than success means. `sentence` is what the service said, as `quoted` gives it."""
+    spoken = f"{status}, {sentence}" if sentence else str(status)
+    if status in (400, 413, 422) or (status == 500 and _ABOUT_A_TEXT.search(sentence)):
+        return Refused(f"{name} refused the request: {spoken}", hint=hint("model", section), status=status)
+    if status in (408, 425, 429) or status >= 500:
+        advice = hint("limit", section) if status == 429 else ""
+        return Passing(spoken, hint=advice, retry_after=_retry_after(headers), status=status)
+    if status in (401, 403):
+        return Unavailable(f"{name} does not accept the key: {spoken}", hint=hint("key", section), status=status)
+    what = "lives at another address" if 300 <= status < 400 else "does not know what was asked"
+    return Unavailable(f"{name} {what}: {spoken}", hint=hint("url", section, url), status=status)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, or a date; None when the header is missing or makes no sense."""
+    import email.utils
+
+    value = next((value for key, value in headers.items() if key.lower() == "retry-after"), "").strip()
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if seconds < 1e9 else None
+
+
+_MOST_CHARACTERS, _MOST_READ = 200, 500
+_WINDOW = 12  # a run of so many characters that also stands in the request was taken from it
+_SHORTEST = 3  # a shorter text than this would take single letters out of the sentence
+_NOT_TEXTS = frozenset({"model", "encoding_format", "input_type", "keep_alive", "output_dtype", "output_dimension"})
+_KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII)
+
+
+def quoted(body: bytes, sent: Any, key: str | None) -> str:
+    """The sentence in an answer that was no success: one short line without the key or a text of the request."""
+    text = body[:_MOST_BYTES_OF_A_REFUSAL].decode("utf-8", "replace")
+    try:
+        message = _message(json.loads(text))
+    except (ValueError, RecursionError):
+        message = "" if text.lstrip()[:1] == "<" else text  # not a page for a browser
+    if key:  # before anything is cut off: half a key is no longer seen to be one
+        message = message.replace(key, "…")
+    sentence = " ".join("".join(c if c.isprintable() else " " for c in message[:_MOST_READ]).split())
+    taken = bytearray(len(sentence))
+    for text in _texts_in(sent):
+        size = min(_WINDOW, len(text))
+        for at in range(len(sentence) - size + 1) if size >= _SHORTEST else ():
+            if sentence[at : at + size] in text:
+                taken[at : at + size] = b"\1" * size
+    marked = "".join("\0" if hidden else c for c, hidden in zip(sentence, taken, strict=True))
+    shown = _KEY_SHAPED.sub("…", re.sub("\0+", "…", marked))
+    return shown if len(shown) <= _MOST_CHARACTERS else shown[: _MOST_CHARACTERS - 1].rstrip() + "…"
+
+
+def _texts_in(sent: Any) -> Iterator[str]:
+    """Every text in a request that may come from a note or a question."""
+    if isinstance(sent, str):
+        yield " ".join(sent.split())
+    elif isinstance(sent, dict):
+        for name, value in sent.items():
+            if name not in _NOT_TEXTS:
+                yield from _texts_in(value)
+    elif isinstance(sent, (list, tuple)):
+        for value in sent:
+            yield from _texts_in(value)
+
+
+def _message(answer: Any, depth: int = 0) -> str:
+    """The shapes in use: {"error": {"message"}}, {"error": "…"}, {"message"}, {"detail": "…" or [{"msg"}]}."""
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, dict) and depth < 4:
+        for name in ("error", "message", "msg", "detail", "errors", "title"):
+            if answer.get(name):
+                return _message(answer[name], depth + 1)
+    if isinstance(answer, list) and answer and depth < 4:
+        return _message(answer[0], depth + 1)
+    return ""

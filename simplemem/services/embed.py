@@ -18,8 +18,8 @@ from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.services.client import ServiceClient, address_of
-from simplemem.services.failures import Refused
-from simplemem.services.keys import Key, SecretText
+from simplemem.services.keys import Key, KeySource
+from simplemem.services.patience import Refused
 
 PROVIDERS = ("wordllama", "voyage", "openai", "ollama", "none")
 Purpose = Literal["document", "query"]
@@ -35,30 +35,11 @@ class Embedder(Protocol):
     not take just these texts raises `Refused`, and may take others.
     """
 
-    @property
-    def name(self) -> str:
-        """Provider, model, and whatever else makes its vectors what they are: one name, one space of vectors."""
-        ...
-
-    @property
-    def dimension(self) -> int | None:
-        """None until the first answer, unless it is known beforehand. Later answers must agree with it."""
-        ...
-
-    @property
-    def remote(self) -> bool:
-        """Whether texts leave this machine."""
-        ...
-
-    @property
-    def batch(self) -> int:
-        """How many texts to give at once: what one request carries."""
-        ...
-
-    @property
-    def reads_sentences(self) -> bool:
-        """Whether it wants texts as they are; one that averages words is given them without stop words."""
-        ...
+    name: str  # provider, model, and whatever else makes its vectors what they are: one name, one space of vectors
+    dimension: int | None  # None until the first answer, unless it is known beforehand; later answers must agree
+    remote: bool  # texts leave this machine
+    batch: int  # how many texts one request carries
+    reads_sentences: bool  # wants texts as they are; one that averages words is given them without stop words
 
     def documents(self, texts: Sequence[str], *, stopped: Stopped = ...) -> list[bytes]: ...
 
@@ -77,7 +58,7 @@ class Choice:
 
     model: str = ""
     url: str = ""
-    api_key: SecretText | Mapping[str, str] | None = None
+    api_key: KeySource = None
     dimensions: int | None = None
     batch: int | None = None
     timeout_seconds: float = 60.0
@@ -131,17 +112,24 @@ def prefixes_of(model: str, query: str | None = None, document: str | None = Non
 # -- embedders that ask a service
 
 
-class Ask(Protocol):
-    """How a service is asked for the vectors of some texts. What it answered goes through `check` before it counts."""
+def hash_of(text: str) -> bytes:
+    """What tells whether a vector still fits its text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
-    def __call__(
-        self,
-        texts: list[str],
-        purpose: Purpose,
-        check: Callable[[Any], list[bytes]],
-        deadline: float | None,
-        stopped: Stopped,
-    ) -> list[bytes]: ...
+
+class VectorMemory(Protocol):
+    """Where vectors are kept, by the name of their embedder and the hash of their text."""
+
+    def get(self, name: str, hashes: Iterable[bytes]) -> dict[bytes, bytes]: ...
+
+    def put(self, name: str, vectors: Mapping[bytes, bytes]) -> None: ...
+
+    def dimension(self, name: str) -> int | None: ...
+
+
+Check = Callable[[Any], list[bytes]]
+# How a service is asked for the vectors of some texts. What it answered goes through `check` before it counts.
+Ask = Callable[[list[str], Purpose, Check, float | None, Stopped], list[bytes]]
 
 
 class ServiceEmbedder:
@@ -162,25 +150,46 @@ class ServiceEmbedder:
         close: Callable[[], None] = lambda: None,
     ) -> None:
         self._prefixes = prefixes_of(model, choice.query_prefix, choice.document_prefix)
-        self.name = _name_of_space(provider, model, where, choice.dimensions, self._prefixes["document"])
+        # The name of a space of vectors: everything a stored vector depends on.
+        parts = [f"{provider}/{model}"]
+        parts += [f"at {where}"] if where else []
+        parts += [f"in {choice.dimensions} dimensions"] if choice.dimensions is not None else []
+        parts += [f"after {json.dumps(before)}"] if (before := self._prefixes["document"]) else []
+        self.name = " ".join(parts)
         self.remote = remote
         self.batch = max(1, choice.batch or batch)
         self.dimension = choice.dimensions
         self._ask = ask
         self.close = close
+        self._memory: VectorMemory | None = None
         self._questions: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
+    def remember_in(self, memory: VectorMemory) -> None:
+        """Look there before asking, and keep there what is answered."""
+        self._memory = memory
+        self.dimension = self.dimension or memory.dimension(self.name)
+
+    def known(self, hashes: Sequence[bytes]) -> set[bytes]:
+        """Those of the texts' hashes (`hash_of`) whose vectors are remembered."""
+        return set(self._memory.get(self.name, hashes)) if self._memory else set()
+
     def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
-        """One vector a text, asked in batches. A text without a word gives zeros, which are near to nothing."""
-        made = {text: b"" for text in texts if text.strip()}
-        worded = list(made)
-        for start in range(0, len(worded), self.batch):
-            some = worded[start : start + self.batch]
-            made.update(zip(some, self._vectors(some, "document", None, stopped), strict=True))
-        if len(worded) < len(set(texts)) and self.dimension is None:
+        """One vector a text, asked and remembered in batches: work that breaks off is paid for once. A text without a word
+        gives zeros, which are near to nothing."""
+        hashes = {text: hash_of(text) for text in texts}
+        made = self._memory.get(self.name, hashes.values()) if self._memory else {}
+        missing = [text for text in hashes if text.strip() and hashes[text] not in made]
+        for start in range(0, len(missing), self.batch):
+            some = missing[start : start + self.batch]
+            vectors = self._vectors(some, "document", None, stopped)
+            fresh = {hashes[text]: vector for text, vector in zip(some, vectors, strict=True)}
+            if self._memory:
+                self._memory.put(self.name, fresh)
+            made |= fresh
+        if self.dimension is None and texts:
             self._vectors(["memory"], "document", None, stopped)  # how wide the zeros must be
-        return [made.get(text) or bytes(self.dimension or 0) for text in texts]
+        return [made.get(hashes[text]) or bytes(self.dimension or 0) for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
         """A question's vector. The latest questions are remembered: pages of one search ask for the same again."""
@@ -201,18 +210,6 @@ class ServiceEmbedder:
         if self.dimension is None:
             self.dimension = len(made[0])
         return made
-
-
-def _name_of_space(provider: str, model: str, where: str, dimensions: int | None, before: str) -> str:
-    """The name of a space of vectors: everything a stored vector depends on."""
-    parts = [f"{provider}/{model}"]
-    if where:
-        parts.append(f"at {where}")
-    if dimensions is not None:
-        parts.append(f"in {dimensions} dimensions")
-    if before:
-        parts.append(f"after {json.dumps(before)}")
-    return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +243,7 @@ def _over_http(provider: str, protocol: _Protocol, choice: Choice) -> ServiceEmb
     def ask(
         texts: list[str],
         purpose: Purpose,  # noqa: ARG001 - the prefixes say it
-        check: Callable[[Any], list[bytes]],
+        check: Check,
         deadline: float | None,
         stopped: Stopped,
     ) -> list[bytes]:
@@ -362,61 +359,3 @@ def int8_vectors(rows: Any, count: int, dimension: int | None, name: str) -> lis
 
 def _counted(count: int, what: str) -> str:
     return f"1 {what}" if count == 1 else f"{count} {what}s"
-
-
-# -- vectors that were paid for
-
-
-def hash_of(text: str) -> bytes:
-    """What tells whether a vector still fits its text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
-
-
-class VectorMemory(Protocol):
-    """Where vectors are kept, by the name of their embedder and the hash of their text."""
-
-    def get(self, name: str, hashes: Iterable[bytes]) -> dict[bytes, bytes]: ...
-
-    def put(self, name: str, vectors: Mapping[bytes, bytes]) -> None: ...
-
-    def dimension(self, name: str) -> int | None: ...
-
-
-class Cached:
-    """An `Embedder` that looks into its memory before it asks. Vectors are kept batch by batch, so that work which
-    breaks off is paid for only once."""
-
-    def __init__(self, embedder: ServiceEmbedder, memory: VectorMemory) -> None:
-        self._embedder = embedder
-        self._memory = memory
-        self.name = embedder.name
-        self.remote = embedder.remote
-        self.batch = embedder.batch
-        self.reads_sentences = embedder.reads_sentences
-        self.query = embedder.query
-        self.close = embedder.close
-        if embedder.dimension is None:
-            embedder.dimension = memory.dimension(embedder.name)
-
-    @property
-    def dimension(self) -> int | None:
-        return self._embedder.dimension
-
-    def known(self, hashes: Sequence[bytes]) -> set[bytes]:
-        """Those of the texts' hashes (`hash_of`) whose vectors are remembered."""
-        return set(self._memory.get(self.name, hashes))
-
-    def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
-        hashes = {text: hash_of(text) for text in texts}
-        known = self._memory.get(self.name, hashes.values())
-        blank = [text for text in hashes if not text.strip()]
-        missing = [text for text in hashes if hashes[text] not in known and text.strip()]
-        for start in range(0, len(missing), self.batch):
-            some = missing[start : start + self.batch]
-            made = self._embedder.documents(some, stopped=stopped)
-            fresh = {hashes[text]: vector for text, vector in zip(some, made, strict=True)}
-            self._memory.put(self.name, fresh)
-            known |= fresh
-        if blank:
-            known |= dict.fromkeys(map(hash_of, blank), self._embedder.documents(blank[:1], stopped=stopped)[0])
-        return [known[hashes[text]] for text in texts]

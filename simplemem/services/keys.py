@@ -10,50 +10,36 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from simplemem.errors import Invalid, Unavailable
 
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
 _LOG = logging.getLogger(__name__)
+KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as a setting has it
 _MOST_BYTES = 16_384
 _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a text that begins so is a path
-
-
-class SecretText(Protocol):
-    """What a setting holds a secret in (pydantic's `SecretStr`)."""
-
-    def get_secret_value(self) -> str: ...
 
 
 class Key:
     """A key by where it comes from. Its text form never shows it."""
 
-    def __init__(
-        self, source: SecretText | Mapping[str, str] | None, *, setting: str = "embed.api_key", otherwise: str = ""
-    ) -> None:
+    def __init__(self, source: KeySource, *, setting: str = "embed.api_key", otherwise: str = "") -> None:
         """`otherwise` names the environment variable that is read when the setting says nothing."""
         self._setting = setting
         self._text = self._env = self._path = ""
         self._warned = False
-        if isinstance(source, Mapping):
-            self._from_table(source)
+        if isinstance(source, Mapping):  # {env = NAME} or {path = FILE}, as the settings have checked
+            self._env, self._path = source.get("env", ""), source.get("path", "")
+            if len(source) != 1 or not (self._env or self._path):
+                raise Invalid(f"the setting {setting} must be a text, {{ env = NAME }} or {{ path = FILE }}")
         elif source is not None:
             text = source.get_secret_value().strip()
-            if text.startswith(_PATH_STARTS):
-                self._path = text
-            else:
-                self._text = text
+            self._path, self._text = (text, "") if text.startswith(_PATH_STARTS) else ("", text)
         elif otherwise and os.environ.get(otherwise, "").strip():
             self._env = otherwise
-
-    def _from_table(self, table: Mapping[str, str]) -> None:
-        known = {kind: value for kind, value in table.items() if kind in ("env", "path") and isinstance(value, str)}
-        if len(table) != 1 or not any(known.values()):
-            raise Invalid(
-                f"the setting {self._setting} must be a text, {{ env = NAME }} or {{ path = FILE }}",
-                hint=f'For example {self._setting.rpartition(".")[2]} = {{ path = "~/.config/my.key" }}.',
-            )
-        self._env, self._path = known.get("env", ""), known.get("path", "")
 
     def __repr__(self) -> str:
         return f"Key({self._where()})" if self.is_set else "Key(none)"

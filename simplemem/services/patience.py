@@ -11,65 +11,56 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.services.failures import Passing, Refused
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1  # how soon a wish to stop is heard
 _LONGEST_WAIT = 60.0  # between two attempts; a service that wants more is asked again by a later call
-_LONGEST_REST = 600.0  # of a breaker, whatever was asked for
+_FAILURES = 3  # in a row; then the service is left alone
+_REST, _LONGEST_REST = 30.0, 600.0
 
 
+class Refused(Unavailable):
+    """The service is well, and will not take this one request: a text that is too long, a value it does not know. Asking
+    the same again gives the same answer; asking something else may not."""
+
+
+class Passing(Exception):
+    """An attempt failed in a way that may pass. `Patience` tries again, and raises `Unavailable` in the end."""
+
+    def __init__(self, sentence: str, *, hint: str = "", retry_after: float | None = None, **details: Any) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.hint = hint
+        self.retry_after = retry_after  # seconds the service asked to be left alone
+        self.details = details
+
+
+class _Stopped(Exception):
+    """Who asked does not want the answer any more."""
+
+
+@dataclass(slots=True)
 class Breaker:
-    """A service that failed several times in a row is left alone for a while, then tried once. `allows` answers for one
-    call, which must be reported by `succeeded`, `failed` or `gave_up`."""
+    """A service that failed several times in a row is left alone for a while, each time twice as long."""
 
-    def __init__(
-        self, *, after: int = 3, rest_seconds: float = 30.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._after = after
-        self._rest = rest_seconds
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._failures = 0
-        self._rests_until = 0.0
-        self._trying = False
-
-    def allows(self) -> bool:
-        """Whether a call may be made now. After a rest the first one only, until its outcome is known."""
-        with self._lock:
-            if self._failures < self._after:
-                return True
-            if self._clock() < self._rests_until or self._trying:
-                return False
-            self._trying = True
-            return True
+    failures: int = 0
+    rests_until: float = 0.0
 
     def rests_for(self) -> float:
         """Seconds until the service is tried again; 0 when it may be asked."""
-        with self._lock:
-            return max(0.0, self._rests_until - self._clock()) if self._failures >= self._after else 0.0
+        return max(0.0, self.rests_until - time.monotonic())
 
-    def succeeded(self) -> None:
-        with self._lock:
-            self._failures, self._trying = 0, False
-
-    def failed(self, rest_seconds: float | None = None) -> None:
-        """`rest_seconds` is what the service itself asked for: then it is left alone at once."""
-        with self._lock:
-            self._trying = False
-            self._failures = max(self._failures + 1, self._after if rest_seconds else 0)
-            if self._failures >= self._after:
-                doubled = self._rest * 2 ** min(self._failures - self._after, 10)
-                self._rests_until = self._clock() + min(_LONGEST_REST, rest_seconds or doubled)
-
-    def gave_up(self) -> None:
-        """The call was ended by who asked; it says nothing about the service."""
-        with self._lock:
-            self._trying = False
+    def failed(self, asked_for: float | None) -> None:
+        """`asked_for` is how long the service wants to be left alone: then it is, at once."""
+        self.failures = max(self.failures + 1, _FAILURES if asked_for else 0)
+        if self.failures >= _FAILURES:
+            doubled = _REST * 2 ** min(self.failures - _FAILURES, 10)
+            self.rests_until = time.monotonic() + min(_LONGEST_REST, asked_for or doubled)
 
 
 class Patience:
@@ -80,22 +71,12 @@ class Patience:
     nobody is kept waiting either.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        timeout: float = 30.0,
-        attempts: int = 4,
-        first_wait: float = 0.5,
-        calm: Breaker | None = None,
-        hurried: Breaker | None = None,
-    ) -> None:
+    def __init__(self, name: str, *, timeout: float = 30.0, attempts: int = 4, first_wait: float = 0.5) -> None:
         self.name = name
-        self.timeout = timeout
-        self._attempts = max(1, attempts)
+        self._timeout = timeout
+        self._attempts = attempts
         self._first_wait = first_wait
-        self._calm = calm or Breaker()
-        self._hurried = hurried or Breaker()
+        self._calm, self._hurried = Breaker(), Breaker()
         self._last = ""
 
     def call(
@@ -109,70 +90,51 @@ class Patience:
 
         It raises `Passing` for a failure that may pass, and anything else for one that will not.
         """
-        breaker = self._admitted(hurried=deadline is not None)
+        breaker = self._calm if deadline is None else self._hurried
+        rests = max(breaker.rests_for(), self._calm.rests_for())
+        if rests > 0:
+            raise Unavailable(
+                f"{self._last} (it is tried again in {max(1, round(rests))} s)",
+                hint="Nothing needs to be done if it comes back by itself.",
+                retry_after=round(rests, 1),
+            )
         try:
             answer = self._persistently(attempt, deadline, stopped)
         except Refused:
-            breaker.succeeded()
+            breaker.failures = 0
             raise
         except _Stopped:
-            breaker.gave_up()
             raise Unavailable(f"{self.name} was not waited for: the work was stopped") from None
         except SimplememError as error:
             self._last = error.message
             breaker.failed(error.details.get("retry_after"))
             raise
-        except BaseException:
-            breaker.gave_up()
-            raise
-        breaker.succeeded()
+        breaker.failures = 0
         return answer
-
-    def _admitted(self, *, hurried: bool) -> Breaker:
-        breaker = self._hurried if hurried else self._calm
-        rests = max(breaker.rests_for(), self._calm.rests_for() if hurried else 0.0)
-        if rests > 0 or not breaker.allows():
-            raise Unavailable(
-                f"{self._last or self.name + ' failed several times'} (it is tried again in {max(1, round(rests))} s)",
-                hint="Nothing needs to be done if it comes back by itself.",
-                retry_after=round(rests, 1),
-            )
-        return breaker
 
     def _persistently(self, attempt: Callable[[float], T], deadline: float | None, stopped: Callable[[], bool]) -> T:
         attempts = self._attempts if deadline is None else min(2, self._attempts)
+        ends = float("inf") if deadline is None else deadline
         for count in range(1, attempts + 1):
-            left = _seconds_left(deadline)
-            if left <= 0:
-                raise self._failure(Passing("no answer within the time there was for it"))
             try:
-                return _beside(attempt, min(self.timeout, left), stopped)
+                if (left := ends - time.monotonic()) <= 0:
+                    raise Passing("no answer within the time there was for it")
+                return _beside(attempt, min(self._timeout, left), stopped)
             except Passing as failure:
-                wait = self._wait(count, failure)
-                if count == attempts or wait > _LONGEST_WAIT or wait >= _seconds_left(deadline):
-                    raise self._failure(failure) from failure
+                # Full jitter: many who failed together do not return together.
+                jittered = random.uniform(0, min(_LONGEST_WAIT, self._first_wait * 2 ** (count - 1)))  # noqa: S311
+                wait = max(jittered, failure.retry_after or 0.0)
+                if count == attempts or wait > _LONGEST_WAIT or time.monotonic() + wait >= ends:
+                    more = {} if failure.retry_after is None else {"retry_after": round(failure.retry_after, 1)}
+                    message = f"{self.name} does not answer: {failure.sentence}"
+                    raise Unavailable(message, hint=failure.hint, **failure.details, **more) from failure
                 _LOG.info("%s: %s; trying again in %.1f s", self.name, failure.sentence, wait)
-            ends = time.monotonic() + wait
-            while (left := ends - time.monotonic()) > 0:
+            again = time.monotonic() + wait
+            while (left := again - time.monotonic()) > 0:
                 if stopped():
                     raise _Stopped
                 time.sleep(min(_LOOK_SECONDS, left))
         raise AssertionError("the last attempt either answers or raises")
-
-    def _wait(self, count: int, failure: Passing) -> float:
-        """Full jitter: anything up to the doubled wait, so that many who failed together do not return together."""
-        jittered = random.uniform(0, min(_LONGEST_WAIT, self._first_wait * 2 ** (count - 1)))  # noqa: S311
-        return max(jittered, failure.retry_after or 0.0)
-
-    def _failure(self, failure: Passing) -> Unavailable:
-        details: dict[str, Any] = dict(failure.details)
-        if failure.retry_after is not None:
-            details["retry_after"] = round(failure.retry_after, 1)
-        return Unavailable(f"{self.name} does not answer: {failure.sentence}", hint=failure.hint, **details)
-
-
-class _Stopped(Exception):
-    """Who asked does not want the answer any more."""
 
 
 def _beside(attempt: Callable[[float], T], seconds: float, stopped: Callable[[], bool]) -> T:
@@ -198,7 +160,3 @@ def _beside(attempt: Callable[[float], T], seconds: float, stopped: Callable[[],
     if errors:
         raise errors[0]
     return answer[0]
-
-
-def _seconds_left(deadline: float | None) -> float:
-    return float("inf") if deadline is None else deadline - time.monotonic()

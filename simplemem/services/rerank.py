@@ -7,12 +7,13 @@ costs far more for each. It never finds anything: what it scores was found befor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.services.client import ServiceClient, address_of
-from simplemem.services.keys import Key, SecretText
+from simplemem.services.keys import Key, KeySource
 
 PROVIDERS = ("none", "voyage", "http")
 _MOST_BYTES = 4 * 1024 * 1024  # of an answer; some send the texts back
@@ -37,7 +38,7 @@ def reranker_named(
     *,
     url: str = "",
     model: str = "",
-    key: SecretText | Mapping[str, str] | None = None,
+    key: KeySource = None,
     key_setting: str = "rerank.api_key",
 ) -> Reranker | None:
     """The provider of that name, loaded; None for "none". Nothing is asked over the network yet."""
@@ -56,7 +57,7 @@ class HttpReranker:
     """Any rerank endpoint. With a model it is asked as Cohere is (Jina, vLLM, Infinity, llama.cpp), without one as
     text-embeddings-inference, which serves one."""
 
-    def __init__(self, url: str, model: str, key: SecretText | Mapping[str, str] | None) -> None:
+    def __init__(self, url: str, model: str, key: KeySource) -> None:
         if not url.strip():
             raise Invalid(
                 "the setting rerank.url is empty",
@@ -96,20 +97,13 @@ def scores_of(name: str, answer: Any, count: int) -> list[float]:
             raise Unavailable(f"{name} scored a text it was not given")
         if index in scores:
             raise Unavailable(f"{name} scored the same text twice")
-        scores[index] = _number(name, row.get("relevance_score", row.get("score")))
+        score = row.get("relevance_score", row.get("score"))
+        if isinstance(score, bool) or not isinstance(score, (int, float)) or not abs(score) <= sys.float_info.max:
+            raise Unavailable(f"{name} gave a score that is no number")
+        scores[index] = float(score)
     if len(scores) < count:
         raise Unavailable(f"{name} gave {len(scores)} scores for {count} texts")
     return [scores[index] for index in range(count)]
-
-
-def _number(name: str, score: Any) -> float:
-    try:
-        number = float(score) if isinstance(score, (int, float)) and not isinstance(score, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise Unavailable(f"{name} gave a score that is no number")
-    return number
 
 
 def from_0_to_1(scores: Sequence[float]) -> list[float]:
@@ -117,9 +111,4 @@ def from_0_to_1(scores: Sequence[float]) -> list[float]:
     share is their sigmoid. The order stays."""
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
-    return [_sigmoid(score) for score in scores]
-
-
-def _sigmoid(score: float) -> float:
-    small = math.exp(-abs(score))
-    return 1 / (1 + small) if score >= 0 else small / (1 + small)
+    return [0.5 + 0.5 * math.tanh(score / 2) for score in scores]  # the sigmoid, safe for large numbers

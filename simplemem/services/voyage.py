@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.client import address_of
-from simplemem.services.embed import Choice, Purpose, ServiceEmbedder, Stopped, in_order
-from simplemem.services.failures import Passing, failure_of, hint, shown
-from simplemem.services.keys import Key, SecretText
-from simplemem.services.patience import Patience
+from simplemem.services.client import address_of, failure_of, hint, quoted
+from simplemem.services.embed import Check, Choice, Purpose, ServiceEmbedder, Stopped, in_order
+from simplemem.services.keys import Key, KeySource
+from simplemem.services.patience import Passing, Patience
 from simplemem.services.rerank import scores_of
 
 _LOCAL = ("voyage-4-nano",)  # its package would fetch this one and run it here
@@ -28,13 +27,7 @@ def voyage_embedder(choice: Choice) -> ServiceEmbedder:
     if choice.dimensions is not None:
         request["output_dimension"] = choice.dimensions
 
-    def ask(
-        texts: list[str],
-        purpose: Purpose,
-        check: Callable[[Any], list[bytes]],
-        deadline: float | None,
-        stopped: Stopped,
-    ) -> list[bytes]:
+    def ask(texts: list[str], purpose: Purpose, check: Check, deadline: float | None, stopped: Stopped) -> list[bytes]:
         sent = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
 
         def attempt(seconds: float) -> list[bytes]:
@@ -56,7 +49,7 @@ class VoyageReranker:
 
     remote = True
 
-    def __init__(self, model: str, key: SecretText | Mapping[str, str] | None, *, key_setting: str, url: str) -> None:
+    def __init__(self, model: str, key: KeySource, *, key_setting: str, url: str) -> None:
         self.name = f"voyage/{model}"
         self._model = model
         self._calls = _Calls("rerank", url, Key(key, setting=key_setting, otherwise="VOYAGE_API_KEY"), key_setting)
@@ -122,4 +115,4 @@ class _Calls:
         if status is None or 200 <= status < 300:
             return Passing("its answer is not what the protocol says, or only the beginning of it")
         url = self._url or "Voyage's own"
-        return failure_of(name, self._section, url, status, getattr(error, "headers", {}), shown(body, sent, key))
+        return failure_of(name, self._section, url, status, getattr(error, "headers", {}), quoted(body, sent, key))

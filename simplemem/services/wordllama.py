@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).with_name("model")
 _WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_config.json"
-_TENSOR = "embedding.weight"
+_TENSOR, _WIDTH = "embedding.weight", 256
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
 _MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
@@ -45,6 +45,7 @@ class WordLlama:
 
     name = "wordllama-l2-supercat-256"
     remote = False
+    dimension: int | None = _WIDTH
     batch = 4096
     reads_sentences = False
 
@@ -57,10 +58,9 @@ class WordLlama:
         except OSError as error:
             hint = "Set embed.provider to 'none', or install simplemem anew."
             raise Unavailable("the word vectors that come with simplemem cannot be read", hint=hint) from error
-        self.dimension = int(self._weights.shape[1])
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}
-        self._sums: NDArray[np.float32] = np.empty((0, self.dimension), np.float32)
+        self._sums: NDArray[np.float32] = np.empty((0, _WIDTH), np.float32)
 
     def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:  # noqa: ARG002
         """One vector a text; a text without a known word gives zeros, which are near to nothing."""
@@ -69,7 +69,7 @@ class WordLlama:
         split = [_clean(text).split() for text in texts]
         with self._lock:
             rows, words = self._known(split)
-            sums = np.zeros((len(texts), self.dimension), np.float32)
+            sums = np.zeros((len(texts), _WIDTH), np.float32)
             for k, found in enumerate(split):
                 if found:
                     words.take([rows[word] for word in found], 0).sum(axis=0, out=sums[k])
@@ -104,33 +104,19 @@ class WordLlama:
         asked = dict.fromkeys(word for words in split for word in words)
         fresh = [word for word in asked if word not in self._rows]
         if len(self._rows) + len(fresh) > (_MAX_WORDS_BETWEEN if len(split) <= _FEW else _MAX_WORDS):
-            self._forget()
-            fresh = list(asked)
-        if fresh:
-            first = len(self._rows)
-            self._make_room(first + len(fresh))
-            sums = self._sums[first : first + len(fresh)]
-            for k, word in enumerate(fresh):
-                self._weights.take(self._tokenizer.tokens(word), 0).sum(axis=0, dtype=np.float32, out=sums[k])
-            self._rows.update((word, first + k) for k, word in enumerate(fresh))
-        return self._rows, self._sums
-
-    def _forget(self) -> None:
-        """Begin to remember anew: in the same place, so that memory stays as it is, unless that place is a large one."""
-        import numpy as np
-
-        self._rows = {}
-        if len(self._sums) > 1.5 * _MAX_WORDS_BETWEEN:
-            self._sums = np.empty((0, self.dimension), np.float32)
-
-    def _make_room(self, rows: int) -> None:
-        """Room for so many rows. It doubles: a new word now and then must not cost a copy of all that are known."""
-        import numpy as np
-
-        if rows > len(self._sums):
-            room = np.empty((max(rows + rows // 4, 2 * len(self._sums), _FIRST_ROWS), self.dimension), np.float32)
-            room[: len(self._rows)] = self._sums[: len(self._rows)]
+            # Remember anew, in the same place, so that memory stays as it is, unless that place is a large one.
+            self._rows, fresh = {}, list(asked)
+            if len(self._sums) > 1.5 * _MAX_WORDS_BETWEEN:
+                self._sums = np.empty((0, _WIDTH), np.float32)
+        first, rows = len(self._rows), len(self._rows) + len(fresh)
+        if rows > len(self._sums):  # it doubles: a new word now and then must not cost a copy of all that are known
+            room = np.empty((max(rows + rows // 4, 2 * len(self._sums), _FIRST_ROWS), _WIDTH), np.float32)
+            room[:first] = self._sums[:first]
             self._sums = room
+        for row, word in enumerate(fresh, first):
+            self._weights.take(self._tokenizer.tokens(word), 0).sum(axis=0, dtype=np.float32, out=self._sums[row])
+            self._rows[word] = row
+        return self._rows, self._sums
 
 
 def _clean(text: str) -> str:

@@ -26,7 +26,7 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Waiting
 from simplemem.index.vectors import NOW, Estimate, Generation, nothing_made_before
 from simplemem.note.words import without_stop_words
-from simplemem.services.embed import Cached, Choice, Embedder, ServiceEmbedder, embedder_named
+from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.lock import Leadership
 from simplemem.vault.vault import Vault
@@ -301,7 +301,7 @@ class Embedding:
         embedder, _ = self.wanted()
         if embedder is None:
             return Estimate("none", False, 0, 0, 0, 0)
-        known = embedder.known if isinstance(embedder, Cached) else nothing_made_before
+        known = embedder.known if isinstance(embedder, ServiceEmbedder) else nothing_made_before
         return self._index.estimate(embedder, anew=anew, known=known)
 
     # -- how far it is
@@ -356,7 +356,8 @@ def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
     from simplemem.index.vector_cache import VectorCache
 
     assert isinstance(made, ServiceEmbedder)
-    return Cached(made, VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
+    made.remember_in(VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
+    return made
 
 
 def cache_path(index_path: Path) -> Path:

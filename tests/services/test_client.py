@@ -6,8 +6,8 @@ import email.utils
 import gzip
 import json
 import logging
-import threading
 import time
+from typing import Any
 
 import pytest
 from embedding_service import TRICKLE, Answer, EmbeddingService, failing
@@ -15,14 +15,16 @@ from pydantic import SecretStr
 from waiting import eventually
 
 from simplemem.errors import Unavailable
-from simplemem.services.client import Address, ServiceClient, address_of
+from simplemem.services.client import Address, ServiceClient, address_of, quoted
 from simplemem.services.keys import Key
+from simplemem.services.patience import Patience
 
 REQUEST = {"model": "m", "input": ["crane"]}
 
 
-def remote(service: EmbeddingService, **more: object) -> ServiceClient:
-    return ServiceClient("the service", address_of(f"{service.url}/v1"), Key(None), **more)  # type: ignore[arg-type]
+def remote(service: EmbeddingService, timeout: float = 30.0, attempts: int = 4, **more: Any) -> ServiceClient:
+    patience = Patience("the service", timeout=timeout, attempts=attempts)
+    return ServiceClient("the service", address_of(f"{service.url}/v1"), Key(None), patience=patience, **more)
 
 
 def test_the_answer_is_what_the_service_said(service: EmbeddingService) -> None:
@@ -30,11 +32,6 @@ def test_the_answer_is_what_the_service_said(service: EmbeddingService) -> None:
     assert remote(service).post("/embeddings", REQUEST) == {"any": ["thing", 1]}
     (asked,) = service.asked
     assert (asked.path, asked.json) == ("/v1/embeddings", REQUEST)
-
-
-def test_an_answer_may_be_compressed(service: EmbeddingService) -> None:
-    service.always = Answer(200, gzip.compress(b'{"a": 1}'), {"Content-Encoding": "gzip"})
-    assert remote(service).post("/embeddings", REQUEST) == {"a": 1}
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -92,19 +89,6 @@ def test_connections_are_kept_and_a_closed_one_is_opened_again(service: Embeddin
     assert service.connections == 2
 
 
-def test_threads_may_share_it(service: EmbeddingService) -> None:
-    asking, answers = remote(service), []
-    threads = [
-        threading.Thread(target=lambda k=k: answers.append(asking.post("/embeddings", {"model": str(k), "input": []})))
-        for k in range(12)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(int(answer["model"]) for answer in answers) == list(range(12))
-
-
 def test_an_unencrypted_key_for_another_machine_is_warned_of_once(
     service: EmbeddingService, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -127,3 +111,73 @@ def test_hints_name_the_settings_of_whoever_asks(service: EmbeddingService, sect
     with pytest.raises(Unavailable) as caught:
         remote(service, section=section).post("/x", REQUEST)
     assert f"{section}.api_key" in caught.value.hint
+
+
+# -- what a service said, without what it repeats of what it was sent
+
+KEY = "sk-0123456789abcdef"
+NOTE = "My bank's code is 4711 and\nnobody must know that."
+SENT = {"model": "tiny-embedder", "input": [NOTE, "short"], "encoding_format": "float"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ({"error": {"message": "Rate limit reached", "code": 429}}, "Rate limit reached"),
+        ({"error": "model 'tiny-embedder' not found"}, "model 'tiny-embedder' not found"),
+        ({"detail": "slow down"}, "slow down"),
+        ({"detail": [{"loc": ["input"], "msg": "field required", "input": NOTE}]}, "field required"),
+        ({"message": "two\nlines\tand   spaces"}, "two lines and spaces"),
+        ({"title": "Bad Gateway"}, "Bad Gateway"),
+        ({"unheard": "of"}, ""),
+        ([], ""),
+        (12, ""),
+    ],
+)
+def test_the_sentence_is_found_in_every_shape_in_use(answer: Any, shown: str) -> None:
+    assert quoted(json.dumps(answer).encode(), SENT, KEY) == shown
+
+
+def test_a_page_is_no_sentence_and_plain_text_is() -> None:
+    assert quoted(b" <html><body>Bad Gateway</body></html>", SENT, KEY) == ""
+    assert quoted(b"upstream connect error", SENT, KEY) == "upstream connect error"
+    assert quoted(b"", SENT, KEY) == ""
+    assert quoted(b"\xff\xfe\x00", SENT, KEY) != "\xff"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"cannot embed: {NOTE}",
+        f"cannot embed: {' '.join(NOTE.split())}",
+        "the text 'My bank's code is 4711' has 9 tokens",
+        "…code is 4711 and nobody…",
+        "input was: short",
+    ],
+)
+def test_what_was_sent_is_left_out(sentence: str) -> None:
+    shown = quoted(json.dumps({"error": {"message": sentence}}).encode(), SENT, KEY)
+    assert "4711" not in shown
+    assert "short" not in shown
+
+
+@pytest.mark.parametrize(
+    "sentence", [f"wrong key {KEY}", f"Bearer {KEY}", "no key pa-AbCdEfGhIjKlMnOp", "sk-abc***xyz123"]
+)
+def test_a_key_is_left_out_even_one_that_is_not_ours(sentence: str) -> None:
+    shown = quoted(json.dumps({"error": sentence}).encode(), SENT, KEY)
+    assert not any(part in shown for part in (KEY, KEY[3:], "AbCdEf", "xyz123"))
+    assert quoted(b'{"error": "who is swordfish?"}', SENT, "swordfish") == "who is …?"
+
+
+def test_it_is_short_and_one_line() -> None:
+    shown = quoted(json.dumps({"error": "so it went\u2028 on \x1b[31m and on " * 100}).encode(), SENT, KEY)
+    assert len(shown) <= 200
+    assert shown.isprintable()
+    assert quoted(("[" * 100_000).encode(), SENT, KEY).startswith("[")
+
+
+def test_a_key_at_the_end_of_what_is_read_is_not_shown_by_half() -> None:
+    key = "zx81" + "Q7w9" * 6
+    body = ("It was sent: " + "compost heap turning " * 30)[:488] + " " + key
+    assert "zx81" not in quoted(body.encode(), {"input": ["compost heap turning " * 40]}, key)

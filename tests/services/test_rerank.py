@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from embedding_service import CUT, HANGS_UP, PAGE, Answer, failing, limited
+from embedding_service import CUT, PAGE, Answer, failing, limited
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import SecretStr
 from rerank_service import WRONG, RerankService
 
-from simplemem.errors import Invalid, Unavailable
-from simplemem.services.rerank import Reranker, reranker_named
+from simplemem.errors import Unavailable
+from simplemem.services.rerank import Reranker, from_0_to_1, reranker_named, scores_of
 
 
 @pytest.fixture
@@ -77,14 +79,6 @@ def test_its_name_says_which_model_and_where_and_only_this_machine_is_not_remote
     assert reranker("http://192.168.1.7:8080/rerank").remote
 
 
-def test_an_address_is_wanted_and_holds_no_key() -> None:
-    with pytest.raises(Invalid, match=r"rerank\.url is empty") as refused:
-        reranker("  ")
-    assert "/v2/rerank" in refused.value.hint
-    with pytest.raises(Invalid, match=r"rerank\.url holds a name or a password"):
-        reranker("https://me:secret@api.cohere.com/v2/rerank", "m")
-
-
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
 def test_an_answer_that_is_not_whole_is_no_answer(service: RerankService, asking: Reranker, wrong: Answer) -> None:
     service.always = wrong
@@ -98,15 +92,13 @@ def test_an_answer_that_is_not_whole_is_no_answer(service: RerankService, asking
     [
         (limited("30", "slow down"), "429, slow down"),
         (failing(500, "out of memory"), "500, out of memory"),
-        (failing(503), "503"),
         (PAGE, "web page"),
         (CUT, "broke off"),
-        (HANGS_UP, "broke off"),
         (failing(401, "no such key"), "does not accept the key: 401, no such key"),
         (failing(404, "no such model"), "404, no such model"),
         (failing(422, "missing field"), "refused the request: 422, missing field"),
     ],
-    ids=["429", "500", "503", "HTML", "cut", "hung up", "401", "404", "422"],
+    ids=["429", "500", "HTML", "cut", "401", "404", "422"],
 )
 def test_a_service_in_trouble_is_told_of_in_its_own_words(
     service: RerankService, asking: Reranker, trouble: Answer, said: str
@@ -128,3 +120,38 @@ def test_neither_key_nor_text_is_in_a_message_or_a_log(
     shown = f"{refused.value.as_dict()} {caplog.text} {asking!r}"
     assert KEY not in shown
     assert "combination" not in shown
+
+
+# -- scores of any scale
+
+
+def test_shares_stay_as_they_are() -> None:
+    assert from_0_to_1([0.0, 0.25, 1.0]) == [0.0, 0.25, 1.0]
+
+
+def test_logits_become_shares() -> None:
+    assert from_0_to_1([0.0, 7.74, -2.34, -11.0]) == pytest.approx([0.5, 0.99956, 0.0879, 0.0000167], rel=1e-3)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
+def test_every_share_is_one_and_the_order_stays(scores: list[float]) -> None:
+    shares = from_0_to_1(scores)
+    assert all(0 <= share <= 1 for share in shares)
+    pairs = sorted(zip(scores, shares, strict=True))
+    assert [share for _, share in pairs] == sorted(shares)
+
+
+def test_a_number_too_large_for_any_scale_is_no_score() -> None:
+    with pytest.raises(Unavailable, match="no number"):
+        scores_of("m", [{"index": 0, "score": 10**400}], 1)
+
+
+def test_true_is_neither_a_score_nor_a_place() -> None:
+    with pytest.raises(Unavailable, match="no number"):
+        scores_of("m", [{"index": 0, "score": True}], 1)
+    with pytest.raises(Unavailable, match="not given"):
+        scores_of("m", [{"index": False, "score": 0.5}], 1)
+
+
+def test_a_list_called_data_is_read_as_well() -> None:
+    assert scores_of("m", {"data": [{"index": 1, "score": 2}, {"index": 0, "relevance_score": 1}]}, 2) == [1.0, 2.0]

@@ -1,4 +1,4 @@
-"""The embedder for Voyage, by Voyage's own package, against a server that speaks its protocol."""
+"""Voyage's embedders and rerankers, by its own package, against a server that speaks its protocol."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import math
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 import pytest
 from embedding_service import CUT, HANGS_UP, PAGE, Answer, EmbeddingService, limited, slow, spoilt
 from pydantic import SecretStr
+from rerank_service import RerankService
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.services.embed import Choice, Embedder, embedder_named
-from simplemem.services.failures import Refused
+from simplemem.services.patience import Refused
+from simplemem.services.rerank import reranker_named
 
 pytestmark = pytest.mark.skipif(find_spec("voyageai") is None, reason="the package voyageai is not installed")
 KEY = "pa-test-0123456789abcdefghij"
@@ -71,9 +74,6 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
         (limited("7200"), "does not answer"),
         (says(500, "out of memory"), "500, out of memory"),
         (says(401, "no such key"), "does not accept the key: 401, no such key"),
-        (says(403, "not yours"), "does not accept the key: 403, not yours"),
-        (says(404, "nothing there"), "404, nothing there"),
-        (says(529, "overloaded"), "does not answer"),
         (PAGE, "a web page where JSON was expected"),
         (CUT, "broke off"),
         (HANGS_UP, "broke off"),
@@ -81,8 +81,6 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
         (Answer(200, b"{}"), "not what the protocol says"),
         (Answer(200, b"[1, 2"), "not what the protocol says"),
         (spoilt(lambda rows: rows[:-1]), "2 vectors for 3 texts"),
-        (spoilt(lambda rows: [row[:-4] if isinstance(row, str) else row[:-1] for row in rows]), "does not answer"),
-        (spoilt(lambda rows: [[1.0] * (63 + k) for k, _ in enumerate(rows)]), "dimensions where"),
         (spoilt(lambda rows: [[math.nan] * 64 for _ in rows]), "NaN or infinity in it for 3 texts"),
         (spoilt(lambda rows: [[0.0] * 64, [1.0] * 64, [1.0] * 64]), "zeros alone for 1 text"),
     ],
@@ -161,3 +159,40 @@ def test_an_extra_that_is_not_installed_is_named_with_the_command_that_brings_it
         assert "needs the package voyageai" in line
         assert "simplemem-vault[voyage]" in line
     assert len(done.stdout.splitlines()) == 2, done.stderr
+
+
+# -- its rerankers
+
+
+def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    texts = ["the tide in the harbour", "a valve froze in cold air", "the cold harbour crane"]
+    with RerankService() as service, RerankService() as proxy:
+        made = reranker_named("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
+        assert made is not None and made.remote
+        assert made.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
+        (asked,) = service.asked
+        assert asked.path == "/v1/rerank"
+        assert {"model": "rerank-2.5-lite", "query": "cold valve", "documents": texts}.items() <= asked.json.items()
+        assert asked.headers["Authorization"] == f"Bearer {KEY}"
+        monkeypatch.setenv("http_proxy", proxy.url)
+        again = reranker_named("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
+        assert again is not None
+        assert again.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
+        assert (len(proxy.asked), len(service.asked)) == (1, 1)
+
+
+def test_a_reranker_in_trouble_shows_neither_key_nor_text(caplog: pytest.LogCaptureFixture) -> None:
+    secret = "the combination of the safe is 4711"
+    with RerankService() as service:
+        service.always = says(400, f"cannot use {KEY} for {secret}")
+        made = reranker_named("voyage", url=service.voyage, model="m", key=SecretStr(KEY))
+        assert made is not None
+        with caplog.at_level(logging.DEBUG), pytest.raises(Unavailable, match="refused the request: 400") as refused:
+            made.scores("safe", [secret, "another"], time.monotonic() + 10)
+    shown = f"{refused.value.as_dict()} {refused.value.__cause__} {caplog.text}"
+    assert KEY not in shown
+    assert "combination" not in shown

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.config import Settings
-from simplemem.errors import Invalid
 from simplemem.services import wordllama
-from simplemem.services.embed import embedder_named
 from simplemem.services.wordllama import Tokenizer, WordLlama
 from simplemem.store import EnhancedStore
 
@@ -84,13 +82,6 @@ def test_a_vector_is_the_mean_of_its_tokens_vectors(embedder: WordLlama, text: s
     assert cosine(numbers(embedder.query(text)), mean_of_token_vectors(text.strip())) > 0.999
 
 
-def test_a_vector_is_one_byte_a_dimension_and_uses_their_range(embedder: WordLlama) -> None:
-    assert embedder.dimension == 256
-    for vector in embedder.documents(TEXTS):
-        assert len(vector) == 256
-        assert np.abs(numbers(vector)).max() == 127
-
-
 @pytest.mark.parametrize("text", ["", "   \n\t ", "\u00a0"])
 def test_a_text_without_words_is_near_to_nothing(embedder: WordLlama, text: str) -> None:
     assert embedder.query(text) == bytes(256)
@@ -146,11 +137,6 @@ def test_near_in_meaning_is_near_in_numbers(embedder: WordLlama) -> None:
     assert cosine(dog, puppy) > cosine(dog, tax) + 0.2
 
 
-def test_tokens_are_counted_as_the_model_counts_them(embedder: WordLlama) -> None:
-    assert embedder.count_tokens("") == 0
-    assert embedder.count_tokens("crane") < embedder.count_tokens("the crane was repaired")
-
-
 OFFLINE = """
 import sys
 
@@ -185,12 +171,6 @@ def test_a_first_use_asks_no_network_and_loads_no_package_that_could(vault: Path
     assert done.stdout.split("\n")[:2] == ["['vet']", "[]"], done.stdout + done.stderr
     assert done.returncode == 0
     assert list(home.iterdir()) == []  # nothing was fetched or cached
-
-
-def test_there_is_no_embedder_by_another_name() -> None:
-    with pytest.raises(Invalid, match="no embedder"):
-        embedder_named("word2vec")
-    assert embedder_named("none") is None
 
 
 def test_without_its_files_words_still_find_and_the_answer_says_so(

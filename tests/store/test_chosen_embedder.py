@@ -9,7 +9,7 @@ from typing import Any
 from embedding_service import EmbeddingService
 
 from simplemem.config import Settings
-from simplemem.services.embed import Cached
+from simplemem.services.embed import ServiceEmbedder
 from simplemem.services.keys import Key
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
@@ -53,10 +53,9 @@ def test_what_a_file_of_the_original_says_holds_for_voyage_and_for_nothing_else(
     assert (other.model, other.api_key) == ("", None)
 
 
-def test_vectors_of_services_are_remembered_and_those_of_the_package_need_not_be(tmp_path: Path) -> None:
+def test_vectors_of_services_lie_beside_the_index(tmp_path: Path) -> None:
     index = tmp_path / "index.db"
-    assert isinstance(embedder_of(settings(embed={"provider": "openai"}), index), Cached)
-    assert not isinstance(embedder_of(settings(embed={"provider": "openai", "cache_mb": 0}), index), Cached)
+    assert isinstance(embedder_of(settings(embed={"provider": "openai"}), index), ServiceEmbedder)
     assert isinstance(embedder_of(settings(), index), WordLlama)
     assert cache_path(index) == tmp_path / "vectors.db"
     assert cache_path(tmp_path / "notes.db") == tmp_path / "notes-vectors.db"
