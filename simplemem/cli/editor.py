@@ -2,7 +2,7 @@
 
 Drafts lie in `.simplemem/drafts/`, beside the index: neither Obsidian nor git looks there, and a crash of the editor or
 the machine leaves them. What somebody else wrote meanwhile is shown together with the person's text, and both are saved
-only if they agree: nothing is written that was not shown.
+only if the person agrees.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
+from itertools import count
 from typing import TYPE_CHECKING
 
 import typer
@@ -26,11 +26,8 @@ from simplemem.cli.opening import WHO, warn
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
-    from simplemem.memory import Memory, Saved
+    from simplemem.memory import Saved
     from simplemem.store import EnhancedStore
-
-_MOST_ROUNDS = 20
-_SIDES = ("your text", "the note as it is now")
 
 
 def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
@@ -41,85 +38,41 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
     if hashlib.sha256(memory.text.encode("utf-8", "surrogatepass")).hexdigest() != memory.sha256:
         # What is shown of it is not all that is in it: saving that would lose the rest.
         raise Unreadable(f"{memory.name} is not UTF-8 text", hint="Convert it first, with iconv for instance.")
-    draft = Draft(store, memory.name, memory.text)
-    written = draft.edited()
+    draft = DraftFile(store, memory.name, memory.text)
+    written, expected, together = draft.edited(), memory.sha256, False
     if written == memory.text:
         draft.discard()
-        sha256 = memory.sha256
-        return Saved(memory.name, memory.path, sha256, sha256, False, "", memory.tags, memory.tag_map)
-    held = finish()
-    try:
-        saved = store.write_text(memory.name, written, if_sha256=memory.sha256, who=WHO, tool="edit")
-    except Conflict as conflict:
-        held.close()
-        saved = _save_together(store, memory, written, draft, conflict, merge=merge)
-        saved = replace(saved, warnings=(*saved.warnings, "what others changed meanwhile was saved with it"))
-    except SimplememError as error:
-        raise draft.kept(error) from error
-    draft.discard()
-    return saved
-
-
-def _save_together(
-    store: EnhancedStore, memory: Memory, written: str, draft: Draft, conflict: Conflict, *, merge: bool
-) -> Saved:
-    """Save the person's text with what others changed, as far as they agree. Raises the conflict, with the draft named,
-    where they do not or cannot be asked."""
-    base, older = memory.sha256, list[Path]()
-    for _ in range(_MOST_ROUNDS):
-        offer = conflict.details.get("accept")
+        return Saved(memory.name, memory.path, expected, expected, False, "", memory.tags, memory.tag_map)
+    while True:
+        held = finish()
         try:
-            if offer and (merge or (can_ask() and _agreed(conflict, f"Save both together in {memory.name}?"))):
-                expected = offer
-            elif not offer and can_ask() and "merged" in conflict.details:
-                now = store.read(memory.name)
-                marked = _marked(store, memory.name, base, written, now.text)
-                if marked is None or not _agreed(conflict, "Edit the text with both sides marked?"):
-                    raise draft.lost_race(conflict)
-                older.append(draft.path)
-                written, expected = draft.again(marked), now.sha256
-                base = expected
-            else:
-                raise draft.lost_race(conflict)
-            held = finish()
             saved = store.write_text(memory.name, written, if_sha256=expected, who=WHO, tool="edit")
-        except Conflict as again:
-            if "draft" in again.details:
-                raise
+        except Conflict as conflict:
             held.close()
-            conflict = again
+            offer = conflict.details.get("accept")  # both together, where they changed different lines
+            if not offer or not (merge or (can_ask() and _agreed(conflict, memory.name))):
+                raise draft.lost_race(conflict) from conflict
+            expected, together = offer, True
         except SimplememError as error:
             raise draft.kept(error) from error
         else:
-            for path in older:
-                path.unlink(missing_ok=True)
-            return saved
-    raise draft.lost_race(conflict)
+            draft.discard()
+            also = ("what others changed meanwhile was saved with it",) if together else ()
+            return replace(saved, warnings=(*saved.warnings, *also))
 
 
-def _agreed(conflict: Conflict, question: str) -> bool:
+def _agreed(conflict: Conflict, name: str) -> bool:
     from simplemem.cli.output import Screen
 
     warn("somebody else changed the note while you edited it; both together:")
     Screen().diff(conflict.details["merged"]["diff"])
     try:
-        return typer.confirm(question)
+        return typer.confirm(f"Save both together in {name}?")
     except typer.Abort:  # Ctrl-C is a no, after which is said where the text is kept
         return False
 
 
-def _marked(store: EnhancedStore, name: str, base: str, written: str, now: str) -> str | None:
-    """Both texts in one, with marks where they differ; None when the text both began as is not kept any more."""
-    from simplemem.note.merge import merge
-
-    try:
-        began = store.read(name, version=base).text
-    except SimplememError:
-        return None
-    return merge(began, written, now, _SIDES).text
-
-
-class Draft:
+class DraftFile:
     """The text of one note while it is in an editor."""
 
     def __init__(self, store: EnhancedStore, name: str, text: str) -> None:
@@ -128,25 +81,20 @@ class Draft:
         self._store = store
         self._name = name
         self._text = text
-        self._folder = store.root / ".simplemem" / "drafts"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self.path = self._new_file(text)
-        except OSError as error:
-            raise Unavailable(f"a draft cannot be written in {self._folder}: {error.strerror}") from error
-
-    def _new_file(self, text: str) -> Path:
-        """A new file with the text, of the note's name or of the first free one like it: a draft replaces no other."""
+        folder = store.root / ".simplemem" / "drafts"
         # The name of a new note is not checked yet: only its harmless characters are used.
         harmless = (c if c.isalnum() or c in " -_" else "-" for c in self._name.rsplit("/", 1)[-1])
         stem = "".join(harmless)[:60].strip() or "draft"
-        number = 1
-        while True:
-            path = self._folder / (f"{stem}.md" if number == 1 else f"{stem} {number}.md")
-            with contextlib.suppress(FileExistsError), path.open("xb") as file:
-                file.write(text.encode())
-                return path
-            number += 1
+        names = (f"{stem}.md" if number == 1 else f"{stem} {number}.md" for number in count(1))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            while True:  # the first free name: a draft replaces no other
+                self.path = folder / next(names)
+                with contextlib.suppress(FileExistsError), self.path.open("xb") as file:
+                    file.write(text.encode())
+                    break
+        except OSError as error:
+            raise Unavailable(f"a draft cannot be written in {folder}: {error.strerror}") from error
 
     def edited(self) -> str:
         """The text after the editor is done with it."""
@@ -165,12 +113,6 @@ class Draft:
             return self.path.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
             raise self.kept(Invalid(f"the text is not UTF-8 (byte {error.start}): nothing was saved")) from error
-
-    def again(self, text: str) -> str:
-        """Another text of the same note after the editor is done with it. What was in the draft stays beside it."""
-        self._text = text
-        self.path = self._new_file(text)
-        return self.edited()
 
     def discard(self) -> None:
         """Remove the draft: its text is in the note, or was never changed."""

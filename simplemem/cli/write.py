@@ -48,7 +48,7 @@ def new(
     $ git log -5 | simplemem new 'log/week 9' - --description 'What was done' --tag log
     $ simplemem new 'flights/Flight 5 Fulmar' --tag status=planned --property payload_grams=540
     """
-    from simplemem.cli.editor import Draft
+    from simplemem.cli.editor import DraftFile
 
     text = _text_of_new_note(stdin, content, edit)
     metadata: dict[str, Any] = dict(_property(each) for each in properties or ())
@@ -57,7 +57,7 @@ def new(
     if tag:
         metadata["tags"] = dict(_tag_change(each) for each in tag)
     with opened(vault) as store:
-        draft = Draft(store, name, text) if edit else None
+        draft = DraftFile(store, name, text) if edit else None
         try:
             if draft is not None:
                 text = draft.edited()

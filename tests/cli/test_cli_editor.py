@@ -178,28 +178,13 @@ def test_changes_of_the_same_line_are_never_saved_unseen(run: Run, vault: Path, 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal of our own is a matter of POSIX")
-@pytest.mark.parametrize(
-    ("theirs", "answer", "says", "holds"),
-    [
-        (("approved", "refused"), b"y\n", b"Save both together", ["autumn", "refused"]),
-        (("approved", "refused"), b"n\n", b"Save both together", ["spring", "refused"]),
-        (("spring", "winter"), b"y\n", b"both sides marked", ["<<<<<<< your text", "autumn", "=======", "winter"]),
-        (("spring", "winter"), b"n\n", b"both sides marked", ["winter"]),
-    ],
-)
-def test_in_a_terminal_the_person_sees_both_together_and_is_asked(
-    vault: Path, editor: Editor, theirs: tuple[str, str], answer: bytes, says: bytes, holds: list[str]
-) -> None:
+@pytest.mark.parametrize("answer", [b"y\n", b"n\n"])
+def test_in_a_terminal_the_person_sees_both_together_and_is_asked(vault: Path, editor: Editor, answer: bytes) -> None:
     note = vault / "projects/apollo.md"
-    editor(f"if '<<<<' not in path.read_text():\n{indented(edits_beside(note, ('spring', 'autumn'), theirs))}")
+    editor(edits_beside(note, ("spring", "autumn"), ("approved", "refused")))
     code, said = in_a_terminal("edit", "projects/apollo", "--vault", str(vault), answer=answer)
-    assert says in said
-    text = note.read_text()
-    assert all(word in text for word in holds)
+    assert b"Save both together" in said
     saved = answer == b"y\n"
+    assert "refused" in note.read_text() and ("autumn" in note.read_text()) is saved
     assert (code == 0, drafts(vault) == []) == (saved, saved)
     assert saved or "autumn" in drafts(vault)[0].read_text()
-
-
-def indented(lines: str) -> str:
-    return "".join(f"    {line}\n" for line in lines.splitlines())
