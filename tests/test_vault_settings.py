@@ -99,11 +99,6 @@ def test_what_is_not_understood_does_not_pass_for_a_no(key: str, value: Any, tmp
         value_of(key, tmp_path, tmp_path / "home")
 
 
-def test_a_vault_that_says_nothing_of_secrets_leaves_the_warning_on(tmp_path: Path) -> None:
-    said(tmp_path / ".simplemem" / "config.toml", "write.secrets", "off")
-    assert value_of("write.secrets", tmp_path, tmp_path / "home") == "warn"
-
-
 @pytest.mark.parametrize("key", keys("no place"))
 def test_it_takes_a_provider_off_the_network_and_never_onto_it(key: str, tmp_path: Path) -> None:
     said(tmp_path / ".simplemem" / "config.toml", key, "none")

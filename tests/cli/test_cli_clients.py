@@ -16,7 +16,6 @@ import pytest
 
 from simplemem.cli.clients import CLIENTS, Client, client_called
 from simplemem.cli.serve import serve_main
-from simplemem.errors import Invalid
 
 CONNECT = Path(__file__).resolve().parent.parent.parent / "docs" / "connect.md"
 KEYS = {
@@ -104,20 +103,6 @@ def test_a_mistake_is_told_here_and_not_in_the_log_of_a_client(
     assert said.out == "" and said.err.startswith("simplemem: ")
 
 
-def test_without_a_program_beside_python_the_one_on_the_path_is_named_and_else_the_module(
-    printed: Printed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    python = tmp_path / "python"
-    elsewhere = tmp_path / "bin" / ("simplemem.exe" if os.name == "nt" else "simplemem")
-    monkeypatch.setattr(sys, "executable", str(python))
-    monkeypatch.setenv("PATH", str(elsewhere.parent))
-    assert printed("cursor")[:4] == [str(python), "-m", "simplemem", "serve"]
-    elsewhere.parent.mkdir()
-    elsewhere.write_text("#!/bin/sh\n")
-    elsewhere.chmod(0o755)
-    assert printed("cursor")[:2] == [str(elsewhere), "serve"]
-
-
 ODD = ["/opt/two words/simplemem", "serve", "--vault", "C:\\Users\\Ida\t\"'$HOME'\"\\気球 \x7f\x01 é", ""]
 
 
@@ -157,13 +142,6 @@ def test_a_client_is_known_however_its_name_is_written() -> None:
         "windsurf": ["Windsurf", "Devin Desktop", "devin"],
     }.items():
         assert {client_called(spelling).name for spelling in spellings} == {name}
-
-
-def test_a_client_nobody_knows_is_answered_with_those_that_there_are() -> None:
-    with pytest.raises(Invalid) as refused:
-        client_called("cursr")
-    assert "Did you mean cursor?" in refused.value.hint
-    assert all(name in refused.value.hint for name in CLIENTS)
 
 
 @EVERY

@@ -74,15 +74,6 @@ def test_a_text_that_lost_a_race_is_kept_and_compared(run: Run, vault: Path, edi
     assert error["current_sha256"] == run("show", "Ada", "--json").json["sha256"]
 
 
-def test_a_note_deleted_meanwhile_keeps_the_text(run: Run, vault: Path, editor: Editor) -> None:
-    note = vault / "people/Ada.md"
-    editor(f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).unlink()\n")
-    ran = run("edit", "Ada")
-    assert ran.code == 1 and not note.exists()
-    (kept,) = drafts(vault)
-    assert kept.read_text() == "Mine.\n" and str(kept) in ran.err
-
-
 def test_an_editor_that_fails_saves_nothing_and_loses_nothing(run: Run, vault: Path, editor: Editor) -> None:
     before = (vault / "people/Ada.md").read_bytes()
     editor("path.write_text('Half.')\nsys.exit(3)")
@@ -136,14 +127,6 @@ def test_an_empty_text_makes_no_new_note(run: Run, vault: Path, editor: Editor) 
     ran = run("new", "ideas/kite", "--edit")
     assert ran.code == 1 and "empty" in ran.err
     assert not (vault / "ideas/kite.md").exists() and drafts(vault) == []
-
-
-def test_the_text_of_a_new_note_whose_name_is_taken_is_kept(run: Run, vault: Path, editor: Editor) -> None:
-    editor("path.write_text('Mine.\\n')")
-    ran = run("new", "people/Ada", "--edit")
-    assert ran.code == 1
-    assert [path.read_text() for path in drafts(vault)] == ["Mine.\n"]
-    assert "Ada flies" in (vault / "people/Ada.md").read_text()
 
 
 def edits_beside(note: Path, mine: tuple[str, str], theirs: tuple[str, str]) -> str:

@@ -39,28 +39,6 @@ def test_the_words_of_a_query_stand_out(snippet: str, query: str, marked: list[s
     assert bold(snippet, query) == marked
 
 
-@pytest.mark.parametrize(
-    ("age", "shown"),
-    [
-        (timedelta(seconds=5), "just now"),
-        (timedelta(seconds=61), "1 minute ago"),
-        (timedelta(minutes=59, seconds=59), "59 minutes ago"),
-        (timedelta(hours=5), "5 hours ago"),
-        (timedelta(days=6, hours=23), "6 days ago"),
-    ],
-)
-def test_a_recent_moment_is_shown_as_its_age(age: timedelta, shown: str) -> None:
-    now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-    assert text.ago((now - age).isoformat(), now) == shown
-
-
-def test_an_old_or_future_moment_is_shown_as_its_date() -> None:
-    now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-    assert text.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
-    assert text.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
-    assert text.ago("some day", now) == "some day"
-
-
 def test_a_table_in_a_pipe_is_cut_nowhere_and_ends_in_no_spaces(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +62,8 @@ def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixt
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
+    output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False)
+    assert capsys.readouterr().err == "error: It changed.\n-a\n+b\n"
 
 
 def test_an_error_for_programs_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,6 +75,14 @@ def test_an_error_for_programs_is_one_object_on_stdout(capsys: pytest.CaptureFix
     assert shown.err == ""
 
 
-def test_a_conflict_shows_its_difference(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False)
-    assert capsys.readouterr().err == "error: It changed.\n-a\n+b\n"
+def test_a_recent_moment_is_shown_as_its_age_and_any_other_as_its_date() -> None:
+    now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    ages = {
+        timedelta(seconds=61): "1 minute ago",
+        timedelta(hours=5): "5 hours ago",
+        timedelta(days=6, hours=23): "6 days ago",
+    }
+    assert {age: text.ago((now - age).isoformat(), now) for age in ages} == ages
+    assert text.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
+    assert text.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
+    assert text.ago("some day", now) == "some day"

@@ -79,16 +79,6 @@ def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> N
         assert elsewhere.asked == []
 
 
-def test_connections_are_kept_and_a_closed_one_is_opened_again(service: EmbeddingService) -> None:
-    asking = remote(service)
-    for _ in range(3):
-        asking.post("/embeddings", REQUEST)
-    assert service.connections == 1
-    asking.close()
-    asking.post("/embeddings", REQUEST)
-    assert service.connections == 2
-
-
 def test_an_unencrypted_key_for_another_machine_is_warned_of_once(
     service: EmbeddingService, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -35,6 +35,7 @@ TEXTS = [
     "snake_case camelCase kebab-case",
     "🙂 emoji 🦀 in between",
     "antidisestablishmentarianism " * 30,
+    "<s>struck</s> a<unk>b <s",
 ]
 
 
@@ -62,11 +63,6 @@ def test_tokens_are_those_of_the_tokenizer_that_the_model_was_made_with(text: st
     theirs = ORACLE.encode(text, add_special_tokens=False).ids
     assert TOKENS.count(text) == len(theirs)
     for word in text.split():
-        assert list(TOKENS.tokens(word)) == ORACLE.encode(word, add_special_tokens=False).ids
-
-
-def test_what_spells_a_special_token_is_one(embedder: WordLlama) -> None:
-    for word in ("<s>struck</s>", "a<unk>b", "<s", "</s></s>"):
         assert list(TOKENS.tokens(word)) == ORACLE.encode(word, add_special_tokens=False).ids
 
 
