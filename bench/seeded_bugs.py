@@ -92,7 +92,7 @@ FAULTS = (
     ),
     Fault(
         "scanner", "the path of [[ Note ]] begins before its blank",
-        "simplemem.note.inline",
+        "simplemem.note.body",
         [("at = begins + lead if name else begins", "at = begins")],
     ),
     Fault(

@@ -342,15 +342,13 @@ class Restored(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConflictCopy(Value):
-    """A file that a synchroniser or git left beside a note that was changed in two places; `by` and `when` if known."""
+    """A file that a synchroniser or git left beside a note that was changed in two places."""
 
     name: str
     path: str
     of: str
     original: str
     maker: str
-    by: str
-    when: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,10 +75,7 @@ def conflicts(
 
 
 def _listed(copies: Sequence[ConflictCopy]) -> Answer:
-    table: list[list[Part]] = [
-        [(copy.path, "cyan"), f"of {copy.of}", (f"{copy.maker} {copy.by}".strip(), "dim"), (copy.when, "dim")]
-        for copy in copies
-    ]
+    table: list[list[Part]] = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
     more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
     return Answer({"conflicts": [copy.as_dict() for copy in copies]}, [more if copies else _NONE], table, gives_way=0)
 

@@ -10,12 +10,11 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from simplemem.note.language import language_of, stems_of
 from simplemem.note.names import base_name, compare_key
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages, heading_paths
 from simplemem.note.tags import tag_pairs
-from simplemem.note.words import parts_of_names, searchable
+from simplemem.note.words import language_of, parts_of_names, searchable, stems_of
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks

@@ -16,8 +16,7 @@ from simplemem.index.facts import facts_of, to_embed
 from simplemem.index.reconcile import Progress
 from simplemem.index.sync import Waiting
 from simplemem.index.vectors import Generation
-from simplemem.note.note import read_note
-from simplemem.note.privacy import private_reason
+from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Embedder, hash_of
 from simplemem.services.patience import Refused

@@ -15,8 +15,7 @@ from typing import Any
 import apsw
 
 from simplemem.index.database import Rows, Table
-from simplemem.note.copies import COPY_REASON, ConflictName, are_akin, conflict_name
-from simplemem.note.names import compare_key
+from simplemem.note.names import COPY_REASON, ConflictName, are_akin, compare_key, conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 

@@ -12,8 +12,7 @@ import apsw
 from simplemem.index.database import Rows, Table
 from simplemem.index.door import Row
 from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
-from simplemem.note.copies import is_copy_reason
-from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.names import base_name, compare_key, is_copy_reason, name_of
 from simplemem.note.note import Note
 from simplemem.vault.disk import Entry
 

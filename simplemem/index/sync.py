@@ -17,9 +17,8 @@ from simplemem.index import changes, links, notes, text, vectors
 from simplemem.index.database import Database, Rows
 from simplemem.index.notes import Known, Stat, Understood, stat_of, understood
 from simplemem.index.reconcile import Progress, Reconciling, Sides, SyncReport, collector_at_rest
-from simplemem.note.copies import is_copy_reason
-from simplemem.note.note import Note, read_note
-from simplemem.note.privacy import private_by_rule, private_reason
+from simplemem.note.names import is_copy_reason, private_by_rule
+from simplemem.note.note import Note, private_reason, read_note
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry, File, Vault
 

@@ -11,8 +11,7 @@ import apsw
 from simplemem.index.database import Rows
 from simplemem.index.facts import SHIFT, Facts, as_indexed, placed_to_embed, places, titles
 from simplemem.index.vectors import NOW, Generation, VectorTable, generations
-from simplemem.note.language import MARKS
-from simplemem.note.words import may_hold_names
+from simplemem.note.words import MARKS, may_hold_names
 from simplemem.services.embed import hash_of
 
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))

@@ -1,27 +1,63 @@
-"""The header of a note: its properties, and where each of them stands. Pure; it reads and never changes.
+"""The header of a note: its properties as YAML 1.2 core values, and where each stands in the text. Pure; it never changes.
 
 A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
-stalls; a header that cannot be read says why and where in `problem`. Changing a property is the work of `properties.py`.
+stalls; a header that cannot be read says why and where in `problem`. libyaml does the parsing (PyYAML's own parser where
+the C one is missing). We take its events and build the values with their spans, so that one property can be changed without
+touching its neighbours. A guard bounds size and depth and refuses anchors and aliases (durability.md §0.4, F42, F43). Most
+headers are `key: value` lines and simple lists: these are read line by line at a quarter of the cost, and a property test
+holds the two readers equal.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from simplemem.note.yaml_values import Node, RefusedError, read_plain_yaml, read_yaml
+import yaml
+
+HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
+DEPTH_LIMIT: Final = 16
+VALUE_LIMIT: Final = 20_000  # scalars and collections
+DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
+
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class HeaderProblem(NamedTuple):
     """What is wrong with a header, and where in the file (both counted from 1)."""
 
     message: str
     line: int
     column: int
+
+
+class RefusedError(Exception):
+    """This YAML is not a header we can stand behind: why, and at which character of the whole text."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+class Node(NamedTuple):
+    """One value as it stands in the text. Offsets count characters of the whole note."""
+
+    style: str  # "" plain, "'", '"', "|", ">": a scalar; "-" and "[": a list; ":" and "{": a map
+    value: Any
+    start: int  # of its tag when it has one
+    content: int  # of the value itself
+    end: int  # a block scalar ends with its last line, without the line break
+    children: tuple[Node, ...] = ()  # the items of a list; key, value, key, value ... of a map
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """The entries of a map."""
+        nodes = iter(self.children)
+        return zip(nodes, nodes, strict=True)
 
 
 class Scalar(NamedTuple):
@@ -37,11 +73,11 @@ class Scalar(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """A note's properties as YAML 1.2 core values, in order. `problem` says why nothing may be rewritten."""
+    """A note's properties, in order. `problem` says why nothing may be rewritten."""
 
     style: Literal["none", "yaml", "broken"]
     properties: Mapping[str, Any]
-    problem: Problem | None
+    problem: HeaderProblem | None
     body_start: int
     end: int = 0  # where a property may be added
     text: str = ""  # of the whole note
@@ -66,6 +102,14 @@ class Header:
         return self.style in ("none", "yaml") and self.problem is None
 
 
+def find_key(properties: Mapping[str, Any], key: str) -> str | None:
+    """The property's name as the note spells it: the same letters first, then the same but for case."""
+    if key in properties:
+        return key
+    folded = key.casefold()
+    return next((spelled for spelled in properties if spelled.casefold() == folded), None)
+
+
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
@@ -87,12 +131,17 @@ def read_header(text: str) -> Header:
 
 
 def _read(text: str) -> Header:
-    fences = _find_fences(text)
-    if fences is None:
+    # Nothing but a BOM may stand before a header, and it has to be closed.
+    opening = _OPENING.match(text)
+    fences = _CLOSING.finditer(text, opening.end()) if opening else ()
+    closing = next((found for found in fences if text[found.start() - 1] in "\r\n"), None)
+    if opening is None or closing is None:
         return Header("none", {}, None, 0)
-    start, end, body = fences
+    body = closing.end()
     try:
-        root, end = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
+        root, end = read_plain_yaml(text, opening.end(), closing.start()) or read_yaml(
+            text, opening.end(), closing.start()
+        )
     except RefusedError as refused:
         return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
     if root is None:
@@ -107,50 +156,263 @@ def _read(text: str) -> Header:
     return Header("yaml", root.value, problem, body, end, text, root)
 
 
-def _find_fences(text: str) -> tuple[int, int, int] | None:
-    """Where a header begins and ends between its fences, and where the body begins. None when the note has none: nothing
-    but a BOM may stand before it, and it has to be closed."""
-    opening = _OPENING.match(text)
-    if opening is None:
-        return None
-    start = opening.end()
-    for closing in _CLOSING.finditer(text, start):
-        if text[closing.start() - 1] in "\r\n":
-            return start, closing.start(), closing.end()
-    return None
-
-
-def find_key(properties: Mapping[str, Any], key: str) -> str | None:
-    """The property's name as the note spells it: the same letters first, then the same but for case."""
-    if key in properties:
-        return key
-    folded = key.casefold()
-    for spelled in properties:
-        if spelled.casefold() == folded:
-            return spelled
-    return None
-
-
-def _problem(text: str, message: str, offset: int) -> Problem:
+def _problem(text: str, message: str, offset: int) -> HeaderProblem:
     line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    return Problem(message, _line_of(text, line_start), offset - line_start + 1)
-
-
-def _line_of(text: str, offset: int) -> int:
-    return 1 + sum(1 for _ in _LINE_END.finditer(text, 0, offset))
+    return HeaderProblem(message, 1 + sum(1 for _ in _LINE_END.finditer(text, 0, line_start)), offset - line_start + 1)
 
 
 def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -> Iterator[Scalar]:
-    style = node.style
+    style, value = node.style, node.value
     flow = flow or style in ("[", "{")
-    if isinstance(node.value, dict):
-        for key, value in node.pairs():
-            yield from _scalars(text, value, (*path, key.value), flow)
-    elif isinstance(node.value, list):
+    if isinstance(value, dict):
+        for key, inner in node.pairs():
+            yield from _scalars(text, inner, (*path, key.value), flow)
+    elif isinstance(value, list):
         for number, item in enumerate(node.children):
             yield from _scalars(text, item, (*path, str(number)), flow)
-    elif isinstance(node.value, str):
+    elif isinstance(value, str):
         inset = 1 if style in ("'", '"') else 0
         start = node.content + inset
-        stands_there = style not in ("|", ">") and text[start : node.end - inset] == node.value
-        yield Scalar(path, node.value, node.content, node.end, start if stands_there else -1, flow)
+        stands_there = style not in ("|", ">") and text[start : node.end - inset] == value
+        yield Scalar(path, value, node.content, node.end, start if stands_there else -1, flow)
+
+
+# ------------------------------------------------------------------ values
+
+_CORE_FIRST: Final = frozenset("~nNtTfF+-.0123456789")
+_CORE_WORDS: Final[dict[str, Any]] = (
+    dict.fromkeys(("~", "null", "Null", "NULL"))
+    | dict.fromkeys(("true", "True", "TRUE"), True)
+    | dict.fromkeys(("false", "False", "FALSE"), False)
+    | {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
+    | dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
+)
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+def core_value(text: str) -> Any:
+    """What a plain scalar means in YAML 1.2 core (obsidian.md §0.6), where dates, yes and 12:30 are text."""
+    if not text:
+        return None
+    if text[0] not in _CORE_FIRST:
+        return text
+    if text in _CORE_WORDS:
+        return _CORE_WORDS[text]
+    if len(text) <= DIGIT_LIMIT:
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _BASED.fullmatch(text):
+            return int(text[2:], 8 if text[1] == "o" else 16)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+    return text
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal as YAML values: 1, 1.0 and true differ, .nan equals itself, the order of keys counts."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
+
+
+# ------------------------------------------------------------------ reading with libyaml
+
+
+class Document(NamedTuple):
+    root: Node | None  # None when there are only comments and blanks
+    end: int  # where the content ends: a "..." line, or the end of the header
+
+
+def read_yaml(text: str, start: int, end: int) -> Document:
+    """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
+    if end - start > HEADER_LIMIT:
+        raise RefusedError(f"it is longer than {HEADER_LIMIT // 1024} kB", start)
+    reader = _YamlReader(text, start, end)
+    events: Any = yaml.parse(reader.source, Loader=getattr(yaml, "CLoader", yaml.Loader))
+    try:
+        return reader.document(events)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = ", ".join(part for part in (error.problem, error.context) if part)
+        raise RefusedError(said, start + (mark.index if mark else 0)) from None
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise RefusedError(str(error).split("\n", 1)[0], start) from None
+    finally:
+        events.close()
+
+
+# libyaml follows YAML 1.1: NEL, LS and PS end a line for it, and controls are errors. For YAML 1.2 and for Obsidian they
+# are ordinary characters. Each is replaced, one for one so that offsets stay, by one that the text lacks.
+_STRANGE: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_IMPOSSIBLE: Final = re.compile("[\x00\ud800-\udfff]")
+_WORD: Final = re.compile(r"[^ \t\r\n]*")
+_BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
+
+
+def skip_blanks(text: str, at: int, end: int) -> int:
+    """The first place from `at` on, below `end`, that is neither white space nor comment."""
+    return _BLANKS.match(text, at, end).end()  # type: ignore[union-attr]
+
+
+class _YamlReader:
+    """One pass over the events of one header."""
+
+    def __init__(self, text: str, base: int, end: int) -> None:
+        self.text, self.base, self.end = text, base, end
+        self.source = text[base:end]
+        self.originals: dict[int, str] = {}  # by what stands in their place
+        self.values = 0
+        if impossible := _IMPOSSIBLE.search(self.source):
+            raise RefusedError(f"it holds the character U+{ord(impossible[0]):04X}", base + impossible.start())
+        if strange := set(_STRANGE.findall(self.source)):
+            lowered = self.source.lower()
+            spare = (c for c in range(0xF0000, 0xFFFFE) if chr(c) not in lowered and f"{c:08x}" not in lowered)
+            stand_ins = {ord(character): next(spare) for character in strange}
+            self.source = self.source.translate(stand_ins)
+            self.originals = {new: chr(old) for old, new in stand_ins.items()}
+
+    def document(self, events: Iterator[Any]) -> Document:
+        root: Node | None = None
+        end = self.end
+        documents = 0
+        for event in events:
+            kind = type(event)
+            if kind is yaml.DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    raise RefusedError("a second YAML document begins", self.base + event.start_mark.index)
+            elif kind is yaml.DocumentEndEvent:
+                if event.explicit:
+                    end = self.base + event.start_mark.index
+            elif kind is not yaml.StreamStartEvent and kind is not yaml.StreamEndEvent:
+                root = self._node(event, events, DEPTH_LIMIT)
+        return Document(root, end)
+
+    def _node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
+        start = self.base + event.start_mark.index
+        self.values += 1
+        if self.values > VALUE_LIMIT:
+            raise RefusedError(f"it has more than {VALUE_LIMIT:,} values", start)
+        if event.anchor is not None:
+            raise RefusedError("anchors (&) and aliases (*) are not read", start)
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            return self._scalar(event, start)
+        if levels == 0:
+            raise RefusedError(f"it is nested more than {DEPTH_LIMIT} deep", start)
+        content = start if event.tag is None else self._after_tag(start, self.end)
+        if kind is yaml.MappingStartEvent:
+            return self._map(event, events, levels, start, content)
+        items: list[Node] = []
+        for inner in events:
+            if type(inner) is yaml.SequenceEndEvent:
+                break
+            items.append(self._node(inner, events, levels - 1))
+        end = self.base + inner.end_mark.index if event.flow_style else items[-1].end
+        style = "[" if event.flow_style else "-"
+        return Node(style, [item.value for item in items], start, content, end, tuple(items))
+
+    def _scalar(self, event: Any, start: int) -> Node:
+        style = event.style or ""
+        value = event.value.translate(self.originals) if self.originals else event.value
+        end = self.base + event.end_mark.index
+        content = start if event.tag is None else self._after_tag(start, end)
+        if style == "":
+            # A foreign tag says nothing to us: the value is read as without it. !!str and ! ask for text.
+            if event.tag is None or not (event.tag == "!" or event.tag.endswith(":str")):
+                value = core_value(value)
+        elif style in "|>":
+            # Blank lines below it stay when it changes, unless the text itself ends with spaces.
+            blanks = "\r\n" if value.rstrip("\n").endswith((" ", "\t")) else " \t\r\n"
+            end = content + len(self.text[content:end].rstrip(blanks))
+        elif style == '"' and SURROGATE.search(value):
+            raise RefusedError("it holds half of a character", content)
+        return Node(style, value, start, content, end)
+
+    def _map(self, event: Any, events: Iterator[Any], levels: int, start: int, content: int) -> Node:
+        nodes: list[Node] = []
+        found: dict[str, Any] = {}
+        for inner in events:
+            if type(inner) is yaml.MappingEndEvent:
+                break
+            at = self.base + inner.start_mark.index
+            if type(inner) is not yaml.ScalarEvent or inner.anchor is not None:
+                raise RefusedError("a key that is not plain text (a {{placeholder}} needs quotes)", at)
+            key = inner.value.translate(self.originals) if self.originals else inner.value
+            if key in found:
+                # obsidian.md §3.1: a repeated key means no properties at all.
+                raise RefusedError("a key is there twice", at)  # unnamed: this is said among our own words
+            name = self._node(inner, events, levels - 1)._replace(value=key)
+            value = self._node(next(events), events, levels - 1)
+            if value.start == value.end and not event.flow_style:
+                # libyaml puts the empty value of a `? key` where the next thing begins, lines further down.
+                at = skip_blanks(self.text, name.end, value.start)
+                at = at + 1 if at < value.start and self.text[at] == ":" else name.end
+                value = value._replace(start=at, content=at, end=at)
+            nodes += [name, value]
+            found[key] = value.value
+        # `[a: b]` is a map without braces inside a flow list: it ends with its value.
+        in_braces = bool(event.flow_style) and self.text[content : content + 1] == "{"
+        end = self.base + inner.end_mark.index if in_braces else nodes[-1].end if nodes else content
+        return Node("{" if event.flow_style else ":", found, start, content, end, tuple(nodes))
+
+    def _after_tag(self, start: int, end: int) -> int:
+        """Where the value begins whose `!tag` begins at `start`; `end` when it is empty."""
+        return skip_blanks(self.text, _WORD.match(self.text, start, end).end(), end)  # type: ignore[union-attr]
+
+
+# ------------------------------------------------------------------ reading what most headers are
+
+_MOST_CHARACTERS: Final = 8_000
+# Nothing that begins or ends something in YAML: no tabs, no hash, a colon only where it is part of a word.
+_INSIDE: Final = r"\w ./+(),&!?=;@\[\]{}|%~^$*<>\-"
+_PLAIN: Final = rf"\w(?:[{_INSIDE}'\"]|:(?=\S))*+"
+_VALUE: Final = rf"(?:(\"[{_INSIDE}':#]*+\"|'[{_INSIDE}\":#]*+') *|({_PLAIN}))"
+_ENTRY: Final = re.compile(rf"(\w(?:[\w-]| (?=[\w-])){{0,99}}):(?: *| +{_VALUE})\n")
+_ITEM: Final = re.compile(rf"( *)(-) +{_VALUE}\n")
+
+
+def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
+    """text[start:end] as one block map of texts and lists of texts, or None where it may be more than that: a comment, a
+    flow list, an escape, a second line of a value."""
+    if end - start > _MOST_CHARACTERS:
+        return None
+    nodes: list[Node] = []
+    properties: dict[str, Any] = {}
+    at = start
+    while at < end:
+        found = _ENTRY.match(text, at, end)
+        if found is None or found[1] in properties:  # a key that is there twice: the full reader says where
+            return None
+        nodes.append(Node("", found[1], at, at, found.end(1)))
+        at = found.end()
+        if found.lastindex != 1:
+            value = _plain_scalar(found)
+        elif item := _ITEM.match(text, at, end):
+            dash, indent, items = item.start(2), item[1], []
+            while item is not None and item[1] == indent:
+                items.append(_plain_scalar(item))
+                at = item.end()
+                item = _ITEM.match(text, at, end)
+            value = Node("-", [each.value for each in items], dash, dash, items[-1].end, tuple(items))
+        else:
+            value = Node("", None, found.end(1) + 1, found.end(1) + 1, found.end(1) + 1)
+        nodes.append(value)
+        properties[found[1]] = value.value
+    return Document(Node(":", properties, start, start, nodes[-1].end, tuple(nodes)), end) if nodes else None
+
+
+def _plain_scalar(found: re.Match[str]) -> Node:
+    group = found.lastindex or 0
+    start, end = found.span(group)
+    written = found[group]
+    if written[0] in "\"'":
+        return Node(written[0], written[1:-1], start, start, end)
+    plain = written.rstrip(" ")
+    return Node("", core_value(plain), start, start, start + len(plain))

@@ -16,9 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.note.diff import matches
-from simplemem.note.header import find_key, read_header
+from simplemem.note.header import find_key, read_header, same
 from simplemem.note.properties import remove_property, render_header, set_property
-from simplemem.note.yaml_values import same
 
 NAMES: Final = ("ours", "theirs")
 _LATER: Final = ("modified", "updated", "date modified", "last_modified")

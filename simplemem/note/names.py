@@ -1,16 +1,23 @@
-"""Names of notes: what a caller means by one, which may be written, and how two are compared. Pure; no disk.
+"""Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure; no disk.
 
 A note's name is its vault path without `.md`. Whatever exists can be read under the name it has; a new name
 must be legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38).
+A name alone says whether a rule keeps a note private, and whether a synchroniser or git made the file as a conflict copy.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from fnmatch import fnmatchcase
+from typing import Final
 
 from simplemem.errors import Invalid, TooLong
+from simplemem.note.header import read_header
 from simplemem.note.words import well_formed
 
 MOST_SEGMENT_BYTES = 200
@@ -24,6 +31,7 @@ _DEVICES = frozenset(
 # What Windows forbids in a file name and what ends a link target.
 _FORBIDDEN = '\\/:*?"<>|#^[]'
 _FORBIDDEN_RUN = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]+')
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 # Percent signs that a careless reader would decode into a path.
 _ENCODED_PATH = re.compile(r"%(?=2e|2f|5c|00)", re.IGNORECASE)
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -32,20 +40,16 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 def check_name(name: str) -> str:
     """The name a new note may have: NFC, `/` between folders, no `.md`. Invalid or TooLong with a proposal otherwise."""
     wanted = unicodedata.normalize("NFC", name)
-    while (shorter := _without_extension(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
+    while (shorter := name_of(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
         wanted = shorter
     if (fault := _fault_of_name(wanted)) is not None:
         raise Invalid(f"{_shown(name)} cannot be the name of a note: {fault}.", hint=_proposal(name), name=_shown(name))
     longest = max(len(segment.encode()) for segment in wanted.split("/"))
-    if longest > MOST_SEGMENT_BYTES:
+    if longest > MOST_SEGMENT_BYTES or len(wanted) > MOST_NAME_CHARACTERS:
         raise TooLong(
-            f"{_shown(name)} is too long: a part of a name has at most {MOST_SEGMENT_BYTES} bytes.",
-            hint=_proposal(name),
-        )
-    if len(wanted) > MOST_NAME_CHARACTERS:
-        raise TooLong(
-            f"{_shown(name)} is too long: with its folders it may have {MOST_NAME_CHARACTERS} characters.",
-            hint="Use fewer or shorter folders.",
+            f"{_shown(name)} is too long: a name has at most {MOST_NAME_CHARACTERS} characters, each part of it "
+            f"{MOST_SEGMENT_BYTES} bytes.",
+            hint=_proposal(name) if longest > MOST_SEGMENT_BYTES else "Use fewer or shorter folders.",
         )
     return wanted
 
@@ -64,42 +68,23 @@ def _fault_of_name(name: str) -> str | None:
 
 def _fault(segment: str) -> str | None:
     """Why this cannot be the name of a file or folder everywhere, None when it can."""
-    if not segment:
-        return "there is nothing between two slashes"
     for char in segment:
         if char in _FORBIDDEN:
             return f"it has {char!r}, which not every system or no link allows"
-        if (char < " " or char > "~") and (unseen := _unseen(char)) is not None:
-            return f"it has {unseen} (U+{ord(char):04X})"
-    if "%%" in segment:
-        return "it has '%%', which begins a comment in Obsidian"
-    if _ENCODED_PATH.search(segment):
-        return "it has a percent-encoded part of a path"
-    if segment.startswith("."):
-        return "a name that begins with a dot is hidden, and hidden files are no notes"
-    if segment != segment.strip():
-        return "a part of it begins or ends with a space"
-    if segment.endswith("."):
-        return "a part of it ends with a dot, which Windows drops"
-    if is_device(segment):
-        return f"{segment!r} is the name of a device on Windows"
-    return None
-
-
-def _unseen(char: str) -> str | None:
-    """What is wrong with a character that cannot be seen or typed, None when nothing is."""
-    if _FORBIDDEN_RUN.match(char):
-        return "a control character"
-    return "a space that links cannot have" if char == "\xa0" else _UNSEEN.get(unicodedata.category(char))
-
-
-_UNSEEN = {
-    "Cc": "a control character",
-    "Cf": "an invisible character",
-    "Cs": "half a character",
-    "Zl": "a space that links cannot have",
-    "Zp": "a space that links cannot have",
-}
+        if (char < " " or char > "~") and (
+            char == "\xa0" or _FORBIDDEN_RUN.match(char) or unicodedata.category(char) in _UNSEEN
+        ):
+            return f"it has a character that cannot be seen or typed (U+{ord(char):04X})"
+    faults = (
+        (not segment, "there is nothing between two slashes"),
+        ("%%" in segment, "it has '%%', which begins a comment in Obsidian"),
+        (_ENCODED_PATH.search(segment), "it has a percent-encoded part of a path"),
+        (segment.startswith("."), "a name that begins with a dot is hidden, and hidden files are no notes"),
+        (segment != segment.strip(), "a part of it begins or ends with a space"),
+        (segment.endswith("."), "a part of it ends with a dot, which Windows drops"),
+        (is_device(segment), f"{segment!r} is the name of a device on Windows"),
+    )
+    return next((said for is_fault, said in faults if is_fault), None)
 
 
 def is_device(segment: str) -> bool:
@@ -138,7 +123,7 @@ def _bridge(name: str, start: int, end: int) -> str:
 
 def _tidy(name: str) -> str:
     """Without the spaces and dots at the ends, and the extension that every note has anyway."""
-    return _without_extension(" ".join(name.split()).lstrip(". ")).rstrip(". ")
+    return name_of(" ".join(name.split()).lstrip(". ")).rstrip(". ")
 
 
 def _shortened(name: str) -> str:
@@ -168,7 +153,7 @@ def clean_reference(name: str) -> str:
     heading = re.search(r"#" if linked is not None else r"(?<=\S)#(?=[^\s.])", wanted)
     if heading is not None:
         wanted = wanted[: heading.start()]
-    wanted = _without_extension(wanted.strip())
+    wanted = name_of(wanted.strip())
     while wanted.startswith(("/", "./")):
         wanted = wanted.lstrip("/").removeprefix("./")
     if not wanted:
@@ -188,7 +173,7 @@ def compare_key(path_or_name: str) -> str:
 
 def name_of(path: str) -> str:
     """`a/b.md` -> `a/b`."""
-    return _without_extension(path)
+    return path[:-3] if path[-3:].lower() == ".md" else path
 
 
 def path_of(name: str) -> str:
@@ -198,20 +183,14 @@ def path_of(name: str) -> str:
 
 def base_name(path: str) -> str:
     """`a/b.md` -> `b`."""
-    return _without_extension(path.rsplit("/", 1)[-1])
-
-
-def _without_extension(path: str) -> str:
-    return path[:-3] if path[-3:].lower() == ".md" else path
+    return name_of(path.rsplit("/", 1)[-1])
 
 
 def _proposal(name: str) -> str:
     """The hint of a refused name: the nearest legal one."""
-    parts = [part for part in _without_extension(name).replace("\\", "/").split("/") if part.strip(" .~")]
+    parts = [part for part in name_of(name).replace("\\", "/").split("/") if part.strip(" .~")]
     legal = "/".join(legal_name(_DRIVE.sub("", part) if k == 0 else part) for k, part in enumerate(parts)) or NAMELESS
-    if len(legal) > MOST_NAME_CHARACTERS:
-        return "Use fewer or shorter folders."
-    return f"A name that works: {legal}"
+    return "Use fewer or shorter folders." if len(legal) > MOST_NAME_CHARACTERS else f"A name that works: {legal}"
 
 
 def _shown(name: str) -> str:
@@ -230,3 +209,122 @@ def date_in(name: str) -> str:
         except ValueError:
             continue
     return ""
+
+
+def private_by_rule(path: str, rules: Sequence[str]) -> bool:
+    """Whether a rule names this path: a folder (`journal/`), a note (`plans/will`), or a pattern with `*` and `?`
+    of the whole path, where `*` crosses folders. Case and the way an accent is written do not count."""
+    return any(_matches(compare_key(path), compare_key(rule.strip().replace("\\", "/"))) for rule in rules)
+
+
+def _matches(path: str, rule: str) -> bool:
+    rule = rule.removeprefix("./")
+    bare = rule.strip("/")
+    if not bare:
+        return rule != ""  # "/" is the whole vault
+    if any(sign in bare for sign in "*?"):
+        if bare.startswith("**/") and _matches(path, bare.removeprefix("**/")):
+            return True  # as elsewhere, it may stand for no folder at all
+        bare = bare.replace("[", "[[]")  # brackets stand in names: only `*` and `?` mean more than themselves
+        return fnmatchcase(path, bare) or fnmatchcase(path.removesuffix(".md"), bare) or fnmatchcase(path, f"{bare}/*")
+    return path.startswith(f"{bare}/") or (not rule.endswith("/") and path in (bare, f"{bare}.md"))
+
+
+# ------------------------------------------------------------------ conflict copies
+# Where two devices changed a note at the same time, a synchroniser keeps both: one under the note's name, the other beside
+# it under a name like it. Some of these names nobody else gives; others ("Chapter 2") people give as well, and then the
+# texts decide (`are_akin`).
+
+COPY_REASON: Final = "a conflict copy made by "
+_MOST_MARKS: Final = 5  # copies are copied in turn, but not for ever
+_AKIN: Final = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictName:
+    """What a name says: the path of the note it would be a copy of, and who keeps such copies. Not `certain`: people give
+    such names too."""
+
+    original: str
+    maker: str
+    certain: bool
+
+    @property
+    def reason(self) -> str:
+        """Why it is left out of recall."""
+        return COPY_REASON + self.maker
+
+
+def is_copy_reason(hidden: str | None) -> bool:
+    """Whether a note is left out of recall because it is a conflict copy."""
+    return hidden is not None and hidden.startswith(COPY_REASON)
+
+
+# Dropbox says it in the language of the computer; these are spellings seen in people's folders.
+_CONFLICTED: Final = (
+    "(?i:conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie|copie en conflit|copia en conflicto|"
+    "copia conflictiva|còpia en conflicte|copia in conflitto|cópia em conflito|конфликтующая копия|の競合コピー|冲突副本)"
+)
+_PART: Final = r"[^()]*(?:\([^()]*\)[^()]*)?"  # a device may be called `MacBook Pro (2)`
+# Who keeps copies under such a name, and whether nobody else gives it. The first that fits says it.
+_MARKS: Final = tuple(
+    (maker, certain, re.compile(pattern))
+    for maker, certain, pattern in (
+        ("Syncthing", True, r"(.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{5,8})?"),
+        ("Obsidian Sync", True, rf"(.*\S) \((?i:conflicted copy) {_PART}\d{{12}}\)"),
+        ("Nextcloud", True, rf"(.*\S) \({_CONFLICTED} \d{{4}}-\d\d-\d\d \d{{6}}\)"),
+        ("Dropbox", True, rf"(.*\S) \({_PART}{_CONFLICTED}{_PART}\)(?:-\d+)?"),
+        ("Dropbox", True, r"(.*\S) \((?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict(?: \(?\d+\)?)?\)"),
+        ("Seafile", True, r"(.*\S) \(SFConflict [^()]+\)"),
+        ("pCloud", True, r"(.*\S) (?:\(conflicted(?: \d+)?\)|\[conflicted(?: \d+)?\])"),
+        ("ownCloud", True, r"(.+)_conflict-\d{8}-\d{6}"),
+        ("git", True, r"(.+)[_.](?:BACKUP|BASE|LOCAL|REMOTE)[_.]\d+"),
+        ("OneDrive", False, r"(.*\S)-(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{4,}(?:-\d{1,2})?"),
+        ("a synchroniser", False, r"(.*\S) \(\d{1,2}\)"),
+        ("iCloud", False, r"(.*\S) (?:[2-9]|[1-9]\d)"),  # its first copy is the second
+    )
+)
+_GIT: Final = re.compile(r"(.+\.md)(?:~[^~]+|\.orig)", re.IGNORECASE)
+
+
+def conflict_name(path: str) -> ConflictName | None:
+    """What a path says of itself, None for an ordinary one. A copy of a copy leads to the note they both began with."""
+    found = _mark_of(path)
+    for _ in range(_MOST_MARKS if found is not None else 0):
+        assert found is not None
+        further = _mark_of(found.original)
+        if further is None or (found.certain and not further.certain):
+            break
+        found = replace(found if found.certain or not further.certain else further, original=further.original)
+    return found
+
+
+def _mark_of(path: str) -> ConflictName | None:
+    """One mark taken off the end of a name."""
+    folder, slash, name = path.rpartition("/")
+    stem, ending = name[:-3], name[-3:]
+    if ending.casefold() != ".md":
+        left = _GIT.fullmatch(name)
+        return None if left is None else ConflictName(folder + slash + left[1], "git", certain=True)
+    if not stem or not (stem[-1] in ")]" or stem[-1].isdigit() or stem[-1].isupper()):
+        return None  # no mark ends otherwise
+    for maker, certain, pattern in _MARKS:
+        if found := pattern.fullmatch(stem):
+            return ConflictName(f"{folder}{slash}{found[1]}{ending}", maker, certain)
+    return None
+
+
+def are_akin(one: str, other: str, share: float = _AKIN) -> bool:
+    """Whether two texts are versions of one: of what stands in both bodies, three quarters stand in the other as well.
+    Two empty ones are only two notes that nobody has written yet. Headers are left out: notes of one template are not
+    copies of each other."""
+    ours, theirs = (
+        Counter(line for each in text[read_header(text).body_start :].split("\n") if (line := each.strip()))
+        for text in (one, other)
+    )
+
+    def size(lines: Counter[str]) -> int:
+        return sum(len(line) * count for line, count in lines.items())
+
+    total = size(ours) + size(theirs)
+    return total > 0 and 2 * size(ours & theirs) >= share * total

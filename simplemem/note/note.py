@@ -1,21 +1,23 @@
 """One note as a value: its bytes read once, into everything the rest of the house asks about it. Pure.
 
 A note is never refused: bytes that are not text, a header that is not YAML, ten megabytes of brackets all give a `Note`
-that can be served and searched. What must not be rewritten says so in `problem`.
+that can be served and searched. What must not be rewritten says so in `problem`. The body is looked through when it is
+first asked for.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Literal
 
 from simplemem.errors import Unreadable
-from simplemem.note.body import Body, read_body, read_property_links
+from simplemem.note.body import Body, Link, read_body, read_property_links
 from simplemem.note.header import Header, read_header
-from simplemem.note.inline import Link
+from simplemem.note.names import private_by_rule
 from simplemem.note.tags import Tag, read_tags
 
 _BINARY_PROBE = 8192
@@ -28,9 +30,12 @@ class Note:
     text: str
     sha256: str
     header: Header
-    body: Body
     problem: str | None
     problem_line: int | None
+
+    @cached_property
+    def body(self) -> Body:
+        return read_body(self.text, self.header.body_start)
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
@@ -45,7 +50,10 @@ class Note:
 
     @cached_property
     def aliases(self) -> tuple[str, ...]:
-        return read_aliases(self.header.get("aliases"))
+        """The other names of a note: a list of texts, or one text (obsidian.md §0.5)."""
+        value = self.header.get("aliases")
+        items = value if isinstance(value, list) else [value]
+        return tuple(item.strip() for item in items if isinstance(item, str) and item.strip())
 
     @property
     def content(self) -> str:
@@ -63,10 +71,7 @@ class Note:
     def string(self, key: str) -> str | None:
         """A property as one line of text, None when it is absent, empty or not a plain value."""
         value = self.header.get(key)
-        if value is None or isinstance(value, (Mapping, list)):
-            return None
-        text = str(value).strip()
-        return text or None
+        return None if value is None or isinstance(value, (Mapping, list)) else str(value).strip() or None
 
     def in_table(self, offset: int) -> bool:
         """Whether this place is inside a table, where a bar would end the cell."""
@@ -84,29 +89,40 @@ class Note:
 
 def read_note(data: bytes, sha256: str | None = None) -> Note:
     """The note these bytes are. Never raises and never stalls. `sha256` is their hash, where it is known already."""
-    text, problem = _decode(data)
-    header = read_header(text)
+    problem: str | None = None
     line: int | None = None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text, problem = data.decode("utf-8", "replace"), f"byte {error.start} is not UTF-8 text"
+    if b"\0" in data[:_BINARY_PROBE]:
+        problem = "it holds binary data or UTF-16 text, not UTF-8"
+    header = read_header(text)
     if problem is None and header.problem is not None:
         line = header.problem.line
         problem = f"its header cannot be read: {header.problem.message} (line {line}, column {header.problem.column})"
-    return Note(text, sha256 or sha256_of(data), header, read_body(text, header.body_start), problem, line)
+    return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem, line)
 
 
-def sha256_of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+_NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
+_MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE)
 
 
-def _decode(data: bytes) -> tuple[str, str | None]:
-    if b"\0" in data[:_BINARY_PROBE]:
-        return data.decode("utf-8", "replace"), "it holds binary data or UTF-16 text, not UTF-8"
-    try:
-        return data.decode("utf-8"), None
-    except UnicodeDecodeError as error:
-        return data.decode("utf-8", "replace"), f"byte {error.start} is not UTF-8 text"
+def private_reason(
+    path: str, note: Note, rules: Sequence[str]
+) -> Literal["rule", "property", "tag", "unreadable"] | None:
+    """Why a note is private, None when it is not. The text of a private note never leaves this machine.
 
-
-def read_aliases(value: Any) -> tuple[str, ...]:
-    """The other names of a note: a list of texts, or one text (obsidian.md §0.5)."""
-    items = value if isinstance(value, list) else [value]
-    return tuple(item.strip() for item in items if isinstance(item, str) and item.strip())
+    A person says so with the property `private: true`, the tag `private` (or one below it), or with a rule in the setting
+    `embed.private`. Where a header cannot be read nobody knows what it says, so its note is kept private too.
+    """
+    if private_by_rule(path, rules):
+        return "rule"
+    if note.problem is not None or (not note.header.properties and _MEANT_AS_HEADER.match(note.text)):
+        return "unreadable"
+    said = note.header.get("private")
+    if said is not None and str(said).strip().casefold() not in _NOT_PRIVATE:  # anything but a clear no
+        return "property"
+    if any(f"{tag.name.casefold()}/".startswith("private/") for tag in note.tags):
+        return "tag"
+    return None

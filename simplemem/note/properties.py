@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, Unreadable
-from simplemem.note.header import Header, Scalar, find_key, read_header
+from simplemem.note.header import Header, Scalar, find_key, read_header, read_yaml, same
 from simplemem.note.splice import (
     BLANK_LINES,
     LOOSE_LINES,
@@ -25,7 +25,6 @@ from simplemem.note.splice import (
     render_property,
     write_text,
 )
-from simplemem.note.yaml_values import read_yaml, same
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler

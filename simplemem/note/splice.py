@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from simplemem.errors import Invalid, TooLong, Unreadable
-from simplemem.note.header import Header
-from simplemem.note.yaml_values import DIGIT_LIMIT, SURROGATE, Node, core_value, same, skip_blanks
+from simplemem.note.header import DIGIT_LIMIT, SURROGATE, Header, Node, core_value, same, skip_blanks
 
 STEP: Final = 2  # Obsidian indents lists by two spaces
 KEY_LIMIT: Final = 500  # libyaml looks 1,024 characters ahead for the colon of a key

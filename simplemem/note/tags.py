@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from simplemem.errors import Invalid
-from simplemem.note.header import find_key, read_header
+from simplemem.note.header import core_value, find_key, read_header
 from simplemem.note.properties import remove_item, set_property
-from simplemem.note.yaml_values import core_value
 
 Value = str | bool | int | float
 Request = dict[str, str | bool | None]

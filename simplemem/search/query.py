@@ -14,13 +14,16 @@ from itertools import pairwise
 from typing import Protocol
 
 from simplemem.index.door import AnyOf, Standing, Term
-from simplemem.note.language import MARKS, english_stem, holding_together, stem
 from simplemem.note.words import (
+    MARKS,
     content_words,
+    english_stem,
+    holding_together,
     is_unspaced,
     neighbouring_words,
     parts_of_names,
     sequences_in,
+    stem,
     well_formed,
     words_in_order,
     words_of,

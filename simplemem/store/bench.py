@@ -17,8 +17,8 @@ from simplemem.index.door import Narrow, Question
 from simplemem.index.links import named_in_memory
 from simplemem.index.notes import Known, Stat, stat_of
 from simplemem.index.sidecar import Changes, Mark
-from simplemem.note.note import read_note
-from simplemem.note.privacy import private_by_rule, private_reason
+from simplemem.note.names import private_by_rule
+from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core

@@ -14,11 +14,10 @@ from typing import Literal, NamedTuple
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.index.sidecar import Sidecar
 from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
-from simplemem.note.copies import are_akin, conflict_name
 from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.header import read_header
 from simplemem.note.merge import merge
-from simplemem.note.names import clean_reference, name_of, path_of
+from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
 from simplemem.store.edit import judge
@@ -55,7 +54,7 @@ def conflict_copies(index: Sidecar) -> tuple[ConflictCopy, ...]:
 def _copy(path: str, original: str) -> ConflictCopy:
     name = conflict_name(path)
     assert name is not None
-    return ConflictCopy(name_of(path), path, name_of(original), original, name.maker, name.by, name.when)
+    return ConflictCopy(name_of(path), path, name_of(original), original, name.maker)
 
 
 def copies_meant(core: Core, name: str) -> tuple[ConflictCopy, ...]:

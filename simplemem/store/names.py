@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 
 from simplemem.errors import Ambiguous, Invalid, NotFound
-from simplemem.note.copies import is_copy_reason
-from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.names import clean_reference, compare_key, is_copy_reason, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.store.core import Core
 

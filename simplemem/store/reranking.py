@@ -14,7 +14,7 @@ from dataclasses import replace
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.door import NoteId, Row, Shown
-from simplemem.note.privacy import private_by_rule
+from simplemem.note.names import private_by_rule
 from simplemem.search.excerpt import passage_around
 from simplemem.search.rank import Ranked
 from simplemem.services.rerank import Reranker, from_0_to_1, reranker_named

@@ -15,8 +15,7 @@ from typing import Any
 from simplemem.errors import NotFound
 from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.memory import Hit
-from simplemem.note.copies import is_copy_reason
-from simplemem.note.names import clean_reference, name_of
+from simplemem.note.names import clean_reference, is_copy_reason, name_of
 from simplemem.search.rank import PARTS, Part, Ranked, parts_of, rank
 from simplemem.store.core import Core
 from simplemem.store.names import path_meant

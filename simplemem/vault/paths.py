@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from simplemem.errors import Invalid, ReadOnly, TooLong, Unavailable
 from simplemem.note.names import is_device, name_of
-from simplemem.note.privacy import private_by_rule as is_meant
+from simplemem.note.names import private_by_rule as is_meant
 from simplemem.vault import kernel
 
 SIDECAR = ".simplemem"

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from simplemem.note.body import Link, read_value_link
 from simplemem.note.header import Scalar
-from simplemem.note.inline import Link, read_value_link
 from simplemem.note.note import Note
 from simplemem.note.properties import replace_scalar
 from simplemem.vault.links import Named, name_key, resolve

@@ -32,9 +32,9 @@ def kite(vault: Path) -> Path:
 
 def test_copies_are_listed_with_their_note_and_whose_they_are(run: Run, kite: Path) -> None:
     ran = run("conflicts")
-    assert ran.code == 0 and f"{SYNCTHING}.md" in ran.out and "of log/Kite" in ran.out and "Dropbox Ada" in ran.out
+    assert ran.code == 0 and f"{SYNCTHING}.md" in ran.out and "of log/Kite" in ran.out and "Dropbox" in ran.out
     listed = run("conflicts", "--json").json["conflicts"]
-    assert [(copy["name"], copy["by"]) for copy in listed] == [(DROPBOX, "Ada"), (SYNCTHING, "ABCDEFG")]
+    assert [(copy["name"], copy["maker"]) for copy in listed] == [(DROPBOX, "Dropbox"), (SYNCTHING, "Syncthing")]
 
 
 def test_a_vault_without_copies_says_so(run: Run) -> None:

@@ -25,7 +25,7 @@ from simplemem.kinds.graph.spelling import split_attributes
 ROOT = Path(simplemem.__file__).parent
 SIZE = 128_000 if LONG else 16_000
 MADE_WHILE_RUNNING = {
-    ("note/copies.py", "pattern"): "one of a table, in which they are found below",
+    ("note/names.py", "pattern"): "one of a table, in which they are found below",
     ("embed/prefixes.py", "shape"): "one of the module's own few, tried on the name of a model",
     ("search/excerpt.py", "re.escape(word)"): "one word, to the letter",
     ("vault/place.py", "pattern"): "one of a table, in which they are found below",
@@ -125,7 +125,7 @@ FOUND = list(patterns())
 def test_the_search_for_patterns_finds_them() -> None:
     assert "note/secrets.py" in {path for path, name, _, _ in FOUND if name == "a table"}
     assert len(FOUND) > 150
-    assert ("note/inline.py", "match") in {(path, operation) for path, _, operation, _ in FOUND}
+    assert ("note/body.py", "match") in {(path, operation) for path, _, operation, _ in FOUND}
 
 
 @pytest.mark.parametrize("path", sorted({path for path, _, _, _ in FOUND}))

@@ -1,10 +1,10 @@
-"""Headings, blocks, tasks, block ids and sections: what stands in a body, and where."""
+"""Headings, blocks, block ids and sections: what stands in a body, and where."""
 
 from __future__ import annotations
 
 import pytest
 
-from simplemem.note.body import Body, Task, find_section, read_body
+from simplemem.note.body import Body, find_section, read_body
 from simplemem.note.header import read_header
 
 
@@ -82,22 +82,6 @@ def test_code_that_nobody_closes_runs_to_the_end_of_what_holds_it() -> None:
     body = body_of(text)
     assert [link.target for link in body.links] == ["seen"]
     assert body.headings == ()
-
-
-def test_tasks_are_items_with_a_box() -> None:
-    text = "- [ ] open\n1. [x] done [[Note]]\n\t* [/] half\n> - [-] lost\n- [] no\n- [link](x)\n[ ] no\n- [ ]\n"
-    assert [(task.status, task.text, task.line) for task in body_of(text).tasks] == [
-        (" ", "open", 1),
-        ("x", "done [[Note]]", 2),
-        ("/", "half", 3),
-        ("-", "lost", 4),
-        (" ", "", 8),
-    ]
-
-
-def test_a_task_in_code_is_none_and_a_task_has_its_place() -> None:
-    text = "```\n- [ ] no\n```\n  - [x] yes"
-    assert body_of(text).tasks == (Task("yes", "x", 4, 19, 28),)
 
 
 def test_block_ids_stand_at_the_end_of_a_block_or_alone_after_it() -> None:
@@ -183,4 +167,4 @@ def test_depth_breaks_nothing_and_hides_no_link(text: str) -> None:
 def test_an_empty_body_holds_nothing() -> None:
     for text in ("", "\n", " \t\n\n", "\ufeff"):
         body = body_of(text)
-        assert (body.headings, body.blocks, body.links, body.tags, body.tasks) == ((), (), (), (), ())
+        assert (body.headings, body.blocks, body.links, body.tags) == ((), (), (), ())

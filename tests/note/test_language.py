@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.language import LANGUAGES, MARKS, holding_together, is_small_word, language_of, stem, stems_of
-from simplemem.note.words import words_of
+from simplemem.note.words import (
+    LANGUAGES,
+    MARKS,
+    holding_together,
+    is_small_word,
+    language_of,
+    stem,
+    stems_of,
+    words_of,
+)
 
 LETTERS = st.text(st.sampled_from("aeiounrstlmdhgäöüßéèçñí "), max_size=60)
 

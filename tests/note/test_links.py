@@ -6,9 +6,8 @@ import unicodedata
 
 import pytest
 
-from simplemem.note.body import read_body, read_property_links
+from simplemem.note.body import Link, read_body, read_property_links
 from simplemem.note.header import read_header
-from simplemem.note.inline import Link
 
 
 def links(text: str) -> tuple[Link, ...]:

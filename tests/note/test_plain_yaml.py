@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.yaml_values import Document, RefusedError, read_plain_yaml, read_yaml
+from simplemem.note.header import Document, RefusedError, read_plain_yaml, read_yaml
 
 OPENING = "---\n"
 KEYS = st.sampled_from(["title", "a b", "1", "null", "é", "x-y", "a--b", "k_", "٣", "true", "n" * 100, "spaced "])

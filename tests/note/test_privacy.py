@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.note.note import read_note
-from simplemem.note.privacy import private_by_rule, private_reason
+from simplemem.note.names import private_by_rule
+from simplemem.note.note import private_reason, read_note
 
 
 def reason(text: str, path: str = "a.md", rules: tuple[str, ...] = ()) -> str | None:

@@ -196,7 +196,7 @@ _ONLY_MARKS = re.compile(r"(?:[ \t]|>|[-+*](?=[ \t]|$)|[0-9]{1,9}[.)](?=[ \t]|$)
 
 
 def _facts(body: Body) -> tuple[object, ...]:
-    return body.headings, body.blocks, body.links, body.tags, body.tasks, body.block_ids
+    return body.headings, body.blocks, body.links, body.tags, body.block_ids
 
 
 @settings(max_examples=8 * EXAMPLES, deadline=None)
@@ -204,7 +204,7 @@ def _facts(body: Body) -> tuple[object, ...]:
 def test_every_fact_stands_where_it_says(text: str) -> None:
     body = read_body(text, 0)
     ends = [found.end() for found in re.finditer(r"\r\n?|\n", text)]
-    for fact in (*body.headings, *body.blocks, *body.links, *body.tags, *body.tasks):
+    for fact in (*body.headings, *body.blocks, *body.links, *body.tags):
         assert 0 <= fact.start < fact.end <= len(text)
         assert fact.line == 1 + sum(end <= fact.start for end in ends)
     for link in body.links:
@@ -216,7 +216,7 @@ def test_every_fact_stands_where_it_says(text: str) -> None:
             assert text[link.display_start : link.display_end] == link.display
     for tag in body.tags:
         assert text[tag.start : tag.end] == "#" + tag.name
-    for facts in (body.headings, body.blocks, body.links, body.tags, body.tasks):
+    for facts in (body.headings, body.blocks, body.links, body.tags):
         places = [fact.start for fact in facts]
         assert places == sorted(places)
 
@@ -249,7 +249,6 @@ def test_a_header_before_the_body_only_moves_it(text: str, header: str) -> None:
     for here, there in (
         (alone.links, below.links),
         (alone.tags, below.tags),
-        (alone.tasks, below.tasks),
         (alone.blocks, below.blocks),
     ):
         assert [(fact.start, fact.end, fact.line) for fact in here] == [
@@ -261,7 +260,7 @@ def test_a_header_before_the_body_only_moves_it(text: str, header: str) -> None:
 @given(_TEXTS)
 def test_a_fence_around_a_text_hides_all_of_it(text: str) -> None:
     body = read_body("`" * 40 + "\n" + text + "\n" + "`" * 40 + "\n", 0)
-    assert (body.links, body.tags, body.headings, body.tasks) == ((), (), (), ())
+    assert (body.links, body.tags, body.headings) == ((), (), ())
 
 
 _LONG = st.lists(

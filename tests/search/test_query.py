@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.index.legs import fts_terms, vocabulary
-from simplemem.note.language import MARKS, stems_of
+from simplemem.note.words import MARKS, stems_of
 from simplemem.search.query import Query, read_query, with_forms
 from simplemem.store import EnhancedStore
 

@@ -66,7 +66,7 @@ def check_names(case: Case) -> Iterator[Noticed]:
 def check_conflicts(case: Case) -> Iterator[Noticed]:
     """Conflict copies: what synchronisers and git leave beside a note that was changed in two places."""
     for copy in conflict_copies(case.index):
-        whose = " ".join(filter(None, (f"a conflict copy of {copy.of} by {copy.maker}", copy.by and f"({copy.by})")))
+        whose = f"a conflict copy of {copy.of} by {copy.maker}"
         here, there = case.read(copy.path), case.read(copy.original)
         if here is not None and there is not None and here.sha256 == there.sha256:
             why = f"the same text as {copy.of}"
