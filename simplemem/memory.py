@@ -399,13 +399,23 @@ class Finding(Value):
 
 @dataclass(frozen=True, slots=True)
 class Mend(Value):
-    """What mending does to one note or file: `new_path` is "" unless it gets another name. `gone` goes to the trash."""
+    """What mending does to one note: its text, which has this hash now, becomes another."""
 
     path: str
-    new_path: str
     what: tuple[str, ...]
     diff: str
-    gone: bool = False
+    sha256: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mending(Value):
+    """What the doctor found, what of it is `left` once the `changes` are made, and why some cannot be made."""
+
+    findings: tuple[Finding, ...]
+    left: tuple[Finding, ...]
+    changes: tuple[Mend, ...]
+    unmended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,5 +424,4 @@ class Mended(Value):
 
     version: str
     changed: tuple[str, ...]
-    index_made_anew: bool
     warnings: tuple[str, ...] = ()

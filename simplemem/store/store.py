@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.reconcile import Progress, SyncReport
@@ -30,6 +30,7 @@ from simplemem.memory import (
     IndexState,
     Memory,
     Mended,
+    Mending,
     Moved,
     Pack,
     Page,
@@ -51,9 +52,6 @@ from simplemem.store.packs import Packs
 from simplemem.store.reading import is_kept, read_memory
 from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
-
-if TYPE_CHECKING:
-    from simplemem.store.doctor.mending import Mending
 
 
 def open_store(
@@ -390,38 +388,22 @@ class EnhancedStore:
         return self._core.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
-        """What is wrong with the vault, its index or what they stand on, by all checks or those in `only`. Changes
-        no note."""
-        from simplemem.store.doctor.examine import examine
+        """What is wrong with the vault, its index or what they are on, by all checks or those in `only`. Changes no note."""
+        from simplemem.store.doctor import examine
 
-        return tuple(noticed.finding for noticed in examine(self._core, only, progress))
-
-    def surroundings(self) -> dict[str, Any]:
-        """What the vault stands on: kinds of disk, the service that syncs it, whose SQLite, what may be watched."""
-        from simplemem.store.doctor.system import facts
-
-        return facts(self._core)
+        return tuple(examine(self._core, only, progress))
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
-        """What `doctor` finds and what of it can be mended, drafted as one change. Writes nothing; `mend` does."""
-        from simplemem.store.doctor.examine import examine
-        from simplemem.store.doctor.mending import plan
+        """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
+        from simplemem.store.mending import plan_mending
 
-        return plan(self._core, examine(self._core, only, progress))
+        return plan_mending(self._core, self.doctor(progress, only=only), only)
 
-    def mend(
-        self,
-        mending: Mending,
-        progress: Progress | None = None,
-        *,
-        who: str = "",
-        tool: str = "doctor",
-        reason: str = "",
-    ) -> Mended:
+    def mend(self, mending: Mending, *, who: str = "", tool: str = "doctor", reason: str = "") -> Mended:
         """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
-        from simplemem.store.doctor.mending import mend, reason_of
+        from simplemem.store.mending import mend
 
-        return mend(self._core, mending, Change(tool, who, reason or reason_of(mending)), progress)
+        return mend(self._core, mending, Change(tool, who, reason or "broken links were mended"))
 
     # -- lists (last, because its name hides the type from what follows)
 

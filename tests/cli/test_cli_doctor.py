@@ -13,7 +13,7 @@ import pytest
 from waiting import PLAIN
 
 from simplemem.store import EnhancedStore
-from simplemem.store.doctor.examine import CHECKS
+from simplemem.store.doctor import CHECKS
 from tests.cli.conftest import PROGRAM, in_a_terminal, notes_of
 
 if TYPE_CHECKING:
@@ -32,18 +32,14 @@ def mendable(vault: Path) -> Path:
     return vault
 
 
-def test_a_vault_in_order_ends_with_0(run: Run, vault: Path) -> None:
-    (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
-    ran = run("doctor")
-    assert (ran.code, ran.out) == (0, "All is well.\n")
-    answer = run("doctor", "--json").json
-    assert (answer["ok"], answer["findings"]) == (True, []) and answer["stands_on"]["free_bytes"] > 0
-
-
-def test_a_note_ends_with_0_unless_one_is_strict(run: Run) -> None:
+def test_without_warnings_it_ends_with_0_and_strictly_with_1_for_a_note(run: Run, vault: Path) -> None:
     ran = run("doctor")
     assert ran.code == 0 and "note: people/Ada.md:8: [[nowhere]]" in ran.out
     assert run("doctor", "--strict").code == 1 and run("doctor", "--json", "--strict").json["ok"] is False
+    (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
+    ran = run("doctor")
+    assert (ran.code, ran.out) == (0, "All is well.\n")
+    assert run("doctor", "--json").json == {"ok": True, "findings": []}
 
 
 def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: Path) -> None:
@@ -51,14 +47,8 @@ def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: P
     assert ran.code == 1 and "warning: a.md:3: [[team/Ada]]" in ran.out
     assert "--fix would lead [[team/Ada]] to people/Ada" in ran.out
     assert ran.out.endswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can mend 2.\n")
-    found = {finding["path"]: finding for finding in run("doctor", "--json").json["findings"]}
-    assert (found["a.md"]["check"], found["a.md"]["line"], found["a.md"]["candidates"]) == ("links", 3, ["people/Ada"])
-
-
-def test_only_the_checks_that_are_named_are_run(run: Run, mendable: Path) -> None:
     both = run("doctor", "--json", "--only", "links, headers", "--only", "names").json["findings"]
     assert {finding["check"] for finding in both} == {"links", "headers"}
-    assert run("doctor", "--only", "attachments,names").code == 0
     for wrong in (("--only", "link"), ("--yes",), ("--dry-run",)):
         assert run("doctor", *wrong).code == 2
 
@@ -70,8 +60,7 @@ def test_a_dry_run_shows_the_diff_and_nothing_is_mended_unasked(run: Run, mendab
     fix = run("doctor", "--fix", "--dry-run", "--json").json["fix"]
     assert [(change["path"], fix["done"]) for change in fix["changes"]] == [("a.md", False), ("b.md", False)]
     ran = run("doctor", "--fix")
-    assert ran.code == 1 and "-[[team/Ada]]\n+[[people/Ada]]\n" in ran.out
-    assert "this would change 2 files in one step" in ran.err and "--yes" in ran.err
+    assert ran.code == 1 and "this would change 2 files in one step" in ran.err and "--yes" in ran.err
     assert run("doctor", "--fix", "--json").json["error"]["code"] == "invalid"
     assert notes_of(mendable) == before
 
@@ -88,34 +77,12 @@ def test_what_was_mended_is_one_change_that_one_undo_takes_back(run: Run, mendab
     assert notes_of(mendable) == before
 
 
-def test_an_index_that_is_wrong_is_an_error_and_is_made_anew(run: Run, vault: Path) -> None:
-    import apsw
-
-    run("index")
-    with apsw.Connection(str(vault / ".simplemem" / "index.db")) as db:
-        db.execute("UPDATE notes SET title = 'Wrong' WHERE path = 'projects/apollo.md'")
-    ran = run("doctor")
-    assert ran.code == 1 and "error: projects/apollo.md" in ran.out
-    ran = run("doctor", "--fix", "--yes")
-    assert ran.code == 0 and "The index is made anew." in ran.out
-
-
 def test_of_many_notes_of_one_kind_the_first_are_named(run: Run, vault: Path) -> None:
-    for number in range(25):
-        (vault / f"photo{number:02}.png").write_bytes(b"\x89PNG")
+    (vault / "people/Ada.md").write_text("".join(f"[[never {'x' * number}]]\n" for number in range(25)))
     shown = run("doctor").out
-    assert shown.count("[attachments]") == 20
-    assert "5 more notes of this kind: `simplemem doctor --only attachments` names them all." in shown
-    assert run("doctor", "--only", "attachments").out.count("[attachments]") == 25
-
-
-def test_a_vault_for_reading_only_is_looked_at_and_not_mended(
-    run: Run, mendable: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = notes_of(mendable)
-    monkeypatch.setenv("SIMPLEMEM_READ_ONLY", "true")
-    ran = run("doctor", "--fix", "--yes")
-    assert ran.code == 1 and "for reading only" in ran.err and notes_of(mendable) == before
+    assert shown.count("[links]") == 20
+    assert "5 more notes of this kind: `simplemem doctor --only links` names them all." in shown
+    assert run("doctor", "--only", "links").out.count("[links]") == 25
 
 
 def test_the_help_and_the_page_name_every_check(run: Run) -> None:

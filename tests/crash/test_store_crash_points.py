@@ -18,14 +18,11 @@ from simplemem.index.database import Database
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation
 from simplemem.store import EnhancedStore
-from simplemem.store.doctor.examine import CHECKS
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
 
 SETTINGS = load_settings({"embed.provider": "none"})
-OF_THE_VAULT = [name for name in CHECKS if name != "system"]
-"""What a death can spoil. What the machine allows is the same after each of them, and dear to ask."""
 TRANSACTIONS = [(Database, "writing")]  # SQLite writes without `os`
 STAMP = re.compile(rb"^(created|modified): .*$", re.MULTILINE)
 NOTES = {
@@ -115,7 +112,7 @@ def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_t
             store.sync(embed=False)
             states.append(without_times(notes(work)))
             assert states[-1] in (old, new), (at, call)
-            wrong = [finding for finding in store.doctor(only=OF_THE_VAULT) if finding.level == "error"]
+            wrong = [finding for finding in store.doctor() if finding.level == "error"]
             assert not wrong, (at, call, wrong)
             assert set(store.names()) == {path.removesuffix(".md") for path in states[-1] if path != CONFLICT}
             assert len(store.conflict_copies()) == (CONFLICT in states[-1]), (at, call)

@@ -18,9 +18,8 @@ from hostile_names import hostile_names
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.memory import Filter
+from simplemem.memory import Filter, Mending
 from simplemem.store import EnhancedStore
-from simplemem.store.doctor.mending import Mending
 from simplemem.vault.disk import sha256
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
@@ -43,7 +42,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "delete": {"name": "n"},
     "history": {"name": "n"},
     "blame": {"name": "n"},
-    "mend": {"mending": Mending((), (), (), (), makes_index_anew=False)},
+    "mend": {"mending": Mending((), (), ())},
     "undo": {"version_or_name": "n"},
     "undo_all": {"by": "ada", "since": "2026-01-01", "preview": True},
     "diff": {"what": "n"},
@@ -53,7 +52,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
 }
 NO_TEXT = {
     "close", "embeds_remotely", "estimate", "on_change", "start", "state", "stats", "sync", "tags", "inspect", "doctor",
-    "wait_until_settled", "conflict_copies", "surroundings", "plan_mending",
+    "wait_until_settled", "conflict_copies", "plan_mending",
 }  # fmt: skip
 """Methods that are given no text of anybody's."""
 GIVEN_WHAT_WAS_SHOWN = {"mend", "merge_conflict"}

@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong with a vault or its index, says what to do, and changes nothing."""
+"""The doctor finds what is wrong with a vault, its index or its disk, says what to do, and changes nothing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
+from simplemem.errors import Invalid
 from simplemem.memory import Finding
 from simplemem.store import EnhancedStore
+from simplemem.store.doctor import on_disks
 
 Write = Callable[[str, str | bytes], Path]
 
 
 def of(store: EnhancedStore, check: str) -> list[Finding]:
-    return [finding for finding in store.doctor() if finding.check == check]
+    """What one check finds in the vault as it is now."""
+    store.sync()
+    found = list(store.doctor(only=[check]))
+    assert {finding.check for finding in found} <= {check}
+    return found
 
 
 def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
@@ -27,22 +33,27 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
     write("b.md", "![[plan.png]] 京都に行きました\n")
     write("plan.png", b"\x89PNG")
     store.sync()
-    before = {path: path.read_bytes() for path in vault.rglob("*") if path.is_file() and ".simplemem" not in path.parts}
-    assert store.doctor() == ()
-    after = {path: path.read_bytes() for path in vault.rglob("*") if path.is_file() and ".simplemem" not in path.parts}
-    assert after == before
-    assert sorted(path.name for path in (vault / ".simplemem").glob("index*.new*")) == []
+
+    def files() -> dict[Path, bytes]:
+        return {
+            path: path.read_bytes() for path in vault.rglob("*") if path.is_file() and ".simplemem" not in path.parts
+        }
+
+    before = files()
+    assert store.doctor() == () and files() == before
+    assert not list((vault / ".simplemem").glob("index*.new*"))
+
+
+# -- the index
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE notes SET title = 'Other' WHERE path = 'a.md'",
         "UPDATE notes SET modified = '1999' WHERE path = 'a.md'",
         "UPDATE links SET path = NULL",
         "DELETE FROM tags",
         "DELETE FROM tag_pairs",
-        "DELETE FROM properties",
         "INSERT INTO properties VALUES (999, 0, 'left', '1')",
         "DELETE FROM aliases",
         "UPDATE blocks SET line = line + 1",
@@ -50,7 +61,6 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
         "UPDATE vectors SET vector = zeroblob(256)",
         "DELETE FROM files WHERE path = 'plan.png'",
         "DELETE FROM note_text WHERE rowid = (SELECT id FROM notes WHERE path = 'a.md')",
-        "DELETE FROM block_text",
     ],
 )
 def test_an_index_that_is_not_what_a_rebuilt_one_would_be_is_an_error(
@@ -63,97 +73,35 @@ def test_an_index_that_is_not_what_a_rebuilt_one_would_be_is_an_error(
     with store._core.index.database.writing() as db:
         db.execute(spoil).fetchall()
     errors = [finding for finding in store.doctor() if finding.level == "error"]
-    assert errors
-    assert all(finding.check == "index" for finding in errors)
-    assert all("--rebuild" in finding.hint for finding in errors)
+    assert errors and all(finding.check == "index" and "--rebuild" in finding.hint for finding in errors)
     store.sync(rebuild=True)
     assert store.doctor() == ()
 
 
-def test_one_missing_row_is_one_finding(store: EnhancedStore, write: Write) -> None:
+def test_one_missing_row_is_one_finding(plain_store: EnhancedStore, write: Write) -> None:
     for name in "abcdef":
         write(f"{name}.md", f"plum {name}\n")
-    store.sync()
-    with store._core.index.database.writing() as db:
+    plain_store.sync()
+    with plain_store._core.index.database.writing() as db:
         db.execute("DELETE FROM files WHERE path = 'b.md'").fetchall()
-    (finding,) = of(store, "index")
+    (finding,) = plain_store.doctor()
     assert "b.md" in finding.message
 
 
-def test_a_damaged_file_is_named_as_such(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "plum")
+def test_a_damaged_index_is_named_as_such_and_asked_nothing_more(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "[[Nobody]]")
     plain_store.sync()
     with plain_store._core.index.database.writing() as db:
         db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
-    assert any("damaged" in finding.message for finding in of(plain_store, "index"))
-
-
-def test_a_file_that_is_no_index_any_more_is_a_finding_not_a_failure(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "plum")
-    plain_store.sync()
-    path = plain_store._core.index.path
-    plain_store.close()
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.seek(100)
-        file.write(b"\xaa" * (size - 100))
-    with EnhancedStore(plain_store.root, plain_store.settings) as store:
-        assert any("damaged" in finding.message for finding in store.doctor()) or store.doctor() == ()
-        store.sync(rebuild=True)
-        assert store.doctor() == ()
+    findings = plain_store.doctor()
+    assert {finding.check for finding in findings} == {"index"} and "damaged" in findings[0].message
 
 
 def test_vectors_that_are_still_to_come_are_no_error(store: EnhancedStore, write: Write) -> None:
     write("a.md", "plum")
-    write("b.md", "pear")
     store.sync(embed=False)
-    assert store.state().pending == 2
+    assert store.state().pending == 1
     assert [finding for finding in store.doctor() if finding.level == "error"] == []
-
-
-def test_broken_and_ambiguous_links_are_noted_with_their_line(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "one\n\n[[Nobody]] and [[Twin]]\n")
-    write("x/Twin.md", "")
-    write("y/Twin.md", "")
-    plain_store.sync()
-    broken, ambiguous = of(plain_store, "links")
-    assert (broken.level, broken.path, broken.line) == ("note", "a.md", 3)
-    assert broken.message == "[[Nobody]] leads nowhere"
-    assert ambiguous.message == "[[Twin]] could mean x/Twin, y/Twin"
-
-
-def test_headers_that_cannot_be_read_are_warned_of(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "---\nx: [\n---\n")
-    write("b.md", b"caf\xe9")
-    plain_store.sync()
-    assert [(finding.level, finding.path, finding.line) for finding in of(plain_store, "headers")] == [
-        ("warning", "a.md", 3)
-    ]
-    assert [(finding.level, finding.path) for finding in of(plain_store, "notes")] == [("warning", "b.md")]
-
-
-def test_files_that_are_not_indexed_are_warned_of(vault: Path, write: Write) -> None:
-    write("huge.md", "plum " * 5000)
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
-    with EnhancedStore(vault, settings) as store:
-        store.sync()
-        (finding,) = of(store, "notes")
-        assert (finding.level, finding.path) == ("warning", "huge.md")
-
-
-def test_files_whose_names_cannot_be_spelled_are_warned_of(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("a.md", "plum")
-    try:
-        (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("pear")
-    except OSError:
-        pytest.skip("no such name can be made here")
-    plain_store.sync()
-    (finding,) = of(plain_store, "notes")
-    assert finding.level == "warning"
-    assert "caf" in finding.path
-    assert plain_store.stats()["skipped"]
 
 
 def test_several_may_be_examined_at_once(plain_store: EnhancedStore, write: Write) -> None:
@@ -210,23 +158,113 @@ def test_what_others_change_while_it_looks_is_no_difference(
         assert done == [doing]
 
 
-def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, write: Write) -> None:
-    write("Tea.md", "")
-    write("tea.md", "")
-    write("cafe\u0301.md", "")
-    write("café.md", "")
-    write("other.md", "")
-    plain_store.sync()
-    assert len(of(plain_store, "names")) == 2
-    assert {finding.level for finding in of(plain_store, "names")} == {"warning"}
+# -- notes
 
 
-def test_what_a_cut_off_write_left_is_named(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "plum")
+def test_headers_that_cannot_be_read_are_told_with_their_line(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "---\nx: [\n---\n")
+    write("b.md", b"caf\xe9")
+    (finding,) = of(plain_store, "headers")
+    assert (finding.level, finding.path, finding.line) == ("warning", "a.md", 3)
+
+
+def test_bytes_that_are_no_text_are_told_with_what_to_do(plain_store: EnhancedStore, write: Write) -> None:
+    write("binary.md", b"\x00\x01\x02plum")
+    write("latin.md", b"caf\xe9")
+    write("utf16.md", "plum".encode("utf-16"))
+    write("good.md", "caf\u00e9")
+    binary, latin, utf16 = of(plain_store, "notes")
+    assert (binary.path, binary.level) == ("binary.md", "warning") and "another extension" in binary.hint
+    assert "byte 3 is not UTF-8" in latin.message
+    assert "UTF-16" in utf16.message and "UTF-8" in utf16.hint
+
+
+def test_a_note_that_is_too_large_is_told_once(vault: Path, write: Write) -> None:
+    write("huge.md", "plum " * 5000)
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
+    with EnhancedStore(vault, settings) as store:
+        (finding,) = of(store, "notes")
+        assert finding.message == "25,000 bytes: notes over 10,485 are not indexed"
+        assert "index.max_note_mb" in finding.hint
+
+
+def test_a_file_whose_name_cannot_be_spelled_is_told(plain_store: EnhancedStore, vault: Path) -> None:
+    try:
+        (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("pear")
+    except OSError:
+        pytest.skip("no such name can be made here")
+    (finding,) = of(plain_store, "notes")
+    assert "caf" in finding.path and plain_store.stats()["skipped"]
+
+
+def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    for name in ("Tea", "tea", "cafe\u0301", "café", "other", "sub/tea", "Teas", "Notes/a", "notes/b"):
+        write(f"{name}.md", "")
+    if len(list(vault.glob("*.md"))) < 6:
+        pytest.skip("this disk takes such names for one")
+    assert {finding.path for finding in of(plain_store, "names")} == {"notes", "tea.md", "café.md"}
+
+
+def test_a_secret_is_told_by_kind_and_line_and_never_shown(plain_store: EnhancedStore, write: Write) -> None:
+    token = "ghp_" + "x7Kq9ZbT2mVw4RsD8nLc1YhPf5GjA3uE6oBi"
+    write("a.md", f"plum\n\nThe token is {token}\n")
+    write("b.md", "The password is with Ada, the token too.\n")
+    (finding,) = of(plain_store, "secrets")
+    assert (finding.level, finding.path, finding.line) == ("warning", "a.md", 3) and "GitHub" in finding.message
+    assert token not in repr(finding) and token[4:12] not in repr(finding)
+    write("hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md", "Nothing else.\n")
+    assert of(plain_store, "secrets")[0].message == "its name holds a Hugging Face token: hf_… (37 characters)"
+
+
+def test_a_conflict_copy_is_told_with_what_it_is_a_copy_of(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "plum\n")
+    write("a.sync-conflict-20260101-120000-ABCDEFG.md", "pear\n")
+    write("Chapter 2.md", "another\n")
+    write("Chapter.md", "one\n")
+    (finding,) = of(plain_store, "conflicts")
+    assert finding.message == "a conflict copy of a by Syncthing" and "`simplemem conflicts`" in finding.hint
+
+
+# -- what the vault is on
+
+
+def test_an_index_in_a_synced_folder_is_warned_of(tmp_path: Path) -> None:
+    def place(folder: str, **settings: object) -> list[Finding]:
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        given = Settings.model_validate({"embed": {"provider": "none"}, **settings})
+        with EnhancedStore(tmp_path / folder, given) as store:
+            return of(store, "place")
+
+    assert place("notes") == []
+    (finding,) = place("Dropbox/notes")
+    assert finding.level == "warning" and "a folder of Dropbox, and its index with it" in finding.message
+    (finding,) = place("Dropbox/notes", db=str(tmp_path / "cache/notes.db"))
+    assert finding.level == "note" and "the lock" in finding.message
+    (tmp_path / "shared/.stfolder").mkdir(parents=True)
+    assert [(each.level, "Syncthing" in each.message) for each in place("shared/notes")] == [("warning", True)]
+    (tmp_path / "shared/.stignore").write_text("(?d).DS_Store\n.simplemem\n")
+    assert [each.level for each in place("shared/notes")] == ["note"]
+
+
+def test_a_disk_that_other_computers_write_to_is_told() -> None:
+    vault, index = on_disks("nfs4", "nfs4")
+    assert (vault.level, index.level) == ("note", "warning")
+    assert "the vault is on a nfs4 disk" in vault.message and "the index is on a nfs4 disk" in index.message
+    assert [each.level for each in on_disks("9p", "ext4")] == ["note"] and not list(on_disks("ext4", "apfs"))
+
+
+# -- what is asked
+
+
+def test_one_check_asks_for_no_other(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "[[Nobody]]\n")
     plain_store.sync()
-    stray = write(".simplemem-99999999-0123456789abcdef01234567.tmp", "half")
-    assert [finding.path for finding in of(plain_store, "strays")] == [stray.name]
-    assert stray.read_text() == "half"
+    with plain_store._core.index.database.writing() as db:
+        db.execute("UPDATE notes SET title = 'Other'").fetchall()
+    assert [finding.check for finding in plain_store.doctor(only=["links"])] == ["links"]
+    assert [finding.check for finding in plain_store.doctor(only=["links", "index"])] == ["index", "links"]
+    with pytest.raises(Invalid, match="no check 'link'"):
+        plain_store.doctor(only=["links", "link"])
 
 
 def test_a_finding_is_a_plain_value_for_programs(plain_store: EnhancedStore, write: Write) -> None:

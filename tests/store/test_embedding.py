@@ -389,19 +389,3 @@ def test_an_interrupted_run_keeps_what_was_made(service: EmbeddingService, open_
     store.sync(progress=lambda stage, done, total: seen.append((done, total)) if stage == "vectors" else None)
     assert seen == [(2, 6), (4, 6), (6, 6)]
     assert len(service.texts()) == 10
-
-
-def test_mending_an_index_sends_no_more_unasked_than_the_settings_allow(
-    far: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    write("a.md", "The harbour crane was repaired.")
-    store = open_with(max_tokens_unasked=3)
-    store.sync(embed=False)
-    with store._core.index.database.writing() as db:
-        db.execute("UPDATE notes SET title = 'Other'").fetchall()
-    mending = store.plan_mending(only=["index"])
-    assert mending.makes_index_anew
-    done = store.mend(mending)
-    assert not done.index_made_anew and far.asked == []
-    assert "`simplemem index --rebuild` does it, and asks before" in done.warnings[0]
-    assert [finding.check for finding in store.doctor(only=["index"])] == ["index"]

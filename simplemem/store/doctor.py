@@ -1,0 +1,285 @@
+"""The doctor: what is wrong with a vault, its index, or the disk they are on. It looks, and changes nothing.
+
+Each check gives its findings one by one. Links, and what of them can be mended, are in `mending.py`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
+from pathlib import Path
+
+from simplemem.errors import Invalid, SimplememError
+from simplemem.index import fill
+from simplemem.index.audit import Difference, Row, differences
+from simplemem.index.database import Database
+from simplemem.index.notes import stat_of
+from simplemem.index.reconcile import Progress
+from simplemem.index.sync import Sync
+from simplemem.index.vectors import NOW
+from simplemem.memory import Finding
+from simplemem.note.names import compare_key
+from simplemem.note.secrets import find_secrets
+from simplemem.services.embed import Embedder
+from simplemem.store.conflicts import conflict_copies
+from simplemem.store.core import Core
+from simplemem.store.mending import check_links
+from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, synced_by
+from simplemem.vault.vault import Entry
+
+_SHOWN = 20  # rows in which two indexes differ
+_LITTLE_ROOM = 200_000_000
+_PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
+_SERVED = "served and searched, but not changed by any tool"
+_ANEW = "`simplemem index --rebuild` makes it anew"
+_ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
+
+
+def examine(core: Core, only: Collection[str], progress: Progress | None) -> Iterator[Finding]:
+    """What the checks find, in their order: those in `only`, or all. Of a damaged index nothing but that is asked."""
+    for name in sorted(set(only) - CHECKS.keys()):
+        near = difflib.get_close_matches(name, CHECKS, 1)
+        hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(CHECKS)}."
+        raise Invalid(f"there is no check {name!r}", hint=hint)
+    tell = progress or (lambda _stage, _done, _total: None)
+    for name, check in CHECKS.items():
+        found = list(check(core, tell)) if not only or name in only else []
+        yield from found
+        if any("damaged" in finding.message for finding in found if name == "index"):
+            return
+
+
+# -- notes
+
+
+def _check_headers(core: Core, _: Progress) -> Iterator[Finding]:
+    for path, problem in _problems(core):
+        if problem.startswith("its header"):
+            place = _PLACE.search(problem)
+            line = int(place[1]) if place else 0
+            message = f"{_PLACE.sub('', problem)}; {_SERVED}"
+            yield Finding("headers", "warning", path, message, "Mend it in an editor.", line)
+
+
+def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
+    most = core.settings.max_note_bytes
+    large = {entry.path: entry.size for entry in _notes(core) if entry.size > most}
+    for path, size in sorted(large.items()):
+        message = f"{size:,} bytes: notes over {most:,} are not indexed"
+        yield Finding("notes", "warning", path, message, "Split it, or raise the setting index.max_note_mb.")
+    for path, why in core.not_indexed():
+        if path not in large:
+            yield Finding("notes", "warning", path, f"not indexed: {why}")
+    for path, problem in _problems(core):
+        if problem.startswith("its header"):
+            continue
+        data = _data(core, path)
+        is_utf16 = data is not None and data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        hint = "Save it as UTF-8 in an editor."
+        if "binary" in problem and not is_utf16:
+            hint = "If it is no text, it wants another extension than .md."
+        yield Finding("notes", "warning", path, "it is UTF-16 text, not UTF-8" if is_utf16 else problem, hint)
+
+
+def _check_names(core: Core, _: Progress) -> Iterator[Finding]:
+    hint = "Rename one of them before the vault is synced to another computer."
+    paths = [entry.path for entry in core.vault.scan()]
+    folders = {path[:at] for path in paths for at, char in enumerate(path) if char == "/"}
+    for names, of in ((sorted(folders), "the folders "), (sorted(paths), "")):
+        seen: dict[str, str] = {}
+        for name in names:
+            other = seen.setdefault(compare_key(name), name)
+            if other != name and other.count("/") == name.count("/"):
+                yield Finding(
+                    "names", "warning", name, f"{of}{name} and {other} are the same name on some systems", hint
+                )
+
+
+def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
+    for copy in conflict_copies(core.index):
+        whose = f"a conflict copy of {copy.of} by {copy.maker}"
+        hint = "`simplemem conflicts` shows what differs, and merges the two."
+        yield Finding("conflicts", "warning", copy.path, whose, hint)
+
+
+def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
+    """Their kind and line, never what they are; only a name has to be shown, to say which note it is."""
+    hint = (
+        "Keep it in a password manager, write here where it is, and renew it: this text may have been copied and sent."
+    )
+    notes = _notes(core)
+    for entry in notes:
+        for secret in find_secrets(entry.path[:-3]):
+            message = f"its name holds a {secret.kind}: {secret.shown}"
+            yield Finding("secrets", "warning", entry.path, message, hint)
+    for done, entry in enumerate(notes):
+        if done % 250 == 0:
+            tell("secrets", done, len(notes))
+        data = _data(core, entry.path) if entry.size <= core.settings.max_note_bytes else None
+        # A dump of keys is one finding too many.
+        for secret in find_secrets((data or b"").decode("utf-8", "replace"))[:20]:
+            message = f"{secret.kind}: {secret.shown}"
+            yield Finding("secrets", "warning", entry.path, message, hint, secret.line)
+
+
+def _notes(core: Core) -> list[Entry]:
+    return [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
+
+
+def _problems(core: Core) -> list[tuple[str, str]]:
+    """The notes that must not be rewritten, and why."""
+    return [(row["path"], row["problem"]) for row in core.index.counts()["problems"]]
+
+
+def _data(core: Core, path: str) -> bytes | None:
+    """The bytes of a file; None when it cannot be read, of which another check tells."""
+    with suppress(SimplememError, OSError):
+        return core.vault.read(path).data
+    return None
+
+
+# -- what the vault is on
+
+
+def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
+    """A vault that something else carries to other computers. The notes are safe there; the index is better elsewhere."""
+    root, index = core.vault.root, Path(core.index.path)
+    if service := synced_by(root):
+        inside = index.resolve().is_relative_to(root.resolve())
+        yield _in_folder_of(service, index_too=inside and not (service == "Syncthing" and leaves_out_sidecar(root)))
+    yield from on_disks(file_system(str(root)), file_system(str(index.parent)))
+    for what, folder in (("vault", root), ("index", index.parent)):
+        free = shutil.disk_usage(folder).free
+        if free < _LITTLE_ROOM:
+            message = f"the disk of the {what} has {free / 1e6:.0f} MB left"
+            yield Finding("place", "warning", "", message, "Free some space before it is full.")
+
+
+def _in_folder_of(service: str, *, index_too: bool) -> Finding:
+    if index_too:
+        message = (
+            f"the vault is in a folder of {service}, and its index with it: every change of the index is carried to the "
+            "other computers, where it may meet another index"
+        )
+        return Finding("place", "warning", "", message, f"{_ELSEWHERE} Without one, it is made anew.")
+    message = f"the vault is in a folder of {service}: the lock that keeps writers apart is not seen on other computers"
+    hint = "Notes changed on two computers at once come as conflict copies, which the check `conflicts` lists."
+    return Finding("place", "note", "", message, hint)
+
+
+def on_disks(of_vault: str, of_index: str) -> Iterator[Finding]:
+    """What the kinds of disk mean that the vault and its index are on."""
+    if is_shared(of_vault):
+        message = f"the vault is on a {of_vault} disk: what other computers change is looked for, and not announced"
+        yield Finding("place", "note", "", message, "The lock that keeps writers apart may not hold between computers.")
+    if is_shared(of_index):
+        message = f"the index is on a {of_index} disk, where SQLite cannot keep several computers apart"
+        yield Finding("place", "warning", "", message, _ELSEWHERE)
+
+
+# -- the index
+
+
+def _check_vectors(core: Core, _: Progress) -> Iterator[Finding]:
+    """What keeps notes from being found by meaning."""
+    try:
+        facts = core.embedding.facts()
+    except SimplememError as error:
+        yield Finding("vectors", "warning", "", error.message, error.hint)
+        return
+    if failure := facts["trouble"] or facts["last_failure"]:
+        yield Finding("vectors", "warning", "", failure)
+    for refused in facts["refused"]:
+        message = f"the embedder would not take all of its text, which is found by words only: {refused['why']}"
+        yield Finding("vectors", "warning", refused["path"], message)
+
+
+def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
+    """The promise: rebuilt beside itself it is equal, row for row. Vectors that are still to be made are no difference."""
+    damage = core.index.database.check()
+    for problem in damage:
+        yield Finding("index", "error", "", f"the index is damaged: {problem}", f"{_ANEW}.")
+    for here, there in _differences(core, tell) if not damage else ():
+        row = here or there or ("", "")
+        message = f"the index holds {_short(here)} where a rebuilt one holds {_short(there)}"
+        path = str(row[1]) if len(row) > 1 else ""
+        yield Finding("index", "error", path, message, f"{_ANEW}; please report how it came to this.")
+
+
+def _short(row: Row | None) -> str:
+    text = "nothing" if row is None else repr(row)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _differences(core: Core, tell: Progress) -> list[Difference]:
+    core.changes.newest()  # the table of changes has all that is in the log
+    before = {entry.path for entry in core.vault.scan()}  # what lies there before anything is read
+    with _beside(core) as (rebuilt, fresh):
+        found = _compared(core, tell, rebuilt, fresh)
+        if not found:
+            return []
+        # What another program changed since our index, or the one beside it, was updated is no difference.
+        entries = {entry.path: entry for entry in core.vault.scan()}
+        known = {path: row.stat for path, row in core.index.all_known().items()}
+        now = {path: stat_of(entry) for path, entry in entries.items() if path in known}
+        changed = (
+            fresh.scan().changed()
+            | (entries.keys() ^ before)
+            | {path for path in known if now.get(path) != known[path]}
+        )
+        if changed:
+            # Under the lock nobody writes through simplemem, and both are brought up to that moment.
+            with nullcontext() if core.vault.read_only else core.vault.lock():
+                core.look_at(changed)
+                found = _compared(core, tell, rebuilt, fresh)
+    return found
+
+
+@contextmanager
+def _beside(core: Core) -> Iterator[tuple[Database, Sync]]:
+    """An empty index next to ours, and what fills it; gone afterwards, however the work ends."""
+    rebuilt = core.index.build_beside()
+    try:
+        yield rebuilt, core.sync_of(rebuilt)
+    finally:
+        rebuilt.close()
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
+
+
+def _compared(core: Core, tell: Progress, rebuilt: Database, fresh: Sync) -> list[Difference]:
+    """The first rows in which our index is not what the other is, which is updated first."""
+    fresh.scan(tell)
+    embedder = core.embedding.wanted()[0]
+    with_vectors = embedder is not None and _can_be_made_again(core, embedder)
+    if embedder is not None and with_vectors:
+        fill.fill(core.vault, rebuilt, embedder, tell, ready=fresh.waiting, private=fresh.private)
+        with_vectors = _can_be_made_again(core, embedder)  # unless a note came meanwhile, and waits for its vectors
+    with core.index.database.reading() as ours, rebuilt.reading() as theirs:
+        found = differences(ours, theirs, vectors=with_vectors, tell=lambda done, of: tell("compare", done, of))
+        return list(islice(found, _SHOWN))
+
+
+def _can_be_made_again(core: Core, embedder: Embedder) -> bool:
+    """Whether all vectors in use are of an embedder that costs nothing: a model is not asked for all of them again."""
+    ours = next((each for each in core.index.generations() if each.embedder == embedder.name), None)
+    if ours is None or ours.shelf != NOW or embedder.reads_sentences:
+        return False
+    return core.index.progress(embedder.name, ours.remote)[0] == 0
+
+
+CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
+    "index": _check_index,
+    "vectors": _check_vectors,
+    "headers": _check_headers,
+    "notes": _check_notes,
+    "names": _check_names,
+    "links": check_links,
+    "conflicts": _check_conflicts,
+    "secrets": _check_secrets,
+    "place": _check_place,
+}

@@ -1,0 +1,235 @@
+"""Links that lead nowhere: what they may mean, and mending those where that is sure, as one change that one undo takes back.
+
+Sure is only what somebody said: the history tells where the note went, or one note alone bears that very name. What merely
+looks alike is offered, never taken.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from hashlib import sha256
+
+from simplemem.errors import SimplememError
+from simplemem.index.links import StoredLink, named_in_memory
+from simplemem.index.reconcile import Progress
+from simplemem.memory import Finding, Mend, Mended, Mending
+from simplemem.note.diff import unified_diff
+from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.note import read_note
+from simplemem.store.core import Core
+from simplemem.vault.links import Named, name_key, resolve
+from simplemem.vault.rewrite import Aim, lead_links
+from simplemem.vault.vault import Change, Wish
+
+# Names that many folders have: the one that is elsewhere is not the one that was meant.
+_COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"})
+_WHY = {
+    "name": "the only file of that name is {}",
+    "alias": "it is another name of {}",
+    "title": "it is the title of {}",
+}
+_EMPTY = sha256(b"").hexdigest()
+_MOST = 3  # candidates
+_MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
+_LIKE = 0.8  # how alike two names are, letter by letter, when one is a slip for the other
+
+
+def check_links(core: Core, tell: Progress) -> Iterator[Finding]:
+    """Broken links with what they may mean, and links that could mean several files."""
+    for finding, _ in _broken_links(core, tell):
+        yield finding
+    for link in core.index.all_links():
+        if link.path is not None and link.ambiguous:
+            message = f"[[{link.target}]] could mean {', '.join(map(name_of, link.ambiguous))}"
+            hint = f"It is taken for {name_of(link.path)}. A folder before the name says which is meant."
+            yield Finding("links", "note", link.source, message, hint, link.line, link.ambiguous)
+
+
+def plan_mending(core: Core, findings: tuple[Finding, ...], only: Collection[str]) -> Mending:
+    """All that can be mended in what was found, as one change. Writes nothing."""
+    aims: dict[str, dict[str, Aim]] = {}
+    for finding, aim in _broken_links(core) if not only or "links" in only else ():
+        if aim is not None:
+            aims.setdefault(finding.path, {})[aim[0]] = aim[1]
+    named, changes, unmended = named_in_memory(core.index.files()), list[Mend](), list[str]()
+    left = {finding for finding in findings if not finding.fix}
+    for path in sorted(aims):
+        of_note = [finding for finding in findings if finding.path == path and finding.fix]
+        try:
+            core.vault.access.check(path, asked=True)
+            file = core.vault.read(path)
+            note = read_note(file.data)
+            note.must_be_editable(path)
+        except SimplememError as error:
+            unmended.append(error.message)
+            left.update(of_note)
+            continue
+        text = lead_links(note, path, aims[path], named, core.conventions.link_format)
+        nowhere = {
+            link.target for link in read_note(text.encode()).links if resolve(link.target, path, named).path is None
+        }
+        if stubborn := sorted(nowhere & aims[path].keys()):
+            unmended.append(f"{path}: [[{', '.join(stubborn)}]] can be written in no way that leads there")
+            left.update(each for each in of_note if any(f"[[{target}]]" in each.fix for target in stubborn))
+        if text.encode() != file.data:
+            what = [f"[[{t}]] leads to {name_of(aim.path)}" for t, aim in aims[path].items() if t not in nowhere]
+            diff = unified_diff(file.data, text.encode(), (path, path), most=None)
+            changes.append(Mend(path, tuple(what), diff, file.sha256, text))
+    return Mending(findings, tuple(each for each in findings if each in left), tuple(changes), tuple(unmended))
+
+
+def mend(core: Core, mending: Mending, change: Change) -> Mended:
+    """Do what was planned. Conflict, and nothing is done, when one of the notes has changed since."""
+    if not mending.changes:
+        return Mended("", (), mending.unmended)
+    core.must_be_writable()
+    wishes = [Wish("update", each.path, before=each.sha256, data=each.text.encode()) for each in mending.changes]
+    paths = {wish.path for wish in wishes}
+    with core.vault.lock():
+        written = core.vault.carry_out(wishes, change)
+        warnings = core.indexed(paths, lambda: core.look_at(paths))
+        core.fill_soon()
+    return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
+
+
+# -- what a broken link may mean
+
+
+@dataclass(frozen=True, slots=True)
+class _Likely:
+    """What a link may mean, the likeliest first. `sure` is the one that is clearly right, `was` the path it had when
+    the link was right; `why` says how that is known, `way_back` what brings a deleted note back."""
+
+    paths: tuple[str, ...] = ()
+    sure: str | None = None
+    was: str = ""
+    why: str = ""
+    way_back: str = ""
+
+
+def _broken_links(core: Core, tell: Progress | None = None) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
+    """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its note
+    says as well; `[[{{title}}]]` in a template is no link yet."""
+    targets = _LikelyTargets(core)
+    closed = {row["path"] for row in core.index.counts()["problems"]}
+    links = [each for each in core.index.all_links() if each.path is None and "{{" not in each.target]
+    for done, link in enumerate(each for each in links if each.source not in targets.copies):
+        if tell and done % 100 == 0:
+            tell("links", done, len(links))
+        yield _finding(link, targets.of(link.target, link.source), may_be_written=link.source not in closed)
+
+
+def _finding(link: StoredLink, likely: _Likely, *, may_be_written: bool) -> tuple[Finding, tuple[str, Aim] | None]:
+    message = f"[[{link.target}]] leads nowhere" + (f": {likely.why}" if likely.why else "")
+    names = tuple(map(name_of, likely.paths))
+    if likely.sure is not None and may_be_written:
+        fix = f"lead [[{link.target}]] to {name_of(likely.sure)}"
+        finding = Finding("links", "warning", link.source, message, "", link.line, names, fix)
+        return finding, (link.target, Aim(likely.sure, likely.was))
+    hint = f"Perhaps {' or '.join(names)}." if names else likely.way_back
+    if likely.sure is not None:
+        hint = f"It means {names[0]}; the header above it must be mended first."
+    return Finding("links", "warning" if hint else "note", link.source, message, hint, link.line, names), None
+
+
+class _LikelyTargets:
+    """What broken links may mean, in one vault. Asked for the same target again, it knows."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        known = core.index.all_known()
+        self.copies = frozenset(path for path, row in known.items() if row.is_copy)
+        self._files = frozenset(core.index.files()) - self.copies
+        self._by_key = named_in_memory(self._files)
+        self._by_hash: dict[str, list[str]] = {}
+        for path, row in known.items():
+            if path not in self.copies and row.sha256 != _EMPTY:
+                self._by_hash.setdefault(row.sha256, []).append(path)
+        self._known: dict[tuple[str, str], _Likely] = {}
+        self._asked = 0
+
+    def of(self, target: str, source: str) -> _Likely:
+        """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles."""
+        key = (target, source.rpartition("/")[0])
+        if key not in self._known:
+            self._known[key] = self._by_history(target, source) or self._by_name(target)
+        return self._known[key]
+
+    def _by_history(self, target: str, source: str) -> _Likely | None:
+        """Where the note is now that the link once meant, as far as the log tells; None when that is not certain."""
+        was = resolve(target, source, self._past).path
+        changes = self._core.changes.lineage(was) if was is not None else []
+        if was is None or not changes:
+            return None
+        last = changes[0]
+        now = last.new_path or last.path
+        if last.after is None:
+            why, way_back = (
+                f"{name_of(last.path)} was deleted in {last.id}",
+                f"`simplemem undo {last.id}` brings it back.",
+            )
+            return _Likely(self._near(target), why=why, way_back=way_back)
+        if now in self._files and now != was:
+            moved = next((change for change in changes if change.new_path == now), last)
+            return _Likely((now,), now, was, f"it was moved to {name_of(now)} in {moved.id}")
+        held = self._by_hash.get(last.after, [])
+        if now not in self._files and len(held) == 1:  # another program moved it
+            return _Likely((held[0],), held[0], was, f"what {name_of(now)} held is in {name_of(held[0])} now")
+        return None
+
+    @cached_property
+    def _past(self) -> Named:
+        """The names of paths that the log knows, and where nothing lies any more."""
+        changes = self._core.changes.recent()
+        paths = {path for each in changes for path in (each.path, each.new_path) if path}
+        return named_in_memory(sorted(paths - self._files))
+
+    def _by_name(self, target: str) -> _Likely:
+        named = self._named(target)
+        is_whole = not self._core.vault.access.hidden  # else the link may well lead to what is not seen from here
+        if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
+            ((path, how),) = named.items()
+            return _Likely((path,), path, path if how == "name" else "", _WHY[how].format(name_of(path)))
+        return _Likely(self._near(target))
+
+    def _named(self, target: str) -> dict[str, str]:
+        """The files that bear this very name, elsewhere, and the notes that have it as an alias or a title."""
+        key = name_key(target)
+        found = dict.fromkeys(self._by_key(key) or self._by_key(key + ".md"), "name")
+        _, _, titled, with_alias = self._core.index.paths_named(compare_key(base_name(target)))
+        for how, paths in (("alias", with_alias), ("title", titled)):
+            for path in paths:
+                if path not in self.copies:
+                    found.setdefault(path, how)
+        return found
+
+    def _near(self, target: str) -> tuple[str, ...]:
+        """The files of that very name, then those whose name is the same but for accents, spaces and marks, or a slip."""
+        loose, names = _loose_key(base_name(target)), self._by_loose_name
+        near = names.get(loose, [])
+        if loose and not near and self._asked < _MOST_ASKED:
+            self._asked += 1
+            # "Chapter 1" is no slip for "Chapter 2", nor one day for another.
+            like = [name for name in names if _digits(name) == _digits(loose) and abs(len(name) - len(loose)) < 4]
+            near = [path for name in get_close_matches(loose, like, _MOST, _LIKE) for path in names[name]]
+        return tuple(dict.fromkeys((*self._named(target), *near)))[:_MOST]
+
+    @cached_property
+    def _by_loose_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in sorted(self._files):
+            found.setdefault(_loose_key(base_name(path)), []).append(path)
+        return found
+
+
+def _loose_key(name: str) -> str:
+    """A name without case, accents, spaces and marks."""
+    return "".join(char for char in unicodedata.normalize("NFKD", name).casefold() if char.isalnum())
+
+
+def _digits(name: str) -> str:
+    return "".join(char for char in name if char.isdigit())

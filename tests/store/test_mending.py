@@ -1,0 +1,219 @@
+"""Links that lead nowhere: what they may mean, what of that is sure, and how they are led there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import Conflict, ReadOnly
+from simplemem.memory import Finding
+from simplemem.store import EnhancedStore
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def broken(store: EnhancedStore) -> Finding:
+    store.sync()
+    (finding,) = store.doctor(only=["links"])
+    return finding
+
+
+def files(vault: Path) -> dict[str, bytes]:
+    """Every file of the vault that is not ours."""
+    found = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()}
+    return {path: file.read_bytes() for path, file in found.items() if not path.startswith(".simplemem")}
+
+
+def mended(store: EnhancedStore, path: str) -> str:
+    """What a note says once everything sure is mended, and that undoing it gives back every byte."""
+    store.sync()
+    before = files(store.root)
+    mending = store.plan_mending()
+    assert files(store.root) == before, "a plan writes nothing"
+    done = store.mend(mending, who="tests")
+    text = files(store.root)[path].decode()
+    assert [finding.message for finding in store.doctor() if finding.level == "error"] == []
+    if done.version:
+        assert {(entry.tool, entry.who) for entry in store.history()[: len(done.changed)]} == {("doctor", "tests")}
+        store.undo(done.version)
+        assert files(store.root) == before
+    return text
+
+
+# -- by the history
+
+
+def test_a_link_to_a_note_that_was_moved_is_led_to_where_the_history_says(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    plain_store.create("plans/Apollo", "To the moon.")
+    plain_store.move("plans/Apollo", "archive/Apollo 11")
+    plain_store.move("archive/Apollo 11", "archive/Apollo eleven")
+    write("diary.md", "one\r\n\r\nAbout [[Apollo]], [[plans/Apollo#Crew|the crew]] and [it](plans/Apollo.md).")
+    plain_store.sync()
+    findings = plain_store.doctor(only=["links"])
+    told = {(finding.level, finding.line, finding.candidates) for finding in findings}
+    assert told == {("warning", 3, ("archive/Apollo eleven",))}
+    assert "it was moved to archive/Apollo eleven in v000003" in findings[0].message
+    assert findings[0].fix == "lead [[Apollo]] to archive/Apollo eleven"
+    assert mended(plain_store, "diary.md") == (
+        "one\r\n\r\nAbout [[Apollo eleven]], [[archive/Apollo eleven#Crew|the crew]] and [it](archive/Apollo%20eleven.md)."
+    )
+
+
+def test_a_note_that_another_program_moved_is_known_by_what_it_holds(plain_store: EnhancedStore, write: Write) -> None:
+    plain_store.create("plans/Apollo", "To the moon.")
+    write("diary.md", "[[plans/Apollo]]\n")
+    plain_store.sync()
+    (plain_store.root / "plans/Apollo.md").rename(plain_store.root / "Moonshot.md")
+    assert broken(plain_store).candidates == ("Moonshot",)
+    assert mended(plain_store, "diary.md") == "[[Moonshot]]\n"
+    write("Twin.md", (plain_store.root / "Moonshot.md").read_bytes())
+    assert broken(plain_store).fix == "", "two notes with that very text are one guess too many"
+
+
+def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedStore, write: Write) -> None:
+    plain_store.create("Apollo", "To the moon.")
+    write("diary.md", "[[Apollo]]\n")
+    plain_store.delete("Apollo")
+    finding = broken(plain_store)
+    assert "Apollo was deleted in v000002" in finding.message
+    assert finding.hint == "`simplemem undo v000002` brings it back."
+    assert (finding.level, finding.fix, plain_store.plan_mending().changes) == ("warning", "", ())
+
+
+def test_the_last_note_that_had_a_path_is_what_it_means(plain_store: EnhancedStore, write: Write) -> None:
+    plain_store.create("a/Plan", "first")
+    plain_store.move("a/Plan", "b/Old plan")
+    plain_store.create("a/Plan", "second")
+    plain_store.move("a/Plan", "c/New plan")
+    write("diary.md", "[[a/Plan]]\n")
+    assert broken(plain_store).candidates == ("c/New plan",)
+    plain_store.undo("c/New plan")
+    write("diary.md", "[[c/New plan]]\n")
+    assert broken(plain_store).candidates == ("a/Plan",), "a move that was undone leads back"
+
+
+# -- by names
+
+
+@pytest.mark.parametrize(
+    ("others", "before", "after"),
+    [
+        (
+            {"people/Ada.md": "Ada", "img/plan.png": "x"},
+            "[[team/ADA]] ![[old/plan.png]]",
+            "[[people/Ada]] ![[img/plan.png]]",
+        ),
+        ({"people/Ada.md": ""}, "`[[team/Ada]]` [[team/Ada]]", "`[[team/Ada]]` [[people/Ada]]"),
+        (
+            {"people/Ada.md": "---\naliases: [Countess]\n---\n", "log/1.md": "---\ntitle: The long flight\n---\n"},
+            "[[Countess]] [[countess#Life|her]] [[The long flight]]\n\n| a |\n| --- |\n| [[Countess]] |",
+            "[[Ada|Countess]] [[Ada#Life|her]] [[1|The long flight]]\n\n| a |\n| --- |\n| [[Ada\\|Countess]] |",
+        ),
+        (
+            {"people/Ada.md": "---\naliases: Countess\n---\n"},
+            '---\nup: "[[team/Ada]]"  # whose\nof: ["[[Countess]]"]\n---\ntext',
+            '---\nup: "[[people/Ada]]"  # whose\nof: ["[[Ada|Countess]]"]\n---\ntext',
+        ),
+        (
+            {"people/Ada.sync-conflict-20260101-120000-ABCDEFG.md": "[[nowhere]]", "people/Ada.md": ""},
+            "[[team/Ada]]",
+            "[[people/Ada]]",
+        ),
+    ],
+)
+def test_a_link_is_led_to_the_only_note_of_that_name_alias_or_title(
+    plain_store: EnhancedStore, write: Write, others: dict[str, str], before: str, after: str
+) -> None:
+    for path, text in others.items():
+        write(path, text)
+    write("a.md", before)
+    assert mended(plain_store, "a.md") == after
+    plain_store.mend(plain_store.plan_mending())
+    assert plain_store.plan_mending().changes == (), "a second time finds nothing"
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "offered"),
+    [
+        (("x/Ada", "y/Ada"), "team/Ada", True),  # two of them
+        (("y/README",), "team/README", True),  # a name that says nothing
+        (("x/Café notes",), "Cafe-notes", True),
+        (("x/Flight 2 Dipper",), "Flight 2 Dippre", True),
+        (("x/京都の計画",), "京都の計書", True),
+        (("x/Chapter 1",), "Chapter 2", False),
+        (("x/2026-01-24",), "2026-01-25", False),
+        (("x/Ada",), "Eve", False),
+    ],
+)
+def test_names_that_are_not_alone_or_a_slip_away_are_offered_and_never_taken(
+    plain_store: EnhancedStore, write: Write, there: tuple[str, ...], asked: str, offered: bool
+) -> None:
+    for name in there:
+        write(f"{name}.md", "")
+    write("a.md", f"[[{asked}]]\n")
+    finding = broken(plain_store)
+    assert set(finding.candidates) == (set(there) if offered else set())
+    assert (finding.level, finding.fix) == ("warning" if offered else "note", "")
+
+
+def test_a_link_that_could_mean_several_notes_is_noted(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "one\n\n[[Twin]] and [[{{title}}]] of a template\n")
+    write("x/Twin.md", "[[a]] [[#Life]] https://example.org\n")
+    write("y/Twin.md", "")
+    finding = broken(plain_store)
+    assert (finding.level, finding.path, finding.line) == ("note", "a.md", 3)
+    assert finding.message == "[[Twin]] could mean x/Twin, y/Twin"
+
+
+def test_a_note_whose_header_cannot_be_read_is_not_written(plain_store: EnhancedStore, write: Write) -> None:
+    write("people/Ada.md", "")
+    write("a.md", "---\nx: [\n---\n[[team/Ada]]\n")
+    finding = broken(plain_store)
+    assert (finding.candidates, finding.fix, plain_store.plan_mending().changes) == (("people/Ada",), "", ())
+
+
+# -- as one change
+
+
+def test_the_whole_difference_is_shown_before(plain_store: EnhancedStore, write: Write) -> None:
+    lines = [f"line {number}" for number in range(5_000)]
+    lines[1] = lines[4_990] = "[[team/Ada]]"
+    write("people/Ada.md", "Ada")
+    write("long.md", "\n".join(lines))
+    plain_store.sync()
+    (change,) = plain_store.plan_mending().changes
+    assert change.diff.count("-[[team/Ada]]\n+[[people/Ada]]\n") == 2 and "@@ -4988,7 +4988,7 @@" in change.diff
+    assert change.what == ("[[team/Ada]] leads to people/Ada",)
+
+
+def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(plain_store: EnhancedStore, write: Write) -> None:
+    write("people/Ada.md", "Ada")
+    write("a.md", "[[team/Ada]]\n")
+    write("b.md", "[[team/Ada]] plum\n")
+    plain_store.sync()
+    mending = plain_store.plan_mending()
+    assert len(mending.changes) == 2
+    write("b.md", "[[team/Ada]] plum\nand more\n")
+    before = files(plain_store.root)
+    with pytest.raises(Conflict):
+        plain_store.mend(mending)
+    assert files(plain_store.root) == before and plain_store.history() == ()
+
+
+def test_a_vault_that_may_not_be_written_is_looked_at_and_not_mended(vault: Path, write: Write) -> None:
+    write("people/Ada.md", "Ada")
+    write("a.md", "[[team/Ada]]\n")
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    with EnhancedStore(vault, settings, read_only=True) as store:
+        store.sync()
+        before = files(vault)
+        mending = store.plan_mending()
+        assert [finding.fix for finding in mending.findings] == ["lead [[team/Ada]] to people/Ada"]
+        with pytest.raises(ReadOnly):
+            store.mend(mending)
+        assert files(vault) == before
