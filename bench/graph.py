@@ -29,8 +29,7 @@ from bench.peers import installed
 from simplemem.config import Settings
 from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
-from simplemem.store import EnhancedStore
-from simplemem.store.bench import Draft
+from simplemem.store import Draft, EnhancedStore
 
 WORDS = "river stone lamp garden engine letter window harbour copper winter signal bridge orchard".split()
 SETTLING = 5.0
@@ -147,7 +146,7 @@ def batch_ratio(vault: Path) -> tuple[float, float]:
             spent["entities"].append(time.process_time() - began)
             drafts = [Draft(f"plain/note {turn} {k}.md", sample) for k in range(100)]
             began = time.process_time()
-            store.bench.write(drafts, who="", tool="bench", reason="")
+            store.bench.change(lambda drafts=drafts: drafts, who="", tool="bench", reason="")
             spent["notes"].append(time.process_time() - began)
     return 1000 * min(spent["entities"]), 1000 * min(spent["notes"])
 

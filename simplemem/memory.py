@@ -102,11 +102,20 @@ class Memory(Value):
     sha256: str
     links: tuple[LinkOut, ...]
     backlinks: tuple[str, ...]
-    headings: tuple[tuple[int, str, int], ...]
     tokens: int
     problem: str | None = None
     version: str | None = None
     content_line: int = 1  # the line of the file on which `content` begins
+
+    @property
+    def headings(self) -> tuple[tuple[int, str, int], ...]:
+        """The level, text and line of each heading of the whole note."""
+        from simplemem.note.note import read_note
+
+        return tuple((each.level, each.text, each.line) for each in read_note(self.text.encode()).body.headings)
+
+    def as_dict(self) -> dict[str, Any]:
+        return Value.as_dict(self) | {"headings": _plain(self.headings)}
 
 
 @dataclass(frozen=True, slots=True)

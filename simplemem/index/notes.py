@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -15,6 +15,9 @@ from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
 from simplemem.note.names import base_name, compare_key, is_copy_reason, name_of
 from simplemem.note.note import Note
 from simplemem.vault.disk import Entry
+
+if TYPE_CHECKING:
+    from simplemem.index.links import StoredLink
 
 # A file changed this shortly before it was read may change again without its time changing (durability.md F31).
 RACY_NS = 2_000_000_000
@@ -249,6 +252,24 @@ def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
 def row_at(db: apsw.Connection, path: str) -> Row | None:
     row = db.execute(f"SELECT {_ROW} FROM notes n WHERE n.path = ?", (path,)).fetchone()
     return None if row is None else Row(*row)
+
+
+class Outline(NamedTuple):
+    """What the index knows of a note and shows when it is read: its tags with their sources, and the links in it."""
+
+    row: Row
+    tags: Sequence[tuple[str, Any]]
+    aliases: tuple[str, ...]
+    links: Sequence[StoredLink] = ()
+
+
+def outline(db: apsw.Connection, path: str) -> Outline | None:
+    """A note without its links."""
+    row = row_at(db, path)
+    if row is None:
+        return None
+    tags = [(tag, source) for _, _, tag, source in sorted(db.execute(_TAGS.held, (row.id,)))]
+    return Outline(row, tags, tuple(alias for _, _, alias, _ in sorted(db.execute(_ALIASES.held, (row.id,)))))
 
 
 def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:

@@ -38,7 +38,7 @@ from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts, CountsKept
 from simplemem.index.links import Copy, StoredLink
 from simplemem.index.nearest import VectorsInMemory
-from simplemem.index.notes import Known
+from simplemem.index.notes import Known, Outline
 from simplemem.index.vectors import (
     Estimate,
     Generation,
@@ -219,6 +219,15 @@ class Sidecar:
 
     def row(self, path: str) -> Row | None:
         return self._read(notes.row_at, path)
+
+    def outline(self, path: str) -> Outline | None:
+        """What is shown of a note that is read, with the links in it; None when there is no such note."""
+
+        def read(db: apsw.Connection) -> Outline | None:
+            found = notes.outline(db, path)
+            return None if found is None else found._replace(links=links.links_from(db, path))
+
+        return self._read(read)
 
     def paths_named(self, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
         """Notes whose path, file name, title or alias compares equal to `key`."""

@@ -156,6 +156,14 @@ def _read(text: str) -> Header:
     return Header("yaml", root.value, problem, body, end, text, root)
 
 
+def content_start(text: str, header: Header) -> int:
+    """Where the content begins that is shown and replaced: after the header and the blank lines below it."""
+    at = header.body_start
+    while at and text[at : at + 1] in ("\n", "\r"):
+        at += 1
+    return at
+
+
 def _problem(text: str, message: str, offset: int) -> HeaderProblem:
     line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     return HeaderProblem(message, 1 + sum(1 for _ in _LINE_END.finditer(text, 0, line_start)), offset - line_start + 1)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from simplemem.errors import Unreadable
 from simplemem.note.body import Body, Link, read_body, read_property_links
-from simplemem.note.header import Header, read_header
+from simplemem.note.header import Header, content_start, read_header
 from simplemem.note.names import private_by_rule
 from simplemem.note.tags import Tag, read_tags
 
@@ -62,11 +62,7 @@ class Note:
 
     @property
     def content_start(self) -> int:
-        """Where the content begins that is shown and replaced: after the header and the blank lines below it."""
-        at = self.header.body_start
-        while at and self.text[at : at + 1] in ("\n", "\r"):
-            at += 1
-        return at
+        return content_start(self.text, self.header)
 
     def string(self, key: str) -> str | None:
         """A property as one line of text, None when it is absent, empty or not a plain value."""

@@ -4,20 +4,21 @@
 a room with a kind of note of its own works with.
 """
 
+from simplemem.index.notes import Stat, stat_of
 from simplemem.index.reconcile import Progress, SyncReport
+from simplemem.index.sidecar import Mark
 from simplemem.index.vectors import Estimate
-from simplemem.store.bench import Bench, Carried, Changes, Draft, Known, Mark, Read, Stat, now, stat_of
+from simplemem.store.bench import Bench, Carried, Draft, Read
 from simplemem.store.store import EnhancedStore, open_store
+from simplemem.store.write import now
 from simplemem.vault.disk import write_file
 
 __all__ = [
     "Bench",
     "Carried",
-    "Changes",
     "Draft",
     "EnhancedStore",
     "Estimate",
-    "Known",
     "Mark",
     "Progress",
     "Read",

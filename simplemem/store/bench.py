@@ -6,37 +6,37 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simplemem.errors import SimplememError
+from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.links import named_in_memory
-from simplemem.index.notes import Known, Stat, stat_of
+from simplemem.index.notes import Stat, stat_of
 from simplemem.index.sidecar import Changes, Mark
-from simplemem.note.names import private_by_rule
+from simplemem.note.names import check_name, name_of, private_by_rule
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core
 from simplemem.store.embedding import cache_path
 from simplemem.store.history import notes_at
-from simplemem.store.step import Carried, Draft, change_step, write_step
-from simplemem.store.write import now
+from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
+from simplemem.vault.disk import sha256
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.log import Version
 from simplemem.vault.side import SideFile
-from simplemem.vault.vault import Change
+from simplemem.vault.vault import Change, Wish, Written
 
 if TYPE_CHECKING:
     from simplemem.index.vector_cache import VectorCache
 
-__all__ = ["Bench", "Carried", "Changes", "Draft", "Known", "Mark", "Read", "Stat", "now", "stat_of"]
-
 _MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one
+_TRIES = 50
 
 
 class Read(NamedTuple):
@@ -59,6 +59,24 @@ class Likeness:
     missing: str
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a note shall be: its whole text, or None to have it in the trash. `before` is the text that it is made of,
+    None for a note that is new."""
+
+    path: str
+    text: str | None
+    before: str | None = None
+
+
+class Carried(NamedTuple):
+    """A step that is on the disk: what became of each note, with its text, and what is to be said of it."""
+
+    written: tuple[Written, ...]
+    texts: dict[str, str]
+    warnings: tuple[str, ...]
+
+
 class Bench:
     """One store, for the rooms above it."""
 
@@ -69,10 +87,6 @@ class Bench:
     @property
     def read_only(self) -> bool:
         return self._core.read_only or self._core.vault.read_only
-
-    def alone(self) -> AbstractContextManager[None]:
-        """Hold the vault: what is read in here is what is written on. A thread may take it again and again."""
-        return self._core.vault.lock()
 
     def catch_up(self) -> None:
         """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
@@ -104,32 +118,26 @@ class Bench:
                     file = reading(path)
                 except (SimplememError, OSError):
                     continue
-                stat = stat_of(file.entry)
+                problem = ""
                 try:
-                    yield Read(path, file.data.decode("utf-8"), file.sha256, stat, "")
+                    text = file.data.decode("utf-8")
                 except UnicodeDecodeError as error:
                     problem = f"byte {error.start} is not UTF-8 text"
-                    yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, stat, problem)
+                    text = file.data.decode("utf-8", "replace")
+                yield Read(path, text, file.sha256, stat_of(file.entry), problem)
 
     def stats(self, paths: Iterable[str]) -> dict[str, Stat]:
         """What the disk says about some files now; those that are gone are absent."""
-        found = {}
-        for path in paths:
-            entry = self._core.entry(path)
-            if entry is not None:
-                found[path] = stat_of(entry)
-        return found
+        entries = ((path, self._core.entry(path)) for path in paths)
+        return {path: stat_of(entry) for path, entry in entries if entry is not None}
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths of the files that links lead to, each a target and the note it stands in; as if only the files `among`
         were there, if that is said."""
-        if not links:
-            return []
         index = self._core.index
-        if among is not None:
-            named = named_in_memory(among)
-        else:  # where many links are resolved all names are read, rather than asked for one by one
-            named = named_in_memory(index.files()) if len(links) > _MANY else index.named()
+        if among is None and len(links) > _MANY:
+            among = index.files()
+        named = index.named() if among is None else named_in_memory(among)
         return [resolve(target, source, named).path for target, source in links]
 
     def files_called(self, name: str) -> Sequence[str]:
@@ -176,10 +184,10 @@ class Bench:
     def likeness(self, question: str, paths: Collection[str]) -> Likeness:
         """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
         query = read_query(question)
-        vector, missing = (
-            self._core.embedding.question(query.text) if query.words else (None, "The question has no word.")
-        )
-        if not paths or not query.words:
+        if not query.words:
+            return Likeness({}, {}, "The question has no word.")
+        vector, missing = self._core.embedding.question(query.text)
+        if not paths:
             return Likeness({}, {}, missing)
         narrow, count = Narrow(only=tuple(paths), hidden=True), len(paths)
         asked = Question(query.terms(), (), vector, narrow=narrow, notes=count, nearest=count, closer=0)
@@ -194,18 +202,14 @@ class Bench:
         rows = [array("b", vector) for vector in self.vectors([path]).get(path, ())]
         if not rows or not self.embedder:
             return None
-        units = [[value / _length(row) for value in row] for row in rows]
+        units = [[value / (hypot(*row) or 1.0) for value in row] for row in rows]
         sums = [sum(column) for column in zip(*units, strict=True)]
-        length = _length(sums)
+        length = hypot(*sums) or 1.0
         return [round(value / length, 6) for value in sums], self.embedder
 
     def embedding(self) -> dict[str, Any]:
         """Who makes vectors, how many notes have them, and why others have none."""
         return self._core.embedding.facts()
-
-    def embed(self) -> None:
-        """Make the vectors that are missing, now."""
-        self._core.embedding.fill(None, begin=True, ready=self._core.rows.waiting)
 
     def vector_cache(self) -> VectorCache:
         """Vectors that were paid for, kept outside the index."""
@@ -248,14 +252,51 @@ class Bench:
         rules = self._core.vault.access
         return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
 
-    def write(self, drafts: Sequence[Draft], *, who: str, tool: str, reason: str) -> Carried:
-        """Carry out drafts as one step: one entry of the history, one undo. Conflict when a note is another by now."""
-        return write_step(self._core, drafts, Change(tool, who, reason))
-
     def change(self, draft: Callable[[], Sequence[Draft]], *, who: str, tool: str, reason: str) -> Carried:
-        """Draft on what is there and write it as one step, holding the vault; again when somebody saved one of the notes
-        meanwhile, or the drafting itself says so by a Conflict."""
-        return change_step(self._core, draft, Change(tool, who, reason))
+        """Draft on what is there and write it as one step, holding the vault: all of it or nothing, one entry of the
+        history, one undo. Again when somebody saved one of the notes meanwhile, or the drafting says so by a Conflict."""
+        change = Change(tool, who, reason)
+        with self._core.vault.lock():
+            for tries_left in range(_TRIES, -1, -1):
+                drafts: Sequence[Draft] = ()
+                try:
+                    drafts = draft()
+                    return self._carry_out(drafts, change)
+                except Conflict:
+                    if not tries_left:
+                        raise
+                    self._core.look_at({each.path for each in drafts})
+        raise AssertionError("unreachable")
+
+    def _carry_out(self, drafts: Sequence[Draft], change: Change) -> Carried:
+        """Carry out drafts. Conflict, and nothing written, when a note is not what its draft was made of."""
+        core = self._core
+        core.must_be_writable()
+        wishes: list[Wish] = []
+        warnings: list[str] = []
+        for draft in drafts:
+            name = name_of(draft.path)
+            before = None if draft.before is None else sha256(encoded(draft.before))
+            if draft.before is None:
+                check_name(name)
+                warnings += judge(core.settings, "", "", name)
+            if draft.text is None:
+                wishes.append(Wish("delete", draft.path, before=before, gone=True))
+                continue
+            warnings += judge(core.settings, name, draft.before or "", draft.text)
+            if draft.before is None:
+                wishes.append(Wish("create", draft.path, data=encoded(draft.text)))
+            else:
+                text = stamp_modified(draft.text, now()) if draft.text != draft.before else draft.text
+                wishes.append(Wish("update", draft.path, before=before, data=encoded(text)))
+        if not wishes:
+            return Carried((), {}, ())
+        written = core.vault.carry_out(wishes, change)
+        texts = {wish.path: wish.data for wish in wishes if wish.data is not None}
+        warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
+        return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
+
+    # -- the past
 
     def changes_since(self, number: int = 0) -> list[Version]:
         """The changes after the one of this number, newest first."""
@@ -274,7 +315,3 @@ class Bench:
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what is at these paths now."""
         self._core.look_at(set(paths))
-
-
-def _length(row: Collection[float]) -> float:
-    return sum(value * value for value in row) ** 0.5 or 1.0

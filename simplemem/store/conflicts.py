@@ -20,8 +20,8 @@ from simplemem.note.merge import merge
 from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.store.edit import judge
 from simplemem.store.history import committed_texts
+from simplemem.store.write import judge
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, File
 

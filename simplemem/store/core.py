@@ -5,6 +5,7 @@ It scans, embeds, and checks notes that are about to be returned. The background
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import logging
 import os
@@ -12,10 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from simplemem.config import Settings, load_settings
-from simplemem.errors import NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import Database
 from simplemem.index.door import Standing
@@ -25,7 +27,8 @@ from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.memory import IndexState
-from simplemem.note.names import name_of
+from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.words import well_formed
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
@@ -52,7 +55,7 @@ class Core:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_files = tuple(os.path.join(self.root, *name.split("/")) for name in CONVENTION_FILES)
         self._settings_seen = self._settings_stamps()
-        self.conventions = read_conventions(self.root)
+        self._read_conventions()
         self.vault = Vault(
             self.root,
             read_only=self.read_only,
@@ -118,7 +121,7 @@ class Core:
 
     def hidden_reason(self, path: str) -> str | None:
         """Why a note is left out of recall, None for most."""
-        return self.conventions.hidden_reason(path)
+        return self._hidden(path)
 
     def entry(self, path: str) -> Entry | None:
         """What lies at a path now; None for nothing, or nothing that may be read."""
@@ -142,10 +145,55 @@ class Core:
         stamps = self._settings_stamps()
         if stamps != self._settings_seen:
             self._settings_seen = stamps
-            self.conventions = read_conventions(self.root)
+            self._read_conventions()
+
+    def _read_conventions(self) -> None:
+        self.conventions = read_conventions(self.root)
+        self._hidden = lru_cache(maxsize=1024)(self.conventions.hidden_reason)  # asked at every write of a note
 
     def _settings_stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
         return tuple(map(_stamp, self._settings_files))
+
+    # -- names
+
+    def path_meant(self, name: str) -> str:
+        """The path of the memory that a name, title, alias or wikilink means."""
+        return self.index.consistently(lambda: self._path_meant(name))
+
+    def _path_meant(self, name: str) -> str:
+        wanted = clean_reference(name)
+        if not wanted:
+            raise Invalid("a name is needed", hint="Names look like projects/apollo.")
+        for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(wanted))):  # as it is written, first
+            if self.entry(path) is not None:
+                if self.index.known(path) is None:
+                    self.look_at({path})
+                return path
+        groups = self.index.paths_named(compare_key(wanted))
+        for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
+            there = [path for path in found if self.entry(path) is not None]
+            if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
+                known = self.index.known_at(there)
+                there = [path for path in there if path not in known or not known[path].is_copy] or there
+            if len(there) == 1:
+                return there[0]
+            if there:
+                names = [name_of(path) for path in there]
+                hint = "Use one of the candidates."
+                raise Ambiguous(f"{name!r} is the {kind} of {len(there)} memories", candidates=names, hint=hint)
+        near = self._names_like(wanted)
+        hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
+        raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
+
+    def _names_like(self, wanted: str) -> list[str]:
+        """Names that a mistyped one may have meant."""
+        names = [name_of(path) for path in self.index.all_known()]
+        by_key = {compare_key(name): name for name in names}
+        by_base = {compare_key(name.rsplit("/", 1)[-1]): name for name in names}
+        key = compare_key(wanted)
+        close = [by_key[each] for each in difflib.get_close_matches(key, by_key, 3, 0.6)]
+        close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
+        return list(dict.fromkeys(close))[:5]
 
     # -- the whole vault
 

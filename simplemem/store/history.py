@@ -24,7 +24,6 @@ from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.search.dates import read_when
 from simplemem.store.committing import is_in_git
 from simplemem.store.core import Core
-from simplemem.store.names import path_meant
 from simplemem.vault.disk import sha256
 from simplemem.vault.log import COMMAND_LINE, Version
 from simplemem.vault.vault import Entry
@@ -165,7 +164,7 @@ def path_with_a_past(core: Core, name: str, *, gone_first: bool = False) -> str:
     try:
         if gone_first and core.entry(path) is None and core.changes.of(path, 1):
             return _moved_on(core, path)
-        return path_meant(core, name)
+        return core.path_meant(name)
     except NotFound:
         if core.changes.of(path, 1):
             return _moved_on(core, path)
@@ -365,7 +364,7 @@ def _utc(moment: datetime) -> str:
 
 def read_at(core: Core, name: str, section: str | None, at: str) -> Memory:
     """A memory as it was at a version, date or commit, under the name it had then."""
-    from simplemem.store.reading import memory_of
+    from simplemem.store.read import memory_of
 
     path = path_with_a_past(core, name)
     then = note_at_commit(core, path, at) or note_then(core, path, moment_of(core, at))
@@ -444,7 +443,7 @@ def _difference(
 
 def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
     """Who last changed each line of a memory: from our own history, and from git's before that."""
-    path = path_meant(core, name)
+    path = core.path_meant(name)
     file = core.vault.read(path)
     after: str | None = file.sha256
     states: list[State] = []

@@ -35,7 +35,6 @@ from simplemem.search.rank import (
     rank,
 )
 from simplemem.store.core import Core
-from simplemem.store.names import path_meant
 
 if TYPE_CHECKING:
     from simplemem.store.reranking import Reranking
@@ -298,8 +297,8 @@ class Recall:
             prefix=((query.prefix if query else "") or well_formed(given.prefix)).strip().lstrip("/"),
             since=dates.read_when(given.since, now) if given.since else "",
             until=dates.read_when(given.until, now, end=True) if given.until else "",
-            link_to=path_meant(self._core, given.link_to) if given.link_to else "",
-            linked_by=path_meant(self._core, given.linked_by) if given.linked_by else "",
+            link_to=self._core.path_meant(given.link_to) if given.link_to else "",
+            linked_by=self._core.path_meant(given.linked_by) if given.linked_by else "",
             phrases=query.phrases if query else (),
             without=query.without if query else (),
             without_forms=query.without_forms if query else (),

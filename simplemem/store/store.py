@@ -46,10 +46,8 @@ from simplemem.store.backlinks import Backlinks
 from simplemem.store.bench import Bench
 from simplemem.store.conflicts import Keep
 from simplemem.store.core import Core
-from simplemem.store.edit import Edit
-from simplemem.store.names import path_meant
 from simplemem.store.packs import Packs
-from simplemem.store.reading import is_kept, read_memory
+from simplemem.store.read import read
 from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
 
@@ -149,7 +147,7 @@ class EnhancedStore:
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
-        return name_of(path_meant(self._core, name))
+        return name_of(self._core.path_meant(name))
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion."""
@@ -166,11 +164,7 @@ class EnhancedStore:
     ) -> Memory:
         """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
         or as the memory was `at` a version, date or commit."""
-        if version is not None and not is_kept(self._core, version) and history.means_commit(self._core, version):
-            at = version
-        if at is not None:
-            return history.read_at(self._core, name, section, at)
-        return read_memory(self._core, name, section, version)
+        return read(self._core, name, section, version, at)
 
     def search(
         self,
@@ -202,7 +196,7 @@ class EnhancedStore:
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
     ) -> tuple[Backlink, ...]:
         """Memories that lead to this one, by a link or by meaning."""
-        path = path_meant(self._core, name)
+        path = self._core.path_meant(name)
         return self._core.index.consistently(lambda: self._backlinks.find(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
@@ -235,7 +229,7 @@ class EnhancedStore:
         *,
         content: str | None = None,
         append: str | None = None,
-        edits: Sequence[Edit | Mapping[str, str]] | None = None,
+        edits: Sequence[Mapping[str, str]] | None = None,
         metadata: Mapping[str, Any] | None = None,
         if_sha256: str | None = None,
         who: str = "",

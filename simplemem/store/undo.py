@@ -21,7 +21,6 @@ from simplemem.note.diff import unified_diff
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.store.edit import judge
 from simplemem.store.history import (
     GONE,
     Moment,
@@ -36,6 +35,7 @@ from simplemem.store.history import (
     path_with_a_past,
     text_of,
 )
+from simplemem.store.write import judge
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, Wish
 

@@ -18,7 +18,6 @@ from simplemem.memory import Hit
 from simplemem.note.names import clean_reference, is_copy_reason, name_of
 from simplemem.search.rank import PARTS, Part, Ranked, parts_of, rank
 from simplemem.store.core import Core
-from simplemem.store.names import path_meant
 from simplemem.store.recall import Asked, Ranking
 
 _FAR = 200_000  # rows of a leg, for a note that lies behind all that a search looks at
@@ -127,7 +126,7 @@ class Explained:
     def note(self, name: str, hits: Sequence[Hit]) -> dict[str, Any]:
         """What became of the note called `name`. Raises NotFound, with near names, when there is none."""
         try:
-            path = path_meant(self._core, name)
+            path = self._core.path_meant(name)
         except NotFound:
             if (told := self._no_note(name)) is not None:
                 return told

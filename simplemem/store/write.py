@@ -1,39 +1,47 @@
-"""Changes people and agents make of one memory: create, update, tag, move, delete. Each is made under the vault's lock,
-written by the vault, indexed, and only then answered. A change that lost a race is settled in `races`.
+"""Changes people and agents make of one memory: create, update, tag, move, delete.
+
+What a change makes of a text is pure, and every byte outside the change stays as it was. It is made under the vault's lock,
+written by the vault, indexed, and only then answered. A change that lost a race is settled in `races`. `modified` is stamped
+where a note has that property. Of a secret that a change would add, its kind and line are named, never its text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
+from simplemem.config import Settings
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, TooLong
 from simplemem.memory import Deleted, Moved, Saved
+from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.note import Note, read_note
+from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags as with_tags
-from simplemem.note.tags import parse_tag_request, tag_map, tag_names
+from simplemem.note.tags import parse_tag_request, tag_map, tag_names, tags_for_new_note
 from simplemem.store.core import Core
-from simplemem.store.edit import (
-    Edit,
-    Making,
-    append_content,
-    apply_edits,
-    apply_metadata,
-    encoded,
-    judge,
-    judge_name,
-    new_text,
-    replace_content,
-    stamp_modified,
-)
-from simplemem.store.names import path_meant
 from simplemem.vault.history import Version
 from simplemem.vault.links import Named, name_key, resolve
 from simplemem.vault.vault import Change, File, Wish, Written
 
+MAX_TEXT = 10 * 1024 * 1024  # characters that a call may write
 _TRIES = 50  # a change that names no hash is applied again to what is there now, so often
+_MOST_SECRETS = 5  # that are named one by one
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What a change makes of a note's text. `again`: it can be made of any text, as an append can. A `whole` one is the
+    text itself, which gets no stamp."""
+
+    make: Callable[[Note], str]
+    again: bool = False
+    whole: bool = False
 
 
 def create(
@@ -46,31 +54,28 @@ def create(
     overwrite: bool,
     tags_as_map: bool,
 ) -> Saved:
-    """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
     core.must_be_writable()
     clean = check_name(name)
     path = path_of(clean)
     text = new_text(clean, content, metadata, now(), tags_as_map=tags_as_map)
     data = encoded(text)
     with core.vault.lock():
-        there = core.entry(path)
-        if there is not None and overwrite:
+        old = core.vault.read(path) if core.entry(path) is not None else None
+        if old is not None and overwrite:
             core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
-            old = core.vault.read(path)
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
             return _saved(core, core.vault.replace(path, data, old.sha256, change), data, warnings)
-        if there is not None:
-            old = core.vault.read(path)
+        if old is not None:
             stamped = read_note(old.data).string("modified")
             if stamped and encoded(new_text(clean, content, metadata, stamped)) == old.data:
-                return _as_it_is(old)  # this very call, whose answer was lost
+                return _unchanged(old)  # this very call, whose answer was lost
             raise AlreadyExists(
                 f"there is already a memory called {clean}",
                 hint="Use update_memory to change it, or pass overwrite=true; the old text stays in the history.",
                 name=clean,
                 current_sha256=old.sha256,
             )
-        warnings = judge_name(core.settings, clean) + judge(core.settings, clean, "", text)
+        warnings = judge(core.settings, "", "", clean) + judge(core.settings, clean, "", text)
         rewrites, stuck = rewrites_for(core, None, path)
         written = core.vault.create(path, data, change, rewrites=rewrites)
         return _saved(core, written, data, [*warnings, *stuck], rewrites)
@@ -81,17 +86,15 @@ def update(
     name: str,
     content: str | None,
     append: str | None,
-    edits: Sequence[Edit | Mapping[str, str]] | None,
+    edits: Sequence[Mapping[str, str]] | None,
     metadata: Mapping[str, Any] | None,
     if_sha256: str | None,
     change: Change,
 ) -> Saved:
-    """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
     if sum(given is not None for given in (content, append, edits)) > 1:
         raise Invalid("give one of content, append and edits, not several")
     if content is None and append is None and not edits and not metadata:
         raise Invalid("nothing to change", hint="Give content, append, edits or metadata.")
-    wanted = [edit if isinstance(edit, Edit) else Edit.of(edit) for edit in edits or ()]
 
     def changed(note: Note) -> str:
         text = note.text
@@ -99,15 +102,14 @@ def update(
             text = replace_content(note, content)
         elif append is not None:
             text = append_content(note, append)
-        elif wanted:
-            text = apply_edits(note, wanted)
+        elif edits:
+            text = apply_edits(note, edits)
         return apply_metadata(text, metadata) if metadata else text
 
     return _change(core, name, Making(changed, again=content is None and not metadata), if_sha256, change)
 
 
 def change_tags(core: Core, name: str, tags: Any, if_sha256: str | None, change: Change) -> Saved:
-    """Set tags, and take away those given as null, in the notation the note has."""
     changes = parse_tag_request(tags)
     if not changes:
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
@@ -122,19 +124,21 @@ def write_text(core: Core, name: str, text: str, if_sha256: str, change: Change)
 def _change(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
     """Read, change, replace; again from the start when somebody else was faster."""
     core.must_be_writable()
-    path = path_meant(core, name)
+    path = core.path_meant(name)
     for tries_left in range(_TRIES, -1, -1):
         file = core.vault.read(path)
+        note = read_note(file.data, file.sha256)
         if if_sha256 is None or if_sha256 == file.sha256:
-            note = read_note(file.data, file.sha256)
             if not making.whole:
                 note.must_be_editable(name_of(path))
             text = making.make(note)
-        elif (settled := _settled(core, file, making, if_sha256)) is None:
-            return _as_it_is(file)
         else:
-            note, text = settled
-        warnings = judge(core.settings, name_of(path), note.text, text) if text != note.text else []
+            from simplemem.store.races import settled
+
+            if (merged := settled(core, file, making, if_sha256)) is None:
+                return _unchanged(file)
+            text = merged
+        warnings = judge(core.settings, name_of(path), note.text, text)
         data = encoded(stamp_modified(text, now()) if text != note.text and not making.whole else text)
         with core.vault.lock():
             try:
@@ -145,23 +149,14 @@ def _change(core: Core, name: str, making: Making, if_sha256: str | None, change
     raise AssertionError("unreachable")
 
 
-def _settled(core: Core, file: File, making: Making, if_sha256: str) -> tuple[Note, str] | None:
-    """What is to be written on a note that is not what the caller has read. None when nothing is left to do."""
-    from simplemem.store.races import settled
-
-    text = settled(core, file, making, if_sha256)
-    return None if text is None else (read_note(file.data, file.sha256), text)
-
-
 # -- moving and deleting
 
 
 def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
-    """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
     core.must_be_writable()
     new = path_of(check_name(new_name))
     try:
-        old = path_meant(core, name)
+        old = core.path_meant(name)
     except NotFound:
         if (done := _last_change(core, name, "move")) is not None and done.new_path == new:
             return Moved(name_of(new), new, name_of(done.path), done.after or "", (), done.id, ())
@@ -173,27 +168,22 @@ def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
         if compare_key(old) != compare_key(new) and core.entry(new) is not None:
             raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
         file = core.vault.read(old)
-        warnings = judge_name(core.settings, name_of(new), name_of(old))
+        warnings = judge(core.settings, "", name_of(old), name_of(new))
         rewrites, stuck = rewrites_for(core, old, new)
-        own = next((each for each in rewrites if each.path == old), None)
+        own = next((each.data for each in rewrites if each.path == old), None)
         others = [each for each in rewrites if each.path != old]
-        data = file.data if own is None else own.data
-        written = core.vault.move(
-            old, new, change, rewrites=others, data=None if own is None else data, expected_sha256=file.sha256
-        )
-        warnings += stuck + indexed(
-            core, {new: data or b"", **{each.path: each.data or b"" for each in others}}, [written], moved=(old, new)
-        )
+        written = core.vault.move(old, new, change, rewrites=others, data=own, expected_sha256=file.sha256)
+        texts = {new: file.data if own is None else own, **{each.path: each.data or b"" for each in others}}
+        warnings += stuck + indexed(core, texts, [written], moved=(old, new))
     rewritten = [name_of(each.path) for each in others] + ([name_of(new)] if own is not None else [])
     sha256 = written.sha256 or file.sha256
     return Moved(name_of(new), new, name_of(old), sha256, tuple(rewritten), written.version, tuple(warnings))
 
 
 def delete(core: Core, name: str, if_sha256: str | None, change: Change) -> Deleted:
-    """Put a memory in the trash. Links to it stay as they are and are broken; undo brings it back."""
     core.must_be_writable()
     try:
-        path = path_meant(core, name)
+        path = core.path_meant(name)
     except NotFound:
         done = _last_change(core, name, "delete") if if_sha256 else None
         if done is not None and done.before == if_sha256:
@@ -218,31 +208,24 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
     """The notes whose links must be written again so that a name that comes, or moves from an old one, changes no link's
     meaning; and what is to be said of those that cannot be."""
     before = core.index.named()
-    touched = [path for path in (old, new) if path is not None]
-    sources = core.index.sources_that_could_mean(touched)
+    sources = core.index.sources_that_could_mean([new] if old is None else [old, new])
     if old is not None and old not in sources:
         sources.append(old)
-    if not sources:
-        return [], []
-    from simplemem.vault.rewrite import Move, rewrite_links
-
     rewrites: list[Wish] = []
     warnings: list[str] = []
     for path in sources:
+        from simplemem.vault.rewrite import Move, rewrite_links
+
         try:
             file = core.vault.read(path)
         except SimplememError:
             continue
-        note = read_note(file.data)
-        text = rewrite_links(
-            note, path, Move(old, new), before, _named_after(before, old, new), core.conventions.link_format
-        )
-        if text == note.text:
-            continue
-        if note.problem is not None:
+        note, after = read_note(file.data), _named_after(before, old, new)
+        text = rewrite_links(note, path, Move(old, new), before, after, core.conventions.link_format)
+        if text != note.text and note.problem is not None:
             warnings.append(f"{name_of(path)} has a link that should follow, but cannot be changed: {note.problem}")
-            continue
-        rewrites.append(Wish.update(path, file.sha256, encoded(text)))
+        elif text != note.text:
+            rewrites.append(Wish.update(path, file.sha256, encoded(text)))
     return rewrites, warnings
 
 
@@ -266,7 +249,7 @@ def indexed(
     texts: Mapping[str, bytes],
     written: Iterable[Written],
     *,
-    gone: Iterable[str] = (),
+    gone: Sequence[str] = (),
     moved: tuple[str, str] | None = None,
 ) -> list[str]:
     """Index notes that were just written, or went, and tell who listens. Returns what is to be said of them. `written` has
@@ -280,7 +263,6 @@ def indexed(
             notes.append((path, read_note(data), entry))
             if entry.size > core.rows.max_note_bytes:
                 warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
-    gone = list(gone)
     changed = {*texts, *gone, *(moved or ())}
     if changed:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
@@ -298,26 +280,199 @@ def _saved(core: Core, written: Written, data: bytes, warnings: Sequence[str], r
     return _outcome(read_note(data, written.sha256), written, (*warnings, *more))
 
 
-def _as_it_is(file: File) -> Saved:
-    """Nothing was to be done: the note is what was wanted."""
+def _unchanged(file: File) -> Saved:
     written = Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
-    return _outcome(read_note(file.data), written, ())
+    return _outcome(read_note(file.data, file.sha256), written, ())
 
 
 def _outcome(note: Note, written: Written, warnings: tuple[str, ...]) -> Saved:
     return Saved(
-        name=name_of(written.path),
-        path=written.path,
-        sha256=written.sha256 or note.sha256,
-        previous_sha256=written.previous_sha256,
-        changed=written.changed,
-        version=written.version,
-        tags=tuple(tag_names(note.tags)),
-        tag_map=tag_map(note.tags, note.header.properties),
-        warnings=warnings,
-    )
+        name_of(written.path), written.path, written.sha256 or note.sha256, written.previous_sha256, written.changed,
+        written.version, tuple(tag_names(note.tags)), tag_map(note.tags, note.header.properties), warnings,
+    )  # fmt: skip
+
+
+# -- what a change makes of a text
+
+
+def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
+    """The text of a note that is made by us: a header as Obsidian writes it, a blank line, the content. With
+    `tags_as_map` its tags are the map that the original simplemem wrote."""
+    given = {str(key): value for key, value in metadata.items() if value is not None}
+
+    def taken(key: str) -> Any:
+        return given.pop(find_key(given, key) or key, None)
+
+    said = {key: taken(key) for key in ("title", "description", "type")}
+    tags, created, _ = parse_tag_request(taken("tags") or None), taken("created"), taken("modified")
+    properties = {key: value for key, value in said.items() if value not in (None, "")}
+    if tags_as_map:
+        properties["tags"] = {key: value for key, value in tags.items() if value is not None}
+        extra: dict[str, Any] = {}
+    else:
+        properties["tags"], extra = tags_for_new_note(tags)
+    if not properties["tags"]:
+        del properties["tags"]
+    properties |= extra | given
+    properties["created"] = (created.isoformat() if isinstance(created, date) else created) or now
+    properties["modified"] = now
+    _refuse_huge(content)
+    header = render_header(properties)
+    if read_header(header).properties != properties:
+        raise Invalid(f"the metadata of {name} cannot be written as YAML that reads back the same")
+    body = content.lstrip("\r\n")
+    if not body:
+        return header
+    return f"{header}\n{body}" + ("" if body.endswith(("\n", "\r")) else "\n")
+
+
+def replace_content(note: Note, content: str) -> str:
+    """The note with another body. The blank lines below its header, its line ends and its header stay."""
+    _refuse_huge(content)
+    start = note.content_start
+    body = _in_line_ends_of(note.text, content.lstrip("\r\n") if start > note.header.body_start else content)
+    old = note.text[start:]
+    if body and not body.endswith(("\n", "\r")) and (old.endswith(("\n", "\r")) or not old):
+        body += _newline_of(note.text)
+    return note.text[:start] + body
+
+
+def append_content(note: Note, addition: str) -> str:
+    """The note with text added at its end, on a line of its own."""
+    _refuse_huge(addition)
+    text, newline = note.text, _newline_of(note.text)
+    gap = "" if not text or text.endswith(("\n", "\r")) else newline
+    added = _in_line_ends_of(text, addition)
+    return text + gap + added + ("" if added.endswith(("\n", "\r")) else newline)
+
+
+def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
+    """The note with each edit `{old, new}` made in turn. None is made unless all can be."""
+    start, newline = note.content_start, _newline_of(note.text)
+    head, body = note.text[:start], note.text[start:]
+    for edit in edits:
+        given, new = edit.get("old"), edit.get("new")
+        if not isinstance(given, str) or not isinstance(new, str):
+            raise Invalid("an edit needs `old` and `new`, both text")
+        if not given:
+            raise Invalid("an edit has no text to replace", hint="Give `old` as it stands in the note, or use append.")
+        old, new = given, _in_line_ends_of(note.text, new)
+        if old not in body:
+            old, new = _NEWLINE.sub(newline, old), _NEWLINE.sub(newline, new)
+        count, shown = body.count(old), repr(given if len(given) <= 80 else given[:77] + "...")
+        if count == 0:
+            hint = _nearest_line(body, given) or "Read the note again; give the text exactly, without line numbers."
+            raise Invalid(f"the text to replace does not stand in the note: {shown}", hint=hint)
+        if count > 1:
+            places = [body.find(old)]
+            while len(places) < 10 and (following := body.find(old, places[-1] + 1)) >= 0:
+                places.append(following)
+            lines = ", ".join(str(len(_NEWLINE.findall(note.text, 0, start + place)) + 1) for place in places)
+            hint = "Give more of the text around it, so that it stands once."
+            raise Invalid(f"the text to replace stands {count} times, in lines {lines}: {shown}", hint=hint)
+        body = body.replace(old, new, 1)
+    _refuse_huge(body)
+    return head + body
+
+
+def _nearest_line(body: str, old: str) -> str:
+    """The line of the note most like the one that was asked for, as a hint."""
+    wanted = old.strip().split("\n", 1)[0].strip()[:200]
+    lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]
+    near = difflib.get_close_matches(wanted, lines, 1, 0.6) if wanted else []
+    return f"The nearest line is: {near[0]!r}." if near else ""
+
+
+def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
+    """The header with properties merged key by key; null takes one away. A map of tags changes only the tags it names."""
+    for key, value in metadata.items():
+        folded = str(key).casefold()
+        if folded == "modified":
+            continue
+        if folded == "tags" and value is not None:
+            request = parse_tag_request(value)
+            if not isinstance(value, list):
+                text = with_tags(text, request)
+                continue
+            value, extra = tags_for_new_note(request)
+            for name, wanted in extra.items():
+                text = set_property(text, name, wanted)
+        properties = read_header(text).properties
+        held = find_key(properties, str(key)) or str(key)
+        if value is None:
+            text = remove_property(text, held)
+        elif held not in properties or properties[held] != value:
+            text = set_property(text, held, value)
+    return text
+
+
+def stamp_modified(text: str, now: str) -> str:
+    """Our mark that we changed the note, where it keeps such a mark, in the notation it has."""
+    header = read_header(text)
+    key = find_key(header.properties, "modified")
+    if key is None or not header.editable:
+        return text
+    held = header.properties[key]
+    if isinstance(held, str) and (offset := re.search(r"(Z|[+-]\d\d:?\d\d)$", held.strip())):
+        moment = datetime.fromisoformat(now).astimezone()
+        in_utc = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = in_utc if offset[1] == "Z" else moment.isoformat(timespec="seconds")
+    return set_property(text, key, now) if held != now else text
 
 
 def now() -> str:
     """The time as our notes have it: local, to the second."""
     return datetime.now().strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ005  (local, as notes are)
+
+
+def encoded(text: str) -> bytes:
+    """A note's text as its file holds it."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Invalid(
+            f"the text holds a character that UTF-8 cannot carry (a lone surrogate at {error.start})",
+            hint="Leave it out, or send it as a proper pair.",
+        ) from error
+
+
+def _newline_of(text: str) -> str:
+    """The line end a note uses: its first one."""
+    found = _NEWLINE.search(text)
+    return found.group() if found else "\n"
+
+
+def _in_line_ends_of(text: str, addition: str) -> str:
+    newline = _newline_of(text)
+    return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
+
+
+def _refuse_huge(text: str) -> None:
+    if len(text) > MAX_TEXT:
+        message = f"the text has {len(text)} characters; a note may have {MAX_TEXT}"
+        raise TooLong(message, hint="Split it into several notes.")
+
+
+def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
+    """What is to be said of the secrets that a change of a note adds; without a `name`, of those in the name it gets.
+    Invalid when they are refused. What is not `anew` comes back from the history, and is never refused."""
+    if settings.write.secrets == "off" or before == after:
+        return []
+    from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
+
+    secrets = added_secrets(before, after)
+    if not secrets:
+        return []
+    said = []
+    for each in secrets[:_MOST_SECRETS]:
+        where = f"line {each.line} of {name}" if name else "the name"
+        said.append(f"{where} seems to hold {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}")
+    if len(secrets) > _MOST_SECRETS:
+        said.append(f"and {len(secrets) - _MOST_SECRETS} more are in it")
+    if anew and settings.write.secrets == "refuse":
+        raise Invalid(
+            "; ".join(said) + ": nothing was written",
+            hint="Leave it out and say where it is kept; write.secrets = warn would let it pass.",
+            secrets=[{"kind": each.kind, "line": each.line} for each in secrets[:50]],
+        )
+    return [*said, "Notes and their names are plain text, and earlier versions are kept. Keep secrets elsewhere."]

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
-from simplemem.store import edit
-from simplemem.store.edit import (
-    Edit,
+from simplemem.store import write
+from simplemem.store.write import (
     append_content,
     apply_edits,
     apply_metadata,
     new_text,
-    newline_of,
     replace_content,
     stamp_modified,
 )
@@ -104,10 +102,10 @@ def test_what_is_appended_stands_on_a_line_of_its_own_below_every_byte_there_was
 
 @given(st.lists(st.sampled_from(["one", "two", "three", "four"]), unique=True, min_size=1), st.sampled_from(HEADERS))
 def test_edits_and_their_inverse_give_the_text_again(words: list[str], header: str) -> None:
-    newline = newline_of(header)
+    newline = "\r\n" if "\r" in header else "\n"
     text = header + newline.join(["one two", "three", "\u2028four"])
-    there = [Edit(word, f"<{word.upper()}>") for word in words]
-    back = [Edit(edit.new, edit.old) for edit in reversed(there)]
+    there = [{"old": word, "new": f"<{word.upper()}>"} for word in words]
+    back = [{"old": edit["new"], "new": edit["old"]} for edit in reversed(there)]
     changed = apply_edits(note(text), there)
     assert changed != text
     assert apply_edits(note(changed), back) == text
@@ -115,25 +113,28 @@ def test_edits_and_their_inverse_give_the_text_again(words: list[str], header: s
 
 def test_an_edit_reaches_only_the_body() -> None:
     with pytest.raises(Invalid):
-        apply_edits(note("---\ntitle: One\n---\nTwo\n"), [Edit("One", "x")])
-    assert apply_edits(note("---\ntitle: One\n---\nOne\n"), [Edit("One", "x")]) == "---\ntitle: One\n---\nx\n"
+        apply_edits(note("---\ntitle: One\n---\nTwo\n"), [{"old": "One", "new": "x"}])
+    assert apply_edits(note("---\ntitle: One\n---\nOne\n"), [{"old": "One", "new": "x"}]) == "---\ntitle: One\n---\nx\n"
 
 
 def test_an_edit_given_with_plain_line_ends_finds_and_leaves_those_of_the_note() -> None:
-    assert apply_edits(note("one\r\ntwo\r\nthree\r\n"), [Edit("one\ntwo", "1\n2\n3")]) == "1\r\n2\r\n3\r\nthree\r\n"
+    assert (
+        apply_edits(note("one\r\ntwo\r\nthree\r\n"), [{"old": "one\ntwo", "new": "1\n2\n3"}])
+        == "1\r\n2\r\n3\r\nthree\r\n"
+    )
 
 
 def test_an_edit_given_with_the_line_ends_of_windows_finds_plain_ones() -> None:
-    assert apply_edits(note("one\ntwo\nthree\n"), [Edit("one\r\ntwo", "1\r\n2")]) == "1\n2\nthree\n"
+    assert apply_edits(note("one\ntwo\nthree\n"), [{"old": "one\r\ntwo", "new": "1\r\n2"}]) == "1\n2\nthree\n"
 
 
 def test_what_would_grow_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edit, "MAX_TEXT", 10)
+    monkeypatch.setattr(write, "MAX_TEXT", 10)
     for change in (
         lambda: new_text("n", "x" * 11, {}, NOW),
         lambda: replace_content(note("a"), "x" * 11),
         lambda: append_content(note("a"), "x" * 11),
-        lambda: apply_edits(note("a bcd"), [Edit("a", "x" * 9)]),
+        lambda: apply_edits(note("a bcd"), [{"old": "a", "new": "x" * 9}]),
     ):
         with pytest.raises(TooLong):
             change()

@@ -1,0 +1,131 @@
+"""One memory as it is read: now or at an earlier version, whole or a section of it.
+
+What the index knows of a note is taken from there when it was made of the very bytes that are read. Else the note is
+read whole.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simplemem.errors import NotFound
+from simplemem.index.facts import Head, head_of
+from simplemem.memory import LinkOut, Memory
+from simplemem.note.body import find_section
+from simplemem.note.header import Header, content_start, read_header
+from simplemem.note.names import name_of
+from simplemem.note.note import Note, read_note
+from simplemem.note.tags import Tag, tag_map, tag_names
+from simplemem.note.words import count_tokens
+from simplemem.store import history
+from simplemem.store.core import Core
+from simplemem.vault.links import resolve
+
+
+def read(core: Core, name: str, section: str | None, version: str | None, at: str | None) -> Memory:
+    """A memory as it stands in the vault; or a text the history has, by its hash or its version; or as it was `at` a
+    version, date or commit."""
+    if version is None and at is None:
+        return _read_now(core, core.path_meant(name), section)
+    if version is not None and (data := core.vault.history.content(version.lower())) is not None:
+        return memory_of(core, core.path_meant(name), data, section, version)
+    if version is not None and history.means_commit(core, version):
+        at = version
+    if at is not None or version is None:
+        return history.read_at(core, name, section, at or "")
+    found = core.changes.find(version)
+    kept = found.after if found.after is not None else found.before
+    data = None if kept is None else history.bytes_at(core, found, kept)
+    if data is None:
+        raise NotFound(f"the text of version {version} is no longer kept")
+    return memory_of(core, found.new_path or found.path, data, section, version)
+
+
+def _read_now(core: Core, path: str, section: str | None) -> Memory:
+    file = core.vault.read(path)
+    core.read_lately.keep(file.sha256, file.data)
+    core.recheck([path])
+    known = None if section else core.index.outline(path)
+    if known is None or known.row.sha256 != file.sha256:
+        note = read_note(file.data, file.sha256)
+        return _memory(core, path, note.text, _facts(core, path, note, file.entry.mtime_ns), section, None)
+    row, text = known.row, file.data.decode("utf-8", "replace")
+    tags = tuple(Tag(name, source) for name, source in known.tags)
+    links = tuple(
+        _link(link.target, link.path, link.ambiguous, link.form, link.line, link.display) for link in known.links
+    )
+    head = Head(row.title, row.description, row.type, row.created, row.modified)
+    facts = _Facts(head, file.sha256, read_header(text), tags, known.aliases, links, row.problem, None)
+    return _memory(core, path, text, facts, None, None)
+
+
+def memory_of(core: Core, path: str, data: bytes, section: str | None, version: str) -> Memory:
+    """A memory made of a text that is not what stands in the vault now."""
+    note = read_note(data)
+    return _memory(core, path, note.text, _facts(core, path, note, 0), section, version)
+
+
+class _Facts(NamedTuple):
+    """What a memory says beside its text. Without a `note`, the index said it."""
+
+    head: Head
+    sha256: str
+    header: Header
+    tags: tuple[Tag, ...]
+    aliases: tuple[str, ...]
+    links: tuple[LinkOut, ...]
+    problem: str | None
+    note: Note | None
+
+
+def _facts(core: Core, path: str, note: Note, mtime_ns: int) -> _Facts:
+    named, links = core.index.named(), []
+    for link in note.links:
+        meant = resolve(link.target, path, named)
+        kind = "property" if link.property is not None else "embed" if link.embed else link.form
+        links.append(_link(link.target, meant.path, meant.ambiguous, kind, link.line, link.display))
+    head = head_of(path, note, mtime_ns)
+    return _Facts(head, note.sha256, note.header, note.tags, note.aliases, tuple(links), note.problem, note)
+
+
+def _link(target: str, path: str | None, others: tuple[str, ...], kind: str, line: int, display: str) -> LinkOut:
+    shown = target if path is None else name_of(path)
+    return LinkOut(shown, path is not None, kind, line, display, tuple(name_of(other) for other in others))
+
+
+def _memory(core: Core, path: str, text: str, facts: _Facts, section: str | None, version: str | None) -> Memory:
+    start, stop = content_start(text, facts.header), len(text)
+    if section and facts.note is not None:
+        start, stop = _span(path, facts.note, section)
+    content, properties = text[start:stop], facts.header.properties
+    return Memory(
+        name=name_of(path),
+        path=path,
+        title=facts.head.title,
+        description=facts.head.description,
+        type=facts.head.type or "memory",
+        created=facts.head.created or None,
+        modified=facts.head.modified,
+        tags=tuple(tag_names(facts.tags)),
+        tag_map=tag_map(facts.tags, properties),
+        aliases=facts.aliases,
+        frontmatter=dict(properties),
+        content=content,
+        text=text,
+        sha256=facts.sha256,
+        links=facts.links,
+        backlinks=tuple(dict.fromkeys(name_of(link.source) for link in core.index.links_to(path))),
+        tokens=count_tokens(content),
+        problem=facts.problem,
+        version=version,
+        content_line=text.count("\n", 0, start) + 1,
+    )
+
+
+def _span(path: str, note: Note, section: str) -> tuple[int, int]:
+    span = find_section(note.text, note.body, section)
+    if span is None:
+        headings = [heading.text for heading in note.body.headings][:50]
+        hint = "" if headings else "It has no headings. Read it without a section."
+        raise NotFound(f"{name_of(path)} has no section {section!r}", hint=hint, candidates=headings)
+    return span
