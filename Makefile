@@ -24,7 +24,7 @@ bench: $(VENV)/.installed           ## print the figures that docs/performance.m
 	@$(BIN)/python bench/scale.py 10000
 	@$(BIN)/python bench/scale.py 100000
 
-soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, power cuts, damages, MINUTES (30) of everything at once and of mixed use, a million passages
+soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, power cuts, damages, MINUTES (30) of everything at once, a million passages
 	@$(BIN)/python bench/seeded_bugs.py
 	@$(BIN)/python -m pytest tests/crash
 	@$(BIN)/python -m pytest tests/property --hypothesis-profile soak
@@ -38,7 +38,6 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, pow
 	@$(BIN)/python bench/corruptions.py --rounds 1500
 	@$(BIN)/python bench/editors.py
 	@$(BIN)/python bench/chaos.py --minutes $(MINUTES)
-	@$(BIN)/python bench/soak.py --minutes $(MINUTES)
 	@$(BIN)/python bench/scale.py 1000000
 
 docs: $(VENV)/.installed            ## write the generated pages again

@@ -20,6 +20,7 @@ import contextlib
 import hashlib
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, Figures, Gone, failure_in, serve
-from bench.soak import compare
 from simplemem.config import load_settings
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
@@ -215,10 +215,14 @@ def observe(run: Run, chance: random.Random) -> None:
     with Conversation(serve(run.vault), name="observer") as talk:
         sampled = time.monotonic()
         while not run.stop.wait(0.1):
-            tool, arguments = chance.choice(
-                [("search_memories", {"query": "plum"}), ("list_memories", {}), ("read_memory", {"name": "c7"})]
-            )
+            name = f"c{chance.randrange(CHURN)}"
+            tool, arguments = chance.choice([
+                ("search_memories", {"query": "plum", "limit": chance.choice([5, 20])}), ("list_memories", {}),
+                ("read_memory", {"name": name}), ("get_backlinks", {"name": name}), ("memory_history", {"diff": True}),
+                ("build_context", {"query": f"plum {name}"}),
+            ])  # fmt: skip
             failure = talk.call(tool, arguments)
+            talk.ask(chance.choice(["resources/subscribe", "resources/unsubscribe"]), {"uri": f"memory://churn/{name}"})
             run.counted[f"{tool}: {failure}" if failure else "questions answered"] += 1
             if failure and failure not in EXPECTED | {"not_found"}:
                 run.wrong.append(f"{tool} failed: {failure}")
@@ -253,6 +257,27 @@ def look(run: Run, writers: list[Writer]) -> None:
     changed = git(run.vault, "status", "--porcelain", "--untracked-files=no")
     if changed:
         run.wrong.append(f"git's notes are not as git has them: {changed.split()}")
+
+
+def compare(seen: list[Figures], minutes: float) -> bool:
+    """Print the second quarter and the last side by side. Whether memory grew, or files or threads were left behind."""
+    quarter = len(seen) // 4
+    if not quarter:
+        print("too short to compare")
+        return False
+    early, late = seen[quarter : 2 * quarter], seen[-quarter:]
+    grown, before = {}, 0.0
+    for what in ("threads", "files", "private", "resident"):
+        before, after = (statistics.median(getattr(each, what) for each in part) for part in (early, late))
+        grown[what] = after - before
+        print(f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({after - before:+.1f})")
+    # Some files and threads come and go, and a second thread that answers has the index open: three files.
+    faults = ["threads"] if grown["threads"] > 2 else []
+    faults += ["files"] if grown["files"] > 2 + 3 * max(grown["threads"], 0.0) else []
+    # Before five minutes a server is still loading what it uses. More than a twentieth then is a leak.
+    faults += ["memory"] if minutes >= 5 and grown["resident"] > before / 20 else []
+    print(f"not flat: {', '.join(faults)}" if faults else "flat")
+    return bool(faults)
 
 
 def size_of(vault: Path) -> str:

@@ -67,7 +67,7 @@ def test_nothing_is_lost_and_a_careless_writer_is_caught(room: Path, words: str,
 def test_a_long_run_that_ends_with_more_than_it_began_with_fails(late: str, code: int) -> None:
     judge = """
 import sys
-from bench.soak import Figures, compare
+from bench.chaos import Figures, compare
 early, late = (Figures(*map(float, given.split(",")), 1.0) for given in sys.argv[1:])
 sys.exit(compare([early] * 8 + [late] * 8, 10))
 """
