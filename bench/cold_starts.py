@@ -1,11 +1,10 @@
-"""Eight servers that start at the same moment on a vault without an index, again and again; then all write at once.
+"""Eight processes that start at the same moment on a vault without an index, again and again; then all write at once.
 
-    python bench/cold_starts.py [--rounds 25] [--servers 8] [--commits 200] [--through store|server]
+    python bench/cold_starts.py [--rounds 25] [--servers 8] [--commits 200]
 
 In every round all begin together, look through the vault and search it: each must find every note, without an error, and one
-index be made. In the end they change a note of their own so many times and fold the log in now and then (with `server` this
-part is left out; see contention.py): no change may fail, and the index must be whole and equal a rebuilt one. Prints the
-longest wait; exits with 1 when anything was not as it should be.
+index be made. In the end they change a note of their own so many times and fold the log in now and then: no change may fail,
+and the index must be whole and equal a rebuilt one. Exits with 1 when anything was not as it should be.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import json
 import os
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -23,7 +21,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.conversation import Conversation, serve
 from simplemem.config import load_settings
 from simplemem.store import EnhancedStore
 
@@ -68,34 +65,6 @@ def found_by_a_store(vault: Path) -> int:
         return len(store.search("plum", mode="text", limit=50).hits)
 
 
-def found_by_servers(vault: Path, count: int) -> list[str]:
-    """Each server is asked until it says that its answer is whole."""
-    answers: list[str] = []
-    barrier = threading.Barrier(count)
-
-    def work() -> None:
-        barrier.wait()
-        try:
-            with Conversation(serve(vault), quiet=True) as talk:
-                until = time.monotonic() + 120
-                while time.monotonic() < until:
-                    result = talk.use("search_memories", query="plum", limit=50, mode="text")["structuredContent"]
-                    if result["index"]["state"] != "indexing":
-                        break
-                    time.sleep(0.02)
-                answers.append(json.dumps(len(result["hits"])))
-                talk.end()
-        except Exception as error:  # noqa: BLE001  (to be told of)
-            answers.append(repr(error))
-
-    threads = [threading.Thread(target=work) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
-
-
 def commit_much(vault: Path, me: int, commits: int) -> float:
     """Change a note so often; the longest wait in seconds."""
     longest = 0.0
@@ -114,7 +83,6 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--servers", type=int, default=8)
     parser.add_argument("--commits", type=int, default=200)
-    parser.add_argument("--through", choices=("store", "server"), default="store")
     given = parser.parse_args()
     wrong: list[str] = []
     with tempfile.TemporaryDirectory(prefix="simplemem-cold-") as folder:
@@ -124,15 +92,10 @@ def main() -> int:
         for k in range(given.rounds):
             for file in (vault / ".simplemem").glob("index.db*"):
                 file.unlink()
-            if given.through == "store":
-                answers = together(given.servers, lambda _: found_by_a_store(vault))
-            else:
-                answers = found_by_servers(vault, given.servers)
+            answers = together(given.servers, lambda _: found_by_a_store(vault))
             wrong += [f"start {k}: {answer}" for answer in answers if answer != str(NOTES)]
-        print(
-            f"{given.rounds} cold starts of {given.servers} {given.through}s, {len(wrong)} answers not as they should be"
-        )
-        if given.through == "store" and given.commits:
+        print(f"{given.rounds} cold starts of {given.servers} stores, {len(wrong)} answers not as they should be")
+        if given.commits:
             waits = together(given.servers, lambda me: commit_much(vault, me, given.commits))
             failed = [wait for wait in waits if not wait.replace(".", "").isdigit()]
             wrong += failed

@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from simplemem.config import load_settings
+from simplemem.config import Settings, load_settings
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
 from simplemem.vault import kernel
@@ -140,14 +140,13 @@ def written_in_place(one_folder: int | None, one: str, other_folder: int | None,
         os.close(fd)
 
 
-def write_until_killed(root: Path, state: State, seed: int, made: int, most: int, telling: int, careless: bool) -> None:
+def write_until_ended(
+    root: Path, settings: Settings, state: State, seed: int, made: int, most: int, telling: int
+) -> None:
     """The child: change after change, each told before and after."""
     chance = random.Random(seed)
     before, last = state, None
-    if careless:
-        kernel.exchange = written_in_place
-    kernel.exchange, kernel.rename_new = stretched(kernel.exchange), stretched(kernel.rename_new)
-    with EnhancedStore(root, SETTINGS) as store:
+    with EnhancedStore(root, settings) as store:
         while True:
             made += 1
             act = choose(state, chance, made, last, most)
@@ -158,33 +157,39 @@ def write_until_killed(root: Path, state: State, seed: int, made: int, most: int
                 before, state, last = state, after(state, act, before), act
 
 
-def run_and_kill(
-    root: Path, state: State, seed: int, made: int, most: int, seconds: float, careless: bool
-) -> list[tuple[Act, bool]]:
-    """The changes a child tried, with whether each was answered."""
+def run_until(end: Callable[[int], None], write: Callable[[int], None]) -> list[tuple[Act, bool]]:
+    """The changes that a child tried by `write`, with whether each was answered, until `end` has killed it."""
     hearing, telling = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(hearing)
         try:
-            write_until_killed(root, state, seed, made, most, telling, careless)
+            write(telling)
         finally:  # only an error leads here
             traceback.print_exc()
             os._exit(3)
     os.close(telling)
-    with os.fdopen(hearing, "rb") as pipe:
-        first = pipe.readline()  # opening the store is part of it, but the first change should begin
-        time.sleep(seconds)
-        os.kill(pid, signal.SIGKILL)
-        told = first + pipe.read()
-    _, status = os.waitpid(pid, 0)
-    if not os.WIFSIGNALED(status):
-        raise SystemExit(f"the writer ended by itself, seed {seed}")
+    with os.fdopen(hearing, "rb", buffering=0) as pipe:
+        told = pipe.read(1)  # opening the store is part of it, but the first change should begin
+        end(pid)
+        while chunk := pipe.read(1 << 16):
+            told += chunk
+    if not os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
+        raise SystemExit("the writer ended by itself")
     tried: list[tuple[Act, bool]] = []
     for line in told.decode().split("\n")[:-1]:
         word, *rest = json.loads(line)
         tried = [*tried, (Act(**rest[0]), False)] if word == "try" else [*tried[:-1], (tried[-1][0], True)]
     return tried
+
+
+def after_all(state: State, tried: list[tuple[Act, bool]]) -> tuple[State, list[State]]:
+    """The notes after the last answer, and after each change that was under way."""
+    before = state
+    for act, answered in tried:
+        if answered and act.kind != "index":
+            before, state = state, after(state, act, before)
+    return state, [after(state, act, before) for act, answered in tried if not answered]
 
 
 def state_on_disk(root: Path) -> State:
@@ -228,6 +233,9 @@ def main() -> int:
     args = parser.parse_args()
     if not hasattr(os, "fork"):
         parser.error("this needs a system that forks")
+    if args.careless:
+        kernel.exchange = written_in_place
+    kernel.exchange, kernel.rename_new = stretched(kernel.exchange), stretched(kernel.rename_new)
     chance = random.Random(args.seed)
     counted: Counter[str] = Counter()
     began = time.monotonic()
@@ -240,17 +248,19 @@ def main() -> int:
         for kill in range(args.kills):
             seconds = chance.random() * 0.12
             seed = args.seed * 100_000 + kill
-            tried = run_and_kill(root, state, seed, made, args.notes, seconds, args.careless)
+
+            def kill_soon(pid: int, seconds: float = seconds) -> None:
+                time.sleep(seconds)
+                os.kill(pid, signal.SIGKILL)
+
+            now = (root, SETTINGS, state, seed, made, args.notes)
+            tried = run_until(kill_soon, lambda telling, now=now: write_until_ended(*now, telling))  # type: ignore[misc]
             made += len(tried) + 1
-            before = state
-            for act, answered in tried:
-                if answered:
-                    counted[act.kind] += 1
-                if answered and act.kind != "index":
-                    before, state = state, after(state, act, before)
+            counted += Counter(act.kind for act, answered in tried if answered)
             flying = [act for act, answered in tried if not answered]
             counted["killed while the index was made anew"] += any(act.kind == "index" for act in flying)
-            allowed = [state, *(after(state, act, before) for act in flying)]
+            state, unanswered = after_all(state, tried)
+            allowed = [state, *unanswered]
             wrong = what_is_wrong(root, allowed)
             if wrong:
                 counted["wrong"] += 1

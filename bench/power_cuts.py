@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import os
 import random
 import shutil
@@ -22,14 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench import crash
-from bench.crash import Act, State, after, choose, state_on_disk, what_is_wrong
+from bench.crash import State, after_all, run_until, state_on_disk, what_is_wrong, write_until_ended
 from simplemem.config import load_settings
 from simplemem.store import EnhancedStore
 
@@ -54,53 +52,6 @@ def what_is_missing() -> str:
 
 def shell(*words: object) -> None:
     subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL)
-
-
-def change_until_stopped(root: Path, state: State, seed: int, made: int, telling: int, careless: bool) -> None:
-    """The child: change after change, each told before and after."""
-    chance = random.Random(seed)
-    before, last = state, None
-    with EnhancedStore(root, CARELESS if careless else crash.SETTINGS) as store:
-        while True:
-            made += 1
-            act = choose(state, chance, made, last, 25)
-            os.write(telling, (json.dumps(["try", act.__dict__]) + "\n").encode())
-            crash.carry_out(store, state, act)
-            os.write(telling, b'["ack"]\n')
-            if act.kind != "index":
-                before, state, last = state, after(state, act, before), act
-
-
-def run_and_cut(
-    root: Path, image: Path, state: State, seed: int, made: int, seconds: float, careless: bool
-) -> list[tuple[Act, bool]]:
-    """The changes a child tried until the power went, each with whether it was answered. The cut image lies beside."""
-    hearing, telling = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(hearing)
-        try:
-            change_until_stopped(root, state, seed, made, telling, careless)
-        finally:  # only an error leads here
-            traceback.print_exc()
-            os._exit(3)
-    os.close(telling)
-    with os.fdopen(hearing, "rb", buffering=0) as pipe:
-        told = pipe.read(1)
-        time.sleep(seconds)
-        os.kill(pid, signal.SIGSTOP)
-        os.waitpid(pid, os.WUNTRACED)
-        shutil.copyfile(image, image.with_suffix(".cut"))
-        os.kill(pid, signal.SIGKILL)
-        while chunk := pipe.read(1 << 16):
-            told += chunk
-    if not os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
-        raise SystemExit(f"the writer ended by itself, seed {seed}")
-    tried: list[tuple[Act, bool]] = []
-    for line in told.decode().split("\n")[:-1]:
-        word, *rest = json.loads(line)
-        tried = [*tried, (Act(**rest[0]), False)] if word == "try" else [*tried[:-1], (tried[-1][0], True)]
-    return tried
 
 
 def main() -> int:
@@ -132,21 +83,27 @@ def main() -> int:
         made = cut = 0
         for cut in range(1, given.cuts + 1):
             seed = given.seed * 100_000 + cut
-            tried = run_and_cut(vault, image, state, seed, made, chance.random() * 0.4, given.careless)
+
+            def cut_soon(pid: int, seconds: float = chance.random() * 0.4) -> None:
+                """Stop the child and copy the image: what the disk has at this moment."""
+                time.sleep(seconds)
+                os.kill(pid, signal.SIGSTOP)
+                os.waitpid(pid, os.WUNTRACED)
+                shutil.copyfile(image, image.with_suffix(".cut"))
+                os.kill(pid, signal.SIGKILL)
+
+            now = (vault, CARELESS if given.careless else crash.SETTINGS, state, seed, made, 25)
+            tried = run_until(cut_soon, lambda telling, now=now: write_until_ended(*now, telling))  # type: ignore[misc]
             made += len(tried) + 1
-            before = state
-            for act, answered in tried:
-                counted["answered"] += answered
-                if answered and act.kind != "index":
-                    before, state = state, after(state, act, before)
-            flying = [act for act, answered in tried if not answered]
+            counted["answered"] += sum(answered for _, answered in tried)
+            state, unanswered = after_all(state, tried)
             shell("umount", root)
             image.with_suffix(".cut").replace(image)
             shell("mount", "-o", "loop,commit=300", image, root)
-            wrong = what_is_wrong(vault, [state, *(after(state, act, before) for act in flying)])
+            wrong = what_is_wrong(vault, [state, *unanswered])
             if wrong:
                 counted["wrong"] += 1
-                print(f"cut {cut}, seed {given.seed}, during {flying}:", *wrong, sep="\n  ", flush=True)
+                print(f"cut {cut}, seed {given.seed}, during {tried[-1:]}:", *wrong, sep="\n  ", flush=True)
                 break  # what the notes should be is no longer known
             state = state_on_disk(vault)
         shell("umount", root)
