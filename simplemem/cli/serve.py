@@ -70,7 +70,7 @@ def serve_main(argv: Sequence[str]) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported
     from simplemem.config import load_settings
-    from simplemem.server.serve import serve_stdio, take_standard_streams
+    from simplemem.server.serve import serve_stdio, take_over, take_standard_streams
 
     profile, _, tools = _profile(asked)
     root = _vault(asked, profile)
@@ -84,8 +84,6 @@ def _serve(asked: argparse.Namespace) -> int:
 
         store = open_store(root, settings=settings, read_only=settings.read_only)
         if profile.file_env:
-            from simplemem.server.taking_over import take_over
-
             take_over(profile, store, os.environ)
         return store
 
@@ -117,12 +115,8 @@ def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
 def _vault(asked: argparse.Namespace, profile: Face) -> Path:
     from simplemem.config import find_vault
 
-    if asked.vault is None and not os.environ.get("SIMPLEMEM_VAULT"):
-        from simplemem.server.taking_over import vault_of
-
-        if (own := vault_of(profile, os.environ)) is not None:
-            return own
-    return find_vault(asked.vault)
+    named = asked.vault is not None or os.environ.get("SIMPLEMEM_VAULT")
+    return (None if named else profile.folder(os.environ)) or find_vault(asked.vault)
 
 
 def _print_config(asked: argparse.Namespace) -> int:

@@ -12,20 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import core_read as read
-from simplemem.faces import core_search as search
 from simplemem.faces import render
-from simplemem.faces.arguments import (
-    BareName,
-    EditIn,
-    Name,
-    Object,
-    Several,
-    Sha,
-    Tags,
-    about,
-    also,
-)
-from simplemem.faces.face import Answer, Caller, Reply, tool
+from simplemem.faces.arguments import BareName, EditIn, Name, Object, Several, Sha, Tags, about, also
+from simplemem.faces.face import Caller, Reply, Result, tool
 from simplemem.faces.reference import to_change, what_became_of, whole_hash
 from simplemem.note.names import compare_key
 
@@ -44,7 +33,7 @@ def _warnings(warnings: Sequence[str]) -> list[str]:
 
 
 def _text(first: str, sha256: str | None, *more: str) -> str:
-    return "\n".join([first, *([f"sha256 {sha256}"] if sha256 else []), *(each for each in more if each)])
+    return "\n".join(filter(None, [first, f"sha256 {sha256}" if sha256 else "", *more]))
 
 
 Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": list[str]})
@@ -71,7 +60,7 @@ def create_memory(
 
 
 @dataclass(frozen=True, slots=True)
-class Updated(Answer):
+class Updated(Result):
     name: str
     sha256: str
     previous_sha256: str | None
@@ -112,15 +101,14 @@ def update_memory(
     )
     shown, warnings = render.name_of(saved.name), _warnings(saved.warnings)
     first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
-    answer = Updated(saved.name, saved.sha256, saved.previous_sha256, saved.changed, warnings)
-    return Reply(_text(first, saved.sha256, *warnings), answer)
+    return Reply(_text(first, saved.sha256, *warnings), Updated.of(saved, warnings=warnings))
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged(Answer):
+class Tagged(Result):
     name: str
     sha256: str
-    tags: list[str]
+    tags: Sequence[str]
     tag_map: dict[str, Any]
     changed: bool
     warnings: Sequence[str] = ()
@@ -140,16 +128,14 @@ def change_tag(
         raise Invalid("There is no tag to change.", hint='E.g. tags={"status": "done", "todo": null}.')
     found = to_change(store, name)
     saved = store.change_tags(found, tags, if_sha256=whole_hash(store, found, if_sha256), reason=reason, **caller)
-    now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
-    warnings = _warnings(saved.warnings)
-    shown = render.name_of(saved.name)
+    shown, warnings = render.name_of(saved.name), tuple(_warnings(saved.warnings))
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
-    answer = Tagged(saved.name, saved.sha256, list(saved.tags), dict(saved.tag_map), saved.changed, tuple(warnings))
-    return Reply(_text(first, saved.sha256, now, *warnings), answer)
+    now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
+    return Reply(_text(first, saved.sha256, now, *warnings), Tagged.of(saved, warnings=warnings))
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed(Answer):
+class Renamed(Result):
     name: str
     path: str
     rewritten: list[str]
@@ -168,28 +154,21 @@ def move_memory(
     """Rename or move a memory; links to it are rewritten."""
     try:
         found = to_change(store, name)
-    except NotFound:
-        if (done := _already_moved(store, name, new_name)) is None:
+    except NotFound:  # the same move may be asked for again because its answer was lost
+        gone = what_became_of(store, name)
+        if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(new_name):
             raise
-        return done
+        there = store.read(gone.new_name)
+        text = _text(f"It is {render.name_of(there.name)} already.", there.sha256)
+        return Reply(text, Renamed.of(there, rewritten=[], warnings=[]))
     moved = store.move(found, new_name, reason=reason, **caller)
     rewritten, warnings = list(moved.rewritten), _warnings(moved.warnings)
     if len(rewritten) > _MOST:
         warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST} of them are named.")
     links = f"Links were rewritten in {render.listed(rewritten)}." if rewritten else ""
     first = f"{render.name_of(moved.previous_name)} is now {render.name_of(moved.name)}."
-    answer = Renamed(moved.name, moved.path, rewritten[:_MOST], moved.sha256, warnings)
+    answer = Renamed.of(moved, rewritten=rewritten[:_MOST], warnings=warnings)
     return Reply(_text(first, moved.sha256, links, *warnings), answer)
-
-
-def _already_moved(store: EnhancedStore, name: str, new_name: str) -> Reply[Renamed] | None:
-    """The answer to a move that is asked for again because its answer was lost."""
-    gone = what_became_of(store, name)
-    if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(new_name):
-        return None
-    there = store.read(gone.new_name)
-    text = _text(f"It is {render.name_of(there.name)} already.", there.sha256)
-    return Reply(text, Renamed(there.name, there.path, [], there.sha256, []))
 
 
 Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int})
@@ -209,15 +188,12 @@ def delete_memory(
     return Reply(text, {"name": gone.name, "version": gone.version, "links_left_unresolved": left})
 
 
-# --- undo_change
-
-
 UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
 LeftName = TypedDict("LeftName", {"name": str, "why": str})
 
 
 @dataclass(frozen=True, slots=True)
-class UndoAnswer(Answer):
+class UndoAnswer(Result):
     name: str
     sha256: str | None
     version: str
@@ -246,10 +222,10 @@ def undo_change(
         return _undone_many(done, by, since, preview)
     undone = store.undo(version or _last_of(store, name or ""), reason=reason, **caller)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
-    return Reply(
-        _text(first, undone.sha256, _back(undone.version)),
-        UndoAnswer(undone.name, undone.sha256, undone.version, undone.what),
-    )
+    return Reply(_text(first, undone.sha256, _AGAIN.format(undone.version)), UndoAnswer.of(undone))
+
+
+_AGAIN = 'undo_change(version="{}") does it again.'
 
 
 def _undone_many(done: UndoneMany, by: str, since: str, preview: bool) -> Reply[UndoAnswer]:
@@ -257,26 +233,13 @@ def _undone_many(done: UndoneMany, by: str, since: str, preview: bool) -> Reply[
     what = f"{doing} what {by} changed since {since}"
     if done.notes:
         what += f" in {render.counted(len(done.notes), 'memory', 'memories')}"
-    onward = "preview=false does it." if preview and done.notes else _back(done.version) if done.version else ""
     notes = [UndoneName(name=each.name, becomes=each.becomes, new_name=each.new_name) for each in done.notes[:_MOST]]
     left = [LeftName(name=each.name, why=each.why) for each in done.left[:_MOST]]
-    lines = [render.line(f"This {what}.", 4096), *_lines(done), onward]
-    return Reply("\n".join(filter(None, lines)), UndoAnswer("", None, done.version, what, notes, left))
-
-
-def _lines(done: UndoneMany) -> list[str]:
-    """What becomes of each memory, and what is left; of a number that can be read."""
-    lines = []
-    for note in done.notes:
-        back = f" to {render.name_of(note.new_name)}" if note.new_name else ""
-        lines.append(f"- {render.name_of(note.name)}: {note.becomes}{back}")
-    lines += [f"- {render.name_of(each.name)}: left as it is, {render.line(each.why, 600)}" for each in done.left]
-    more = len(lines) - _MOST
-    return lines if more <= 0 else [*lines[:_MOST], f"(and {more} more)"]
-
-
-def _back(version: str) -> str:
-    return f'undo_change(version="{version}") does it again.'
+    lines = [f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}" for note in notes]
+    lines += [f"- {each['name']}: left as it is, {each['why']}" for each in left]
+    onward = "preview=false does it." if preview and notes else _AGAIN.format(done.version) if done.version else ""
+    text = _text(render.line(f"This {what}.", 4096), None, *(render.line(each, 4096) for each in lines), onward)
+    return Reply(text, UndoAnswer("", None, done.version, what, notes, left))
 
 
 def _last_of(store: EnhancedStore, name: str) -> str:
@@ -288,14 +251,14 @@ def _last_of(store: EnhancedStore, name: str) -> str:
 
 
 TOOLS = (
-    search.search_memories,
+    read.search_memories,
     read.read_memory,
     create_memory,
     update_memory,
     change_tag,
     read.list_memories,
-    search.get_backlinks,
-    search.build_context,
+    read.get_backlinks,
+    read.build_context,
     move_memory,
     delete_memory,
     read.memory_history,

@@ -1,4 +1,4 @@
-"""Reading what is there: read_memory, list_memories, memory_history. They change nothing."""
+"""The default tools that read and find. They change nothing, and an answer that is less than whole says why."""
 
 from __future__ import annotations
 
@@ -6,36 +6,140 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
+from simplemem.errors import Invalid
 from simplemem.faces import pages, render
-from simplemem.faces.arguments import BareName, Narrowing, Sort, about, also, at_most, name_in
-from simplemem.faces.face import Answer, Reply, tool
+from simplemem.faces.arguments import BareName, LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
+from simplemem.faces.arguments import name_in as bare
+from simplemem.faces.face import Reply, Result, tool
 from simplemem.faces.reference import resolved
-from simplemem.memory import IndexState, LinkOut, Listed
+from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
-    from simplemem.memory import HistoryEntry, Memory
+    from simplemem.memory import Found, HistoryEntry, Memory
     from simplemem.store import EnhancedStore
 
 _MOST_LINKS = 100
 _LISTED_TOKENS = 8000
 _HISTORY_TOKENS = 8000
+# Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
+_TITLE, _TAGS = 20, 30
+_SIZES = {"title": _TITLE, "description": 36, "type": 10}
+_MOST_WORDS = 12  # of a question, when it is explained
 _AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit; anything else is a date
-_TO_A_SECTION = re.compile(r"\s*\[\[([^\[\]|#]{1,500})#([^\[\]|]{1,500})(?:\|[^\[\]]{0,500})?\]\]\s*")
+
+AnyName = Annotated[str, also("name", "path", "id", "memory_id")]
 
 
-# --- read_memory
+Short = TypeVar("Short", bound=Result)
+
+
+def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Short:
+    """A hit, or one of a list, of a size of which a model can read several: each text in so many tokens. `flags` say what
+    of it is not seen; read_memory has the whole."""
+    texts = {name: render.brief(getattr(item, name), tokens) for name, tokens in most.items()}
+    more: dict[str, Any] = {}
+    if not isinstance(item, Backlink):
+        more["tags"] = render.first_tags(item.tags, _TAGS)
+    if isinstance(item, Hit):
+        more["more_tags"] = len(item.tags) - len(more["tags"])
+    flags = tuple(render.flags_of(item.name, *texts.values(), *more.get("tags", ())))
+    return kind.of(item, flags=flags, **texts, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortHit(Result, Hit):
+    more_tags: int = 0
+    flags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer(Result):
+    query: str
+    mode: str
+    hits: Sequence[ShortHit]
+    index: IndexState
+    explain: Mapping[str, Any] | None = None
+    degraded: str = ""
+
+
+@tool("Search memories")
+def search_memories(
+    store: EnhancedStore,
+    where: LinkNarrowing,
+    query: Annotated[str, about("a question or words; author:human|agent|any; empty: the newest")] = "",
+    limit: Annotated[
+        int | None, at_most(50), WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}), Field(ge=1)
+    ] = None,
+    mode: Mode = "hybrid",
+    explain: Annotated[bool, about("the numbers behind each rank")] = False,
+) -> Reply[SearchAnswer]:
+    """Search the memories by words and by meaning. Do this before answering from memory and before writing a new
+    memory. Hits carry what is needed to answer and to cite; read_memory has the rest."""
+    found = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
+    sizes = _SIZES | {"heading": _TITLE, "snippet": store.settings.search.snippet_characters // 4 + 10}
+    hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]
+    told = {key: value for key, value in (found.explain or {}).items() if value and key not in _ELSEWHERE}
+    answer = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
+    return Reply(_search_text(found, hits, told), answer)
+
+
+_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
+"""Parts of an explanation that other fields of the answer say, or nobody asks for."""
+
+
+def _search_text(found: Found, hits: Sequence[ShortHit], told: Mapping[str, Any]) -> str:
+    asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
+    state = render.index_line(found.index, found.degraded)
+    if not hits:
+        nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
+        return f"{nothing} {state}".strip()
+    lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
+    head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
+    explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
+    return render.answer(head, lines, explained, state, flagged=True)
+
+
+def _why_line(why: Mapping[str, Any]) -> str:
+    parts = ("words", "phrases", "meaning", "covered", "dated")
+    return render.facts(
+        ("why:", ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))),
+        ("", ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why["legs"].items())),
+        ("lacks", ", ".join(why["missing"][:_MOST_WORDS])),
+    )
+
+
+def _hit_text(number: int, hit: ShortHit) -> str:
+    facts = render.facts(
+        ("", f"{hit.heading}, line {hit.line}" if hit.heading else f"line {hit.line}"),
+        ("type", hit.type if hit.type != "memory" else ""),
+        ("", render.tags_line(hit.tags, hit.more_tags)),
+        ("created", render.day(hit.created)),
+        ("modified", render.day(hit.modified)),
+        ("by", " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), render.day(hit.written))))),
+        ("score", f"{hit.score:.2f}"),
+        ("sha256", render.short(hit.sha256)),
+        ("holds", ", ".join(hit.flags)),
+    )
+    rows = [
+        f"{number}. **{render.name_of(hit.name)}**" + (f" {hit.title}" if hit.title not in ("", hit.name) else ""),
+        hit.description,
+        f"> {hit.snippet}" if hit.snippet else "",
+        facts,
+        _why_line(hit.why) if hit.why else "",
+    ]
+    return "\n   ".join(filter(None, rows))
 
 
 RelatedName = TypedDict("RelatedName", {"name": str, "title": str, "score": float})
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPage(Answer):
+class MemoryPage(Result):
     """A memory, its text a page at a time."""
 
     name: str
@@ -62,103 +166,77 @@ class MemoryPage(Answer):
 @tool("Read a memory")
 def read_memory(
     store: EnhancedStore,
-    name: Annotated[str, also("name", "path", "id", "memory_id"), about("name, title or alias")],
+    name: Annotated[AnyName, about("name, title or alias")],
     section: Annotated[str | None, about('a heading; "[2]" is page 2 of a long memory')] = None,
     version: Annotated[str | None, about("of memory_history, or a date: as it was then")] = None,
 ) -> Reply[MemoryPage]:
     """Read one memory: text, properties, tags, links, what links to it and what is about the same. Keep its sha256 for a
     change."""
-    if not section and (link := _TO_A_SECTION.fullmatch(name)):  # `[[Apollo#Budget]]` asks for that section
-        name, section = link[1], link[2]
-    memory, page = _read_page(store, name_in(name), section, version)
-    related = () if version else store.related(memory.name, limit=3)
-    first_line = memory.content_line + memory.content.count("\n", 0, page.start)
-    warnings = ([memory.problem] if memory.problem else []) + render.warnings_of(page.text, first_line)
-    if above := render.flags_of(_above(memory)):
-        warnings.append(f"Its properties hold {' and '.join(above)}.")
-    index = store.state()
+    asked, number = pages.asked_page(section)
+    if version is None:
+        memory = store.read(resolved(store, bare(name)), section=asked)
+    else:
+        when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
+        memory = store.read(bare(name), section=asked, **when)
+    page = pages.page_of(memory.content, asked, number, pages.page_size(memory.content, memory.tokens))
+    above, index = _above(memory), store.state()
+    warnings = [memory.problem] if memory.problem else []
+    warnings += render.warnings_of(page.text, memory.content_line + memory.content.count("\n", 0, page.start))
+    if hidden := render.flags_of(above):
+        warnings.append(f"Its properties hold {' and '.join(hidden)}.")
     if index.state == "indexing":
         warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
-    data = memory.as_dict()
-    own = {field: data[field] for field in MemoryPage.__slots__ if field in data}
-    own |= {"links": data["links"][:_MOST_LINKS], "backlinks": data["backlinks"][:_MOST_LINKS], "content": page.text}
-    shown = MemoryPage(
-        **own,
+    related = () if version else store.related(memory.name, limit=3)
+    shown = MemoryPage.of(
+        memory,
+        content=page.text,
+        links=memory.links[:_MOST_LINKS],
+        backlinks=memory.backlinks[:_MOST_LINKS],
         related=[RelatedName(name=each.name, title=each.title, score=each.score) for each in related],
         next_section=page.following,
         warnings=warnings,
     )
-    return Reply(_read_text(memory, page, version, [each.name for each in related], warnings), shown)
-
-
-def _read_page(
-    store: EnhancedStore, name: str, asked: str | None, version: str | None
-) -> tuple[Memory, pages.LongPage]:
-    section, number = pages.asked_page(asked)
-    if version is None:
-        memory = store.read(resolved(store, name), section=section)
-    elif _AN_ID.fullmatch(version.strip()):
-        memory = store.read(name, section=section, version=version)
-    else:
-        memory = store.read(name, section=section, at=version)
-    return memory, pages.page_of(memory.content, section, number, pages.page_size(memory.content, memory.tokens))
-
-
-def _read_text(
-    memory: Memory, page: pages.LongPage, version: str | None, related: list[str], warnings: list[str]
-) -> str:
-    head = [f"# {render.name_of(memory.name)}", f"sha256 {memory.sha256}"]
-    if version:
-        head.append(f"This is the earlier version {render.line(version)}, not what the note says now.")
-    leads = [
-        ("links to: ", dict.fromkeys(link.target for link in memory.links)),
-        ("linked from: ", memory.backlinks),
-        ("about the same: ", related),
-    ]
-    # Where it leads is its own words too: a link may be written to anything.
-    around = [label + render.listed(names) for label, names in leads if names]
-    whole = "\n".join([_above(memory), *_sections(memory, page), *around]) + "\n\n" + page.text
-    return render.answer("\n".join(head), whole, _onward(page), " ".join(warnings), flagged=True)
+    return Reply(_read_text(memory, page, version, above, [each.name for each in related], warnings), shown)
 
 
 def _above(memory: Memory) -> str:
     """What stands above a memory's text: its properties, one a line."""
-    body = [f"title: {render.line(memory.title)}"]
-    body += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
-    body += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
-    return "\n".join(body + render.properties_of(memory.frontmatter, ("title", "description", "tags")))
+    said = [f"title: {render.line(memory.title)}"]
+    said += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
+    said += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
+    rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in ("title", "description", "tags")]
+    said += [f"{render.line(key, 60)}: {render.line(value)}" for key, value in rest[:40] if value not in (None, "")]
+    return "\n".join(said + ([f"({len(rest) - 40} more properties)"] if len(rest) > 40 else []))
 
 
-def _onward(page: pages.LongPage) -> str:
-    """How to read the rest of a long memory."""
-    if page.count == 1:
-        return ""
-    following = f'Go on with section="{render.line(page.following)}".' if page.following else ""
-    return f"Page {page.number} of {page.count}. {following}".strip()
-
-
-def _sections(memory: Memory, page: pages.LongPage) -> list[str]:
-    """The headings of a long memory: its own words, so they stand with them."""
-    headings = render.listed((render.brief(text, 60) for _, text, _ in memory.headings), 30)
-    return [f"sections: {headings}"] if headings and page.count > 1 else []
-
-
-# --- list_memories
+def _read_text(
+    memory: Memory, page: pages.LongPage, version: str | None, above: str, related: list[str], warnings: list[str]
+) -> str:
+    head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
+    if version:
+        head += f"\nThis is the earlier version {render.line(version)}, not what the note says now."
+    # Its headings and where it leads are its own words too: they stand between the marks with them.
+    leads = [
+        ("sections: ", [render.brief(text, 60) for _, text, _ in memory.headings] if page.count > 1 else (), 30),
+        ("links to: ", dict.fromkeys(link.target for link in memory.links), 12),
+        ("linked from: ", memory.backlinks, 12),
+        ("about the same: ", related, 12),
+    ]
+    around = [label + render.listed(names, most) for label, names, most in leads if names]
+    onward = f"Page {page.number} of {page.count}. " if page.count > 1 else ""
+    onward += f'Go on with section="{page.following}".' if page.following else ""
+    whole = "\n".join([above, *around]) + "\n\n" + page.text
+    return render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True)
 
 
 @dataclass(frozen=True, slots=True)
-class ListedShort(Answer, Listed):
-    """A memory in a list that a model can take; `flags` say what of it is not seen."""
-
+class ListedShort(Result, Listed):
     flags: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryList(Answer):
-    items: Sequence[ListedShort]
-    next_cursor: str | None
-    total: int
-    index: IndexState
+MemoryList = TypedDict(
+    "MemoryList", {"items": Sequence[ListedShort], "next_cursor": str | None, "total": int, "index": IndexState}
+)
 
 
 @tool("List memories")
@@ -170,36 +248,19 @@ def list_memories(
     cursor: Annotated[str | None, about("next_cursor of the page before")] = None,
 ) -> Reply[MemoryList]:
     """List memories by folder, type, tags or date, newest first. To find something by what it says, search."""
-    page, items = _list_that_fits(store, where, sort, limit, cursor)
-    head = f"# {render.counted(page.total, 'memory', 'memories')}"
-    if len(page.items) < page.total:
-        head += f", {len(page.items)} of them here"
-    onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
-    lines = "\n".join(_listed_line(item) for item in items)
-    return Reply(render.answer(head, lines, onward, render.index_line(page.index)), page)
-
-
-def _list_that_fits(
-    store: EnhancedStore, where: Narrowing, sort: str, limit: int, cursor: str | None
-) -> tuple[MemoryList, list[ListedShort]]:
-    """A page of at most `limit` memories that a model can take; its cursor goes on from there."""
     while True:
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
-        items = [_short(item) for item in page.items]
+        items = [_short(ListedShort, item, **_SIZES) for item in page.items]
         shown: Any = [item.as_dict() for item in items]
         tokens = count_tokens(json.dumps(shown, ensure_ascii=False))
         if tokens <= _LISTED_TOKENS or len(items) <= 1:
-            return MemoryList(shown, page.next_cursor, page.total, page.index), items
-        limit = max(1, min(limit, len(items)) * _LISTED_TOKENS // (tokens + 1))
-
-
-def _short(item: Listed) -> ListedShort:
-    title, description = render.brief(item.title, 20), render.brief(item.description, 36)
-    tags = render.first_tags(item.tags, 30)
-    flags = tuple(render.flags_of(item.name, title, description, *tags))
-    kept = {name: getattr(item, name) for name in Listed.__slots__}
-    kept |= {"title": title, "description": description, "type": render.brief(item.type, 10), "tags": tags}
-    return ListedShort(**kept, flags=flags)
+            break
+        limit = max(1, len(items) * _LISTED_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
+    head = f"# {render.counted(page.total, 'memory', 'memories')}"
+    head += f", {len(items)} of them here" if len(items) < page.total else ""
+    onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
+    text = render.answer(head, "\n".join(map(_listed_line, items)), onward, render.index_line(page.index))
+    return Reply(text, MemoryList(items=shown, next_cursor=page.next_cursor, total=page.total, index=page.index))
 
 
 def _listed_line(item: Listed) -> str:
@@ -214,11 +275,82 @@ def _listed_line(item: Listed) -> str:
     return f"- **{render.name_of(item.name)}** {facts}"
 
 
-# --- memory_history
+@dataclass(frozen=True, slots=True)
+class ShortBacklink(Result, Backlink):
+    flags: Sequence[str] = ()
+
+
+BacklinkList = TypedDict("BacklinkList", {"items": Sequence[ShortBacklink], "index": IndexState})
+
+
+@tool("Backlinks of a memory")
+def get_backlinks(
+    store: EnhancedStore,
+    name: Name,
+    query: Annotated[str | None, about("rank by nearness to this")] = None,
+    limit: Annotated[int, at_most(50), Field(ge=1)] = 5,
+    kinds: Annotated[Words, about('"link": it links here; "semantic": it is about the same')] = ["link", "semantic"],  # noqa: B006
+) -> Reply[BacklinkList]:
+    """What leads to a memory: memories that link to it, and memories about the same thing."""
+    kinds = [kind.lower() for kind in kinds]
+    if strange := [kind for kind in kinds if kind not in ("link", "semantic")]:
+        hint = 'There are "link" and "semantic".'
+        raise Invalid(f"There is no kind of backlink called {strange[0][:40]!r}.", hint=hint)
+    items, lines = [], []
+    for item in store.backlinks(name, query=query, limit=limit, kinds=kinds):
+        items.append(short := _short(ShortBacklink, item, title=_TITLE, snippet=75))
+        kind = "links here" if item.kind == "link" else "about the same"
+        title = f" {short.title}" if short.title not in ("", item.name) else ""
+        snippet = f"\n  > {short.snippet}" if short.snippet else ""
+        lines.append(f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}")
+    index = store.state()
+    count = render.counted(len({item.name for item in items}), "memory leads", "memories lead")
+    head = f"# {count} to {render.name_of(name)}"
+    return Reply(
+        render.answer(head, "\n".join(lines), render.index_line(index)), BacklinkList(items=items, index=index)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class VersionLine(Answer):
+class ContextPack(Result):
+    query: str
+    text: str
+    tokens: int
+    tokenizer: str
+    items: Sequence[Mapping[str, Any]]
+    left_out: int
+    duplicates: int
+    index: IndexState
+    degraded: str | None = None
+    flags: Sequence[str] = ()
+
+
+@tool("Build a context pack")
+def build_context(
+    store: EnhancedStore,
+    where: LinkNarrowing,
+    query: str,
+    budget_tokens: Annotated[int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")] = 1500,
+) -> Reply[ContextPack]:
+    """The best passages about a question, with their sources, packed into a budget of tokens: one call in place of a
+    search and many reads."""
+    pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
+    subject = render.line(query, 80)
+    head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
+    if pack.left_out and not pack.text:
+        head = f"Nothing about {subject} fits into {budget_tokens} tokens."
+    size = f"{pack.tokens} tokens by {pack.tokenizer}"
+    size = f"About {pack.tokens} tokens" if pack.tokenizer == "estimate" else size
+    size += f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out for room" * bool(
+        pack.left_out
+    )
+    size += f", {pack.duplicates} for saying the same" * bool(pack.duplicates)
+    answer = ContextPack.of(pack, flags=tuple(render.flags_of(pack.text)))
+    return Reply(render.answer(head, pack.text, f"{size}.", render.index_line(pack.index, pack.degraded)), answer)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLine(Result):
     version: str
     name: str
     when: str
@@ -232,9 +364,7 @@ class VersionLine(Answer):
     diff: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Versions(Answer):
-    versions: Sequence[VersionLine]
+Versions = TypedDict("Versions", {"versions": Sequence[VersionLine]})
 
 
 @tool("History of memories")
@@ -250,21 +380,25 @@ def memory_history(
     entries = store.history(name, limit=limit, diff=diff)
     of = f" of {render.name_of(name)}" if name else ""
     if not entries:
-        return Reply(f"There is no history{of} yet.", Versions([]))
+        return Reply(f"There is no history{of} yet.", Versions(versions=[]))
     room = max(200, _HISTORY_TOKENS // len(entries))
     entries = tuple(replace(entry, diff=render.brief_lines(entry.diff or "", room)) for entry in entries)
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
-    text = "\n".join(_entry_text(entry) for entry in entries)
-    versions = [_version(entry, with_diff=diff) for entry in entries]
-    return Reply(render.answer(head, text, "undo_change takes one back; read_memory shows one."), Versions(versions))
-
-
-def _version(entry: HistoryEntry, *, with_diff: bool) -> VersionLine:
-    name, what = entry.new_name or entry.name, _what(entry)
-    facts = (entry.tool, entry.reason, entry.before, entry.sha256)
-    flags = tuple(render.flags_of(what, entry.diff or ""))
-    shown = entry.diff or "" if with_diff else None
-    return VersionLine(entry.version, name, entry.when, entry.who, what, *facts, flags, shown)
+    text = "\n".join(map(_entry_text, entries))
+    versions = [
+        VersionLine.of(
+            entry,
+            name=entry.new_name or entry.name,
+            what=_what(entry),
+            previous_sha256=entry.before,
+            flags=tuple(render.flags_of(_what(entry), entry.diff or "")),
+            diff=entry.diff if diff else None,
+        )
+        for entry in entries
+    ]
+    return Reply(
+        render.answer(head, text, "undo_change takes one back; read_memory shows one."), Versions(versions=versions)
+    )
 
 
 def _entry_text(entry: HistoryEntry) -> str:

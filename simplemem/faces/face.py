@@ -10,14 +10,15 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, get_args, get_type_hints
 
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Narrowing, read_arguments
 from simplemem.faces.schema import Schema, names_of, or_an_error, record, record_of
+from simplemem.memory import Value
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -40,32 +41,31 @@ class Reply(Generic[T]):
 
     def data(self) -> Data | None:
         """The value as JSON."""
-        if self.value is None or isinstance(self.value, dict):
-            return self.value
-        return self.value.as_dict()  # type: ignore[attr-defined, no-any-return]
+        data: Data | None = _plain(self.value)
+        return data
 
 
-class Answer:
+class Result(Value):
     """The base of the values that tools answer with. A field that has a default is left out while it holds that."""
 
     __slots__ = ()
 
+    @classmethod
+    def of(cls, value: Value, **more: Any) -> Self:
+        """Such an answer with the fields of another value, but for what is given."""
+        names = {each.name for each in dataclasses.fields(value)} & {each.name for each in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        return cls(**{name: getattr(value, name) for name in names - more.keys()} | more)
+
     def as_dict(self) -> Data:
-        shown: Data = {}
-        for name, default in _defaults(type(self)):  # type: ignore[arg-type]
-            if (value := getattr(self, name)) != default:
-                shown[name] = value if isinstance(value, (str, int, float)) else _plain(value)
-        return shown
-
-
-@cache
-def _defaults(kind: Any) -> list[tuple[str, Any]]:
-    return [(each.name, each.default) for each in dataclasses.fields(kind)]
+        values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))  # type: ignore[arg-type]
+        return {each.name: _plain(value) for each, value in values if value != each.default}
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "as_dict"):
+    if isinstance(value, Value):
         return value.as_dict()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
@@ -155,7 +155,8 @@ OURS = Manner()
 @dataclass(frozen=True)
 class Tool:
     """One tool. `writes` also means that it runs alone, and is finished once begun; `deletes`, that it is for deleting
-    and nothing else: it is not offered where nothing may be deleted. `hints` stand in the place of the function's own."""
+    and nothing else: it is not offered where nothing may be deleted. `hints` stand in the place of the function's own,
+    `given` are the values of parameters that are no arguments."""
 
     run: Callable[..., Reply[Any]]
     name: str
@@ -168,14 +169,13 @@ class Tool:
     manner: Manner = OURS
     hints: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Values of further parameters that are no arguments."""
 
     def __call__(self, call: Call, arguments: BaseModel) -> Reply[Any]:
         """Do it. What is said in the arguments goes to the function by name."""
         values = {name: getattr(arguments, name) for name in self.arguments}
         for name, group in self._groups.items():
             values[name] = group(**{each.name: values.pop(each.name) for each in dataclasses.fields(group)})
-        values |= {name: getattr(call, name) for name in self._parameters if name in _GIVEN}
+        values |= {name: getattr(call, name) for name in self._parameters.keys() & _GIVEN}
         return self.run(**values, **self.given)
 
     def listing(self) -> Data:
@@ -184,7 +184,8 @@ class Tool:
     @cached_property
     def input(self) -> Schema:
         """The schema of its arguments. A default of nothing is not worth its bytes."""
-        schema = record({name: hint for name, (hint, _) in self.arguments.items()}, self._needed, answer=False)
+        needed = {name for name, (_, default) in self.arguments.items() if default is ...}
+        schema = record({name: hint for name, (hint, _) in self.arguments.items()}, needed, answer=False)
         for name, (_, default) in self.arguments.items():
             if isinstance(default, (str, int, float)) and default != "":
                 schema["properties"][self.names[name][0]]["default"] = default
@@ -221,10 +222,6 @@ class Tool:
             hints = get_type_hints(group, include_extras=True)
             own |= {each.name: (hints[each.name], each.default) for each in dataclasses.fields(group)}
         return own
-
-    @property
-    def _needed(self) -> set[str]:
-        return {name for name, (_, default) in self.arguments.items() if default is ...}
 
     @cached_property
     def _groups(self) -> dict[str, type[Narrowing]]:
@@ -278,7 +275,7 @@ class Face:
     instructions: str = ""
     known_as: tuple[str, str] | None = None
     """The name and version of the graph memory server whose place it takes. Such a face has the graph as its one
-    resource, no prompts, and clients that send half a surrogate pair and get it back."""
+    resource, and no prompts."""
     vault: str = ""
     """The folder it works in when none is named, in place of searching for one."""
     vault_env: str = ""
@@ -287,3 +284,16 @@ class Face:
     """The variable in which that server was told the file of its graph: the vault lies beside it and takes it in."""
     settings_for: Callable[[Path, Mapping[str, str], Path | None], Data] | None = None
     """Reads the settings files of that server, or the one file it is given, as dotted names."""
+
+    def folder(self, env: Mapping[str, str]) -> Path | None:
+        """The folder it works in when none is named: its own, or the one beside that server's file, called as that is
+        without its ending. None to search for one."""
+        if self.vault:
+            return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
+        file = self.graph_file(env)
+        return file and (file.with_suffix("") if file.suffix else file.with_name(f"{file.name}-notes"))
+
+    def graph_file(self, env: Mapping[str, str]) -> Path | None:
+        """The file of that server's graph, if its variable names one."""
+        named = env.get(self.file_env, "") if self.file_env else ""
+        return Path(named).expanduser().absolute() if named else None

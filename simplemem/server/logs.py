@@ -7,12 +7,13 @@ that does not read our stderr costs lines of the log, never an answer.
 from __future__ import annotations
 
 import logging
+import logging.handlers
 import os
 import queue
 import sys
 import threading
 import traceback
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 log = logging.getLogger("simplemem.server")
@@ -21,44 +22,27 @@ _WAITING = 1000
 """Lines kept for a reader that is slow. More are dropped."""
 
 
-class _ToStderr(logging.Handler):
-    """Hands lines to a thread that writes them, and drops them when it cannot keep up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: queue.Queue[str] = queue.Queue(_WAITING)
-        threading.Thread(target=self._write, name="log", daemon=True).start()
+class _Line(logging.Formatter):
+    """One record, one line; control characters are shown, not obeyed."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record, one line; control characters are shown, not obeyed."""
-        when = logging.Formatter().formatTime(record, "%Y-%m-%dT%H:%M:%S")
+        when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
         line = f"{when} {record.levelname.lower()} {record.name}: {record.getMessage()}"
         if record.exc_info and record.exc_info[1] is not None:
             line += f" [{_failure(record.exc_info[1])}]"
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
-    def emit(self, record: logging.LogRecord) -> None:
-        with suppress(queue.Full):
-            self._lines.put_nowait(self.format(record))
 
-    def _write(self) -> None:
-        while True:
-            line = self._lines.get()
-            with suppress(OSError):
-                os.write(2, line.encode("utf-8", "backslashreplace") + b"\n")
-            self._lines.task_done()
-
-    def last_words(self, seconds: float = 0.2) -> None:
-        """Give the log a moment to be read before the process ends."""
-        waiting = threading.Thread(target=self._lines.join, daemon=True)
-        waiting.start()
-        waiting.join(seconds)
-
-
-def log_to_stderr(level: str) -> _ToStderr:
+def log_to_stderr(level: str) -> Callable[[], None]:
     """Send every log of this process to stderr, and what nobody catches, which Python would print with its message. The
-    SDK speaks only of warnings: below that it quotes messages."""
-    handler = _ToStderr()
+    SDK speaks only of warnings: below that it quotes messages. What is returned gives the log a moment to be read before
+    the process ends."""
+    lines: queue.Queue[Any] = queue.Queue(_WAITING)
+    handler = logging.handlers.QueueHandler(lines)
+    handler.setFormatter(_Line())
+    logging.raiseExceptions = False  # else a full queue would be told on the stderr that nobody reads
+    writer = logging.handlers.QueueListener(lines, logging.StreamHandler(sys.stderr))
+    writer.start()
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
@@ -68,7 +52,13 @@ def log_to_stderr(level: str) -> _ToStderr:
     threading.excepthook = lambda args: _failed(f"the thread {args.thread.name if args.thread else ''}", args.exc_value)
     sys.unraisablehook = lambda args: _failed("clearing up", args.exc_value)
     sys.excepthook = lambda _kind, error, _trace: _failed("the server", error)
-    return handler
+
+    def last_words() -> None:
+        waiting = threading.Thread(target=writer.stop, daemon=True)
+        waiting.start()
+        waiting.join(0.2)
+
+    return last_words
 
 
 def log_lost_task(_loop: Any, context: dict[str, Any]) -> None:

@@ -50,9 +50,11 @@ def recall(store: EnhancedStore, given: Mapping[str, str]) -> str:
     """What do my memories say about a topic?"""
     pack = store.context(given["topic"], budget_tokens=2000)
     head = RECALL.format(topic=line(given["topic"], 300))
-    if not pack.text:
-        head += "\n\nA first search found nothing."
-    return answer(head, pack.text, index_line(pack.index, pack.degraded))
+    return answer(
+        head if pack.text else f"{head}\n\nA first search found nothing.",
+        pack.text,
+        index_line(pack.index, pack.degraded),
+    )
 
 
 def remember(_store: EnhancedStore, given: Mapping[str, str]) -> str:
@@ -73,22 +75,20 @@ def review(store: EnhancedStore, given: Mapping[str, str]) -> str:
         f"{tags_line(each.tags)}".rstrip()
         for each in page.items
     ]
-    if not lines:
-        head += "\n\nThere is none."
     more = f"({page.total} in all; list_memories shows the rest.)" if page.total > len(lines) else ""
-    return answer(head, "\n".join(lines), more, index_line(page.index))
+    return answer(head if lines else f"{head}\n\nThere is none.", "\n".join(lines), more, index_line(page.index))
+
+
+def _argument(name: str, description: str, *, required: bool = False) -> types.PromptArgument:
+    return types.PromptArgument(name=name, description=description, required=required)
 
 
 _ARGUMENTS = {
-    recall: [types.PromptArgument(name="topic", description="What it is about", required=True)],
-    remember: [
-        types.PromptArgument(name="what", description="What to remember; empty for this conversation", required=False)
-    ],
+    recall: [_argument("topic", "What it is about", required=True)],
+    remember: [_argument("what", "What to remember; empty for this conversation")],
     review: [
-        types.PromptArgument(
-            name="since", description='"last week" (the default), "yesterday", 2026-01-24', required=False
-        ),
-        types.PromptArgument(name="tag", description="Only memories with this tag", required=False),
+        _argument("since", '"last week" (the default), "yesterday", 2026-01-24'),
+        _argument("tag", "Only memories with this tag"),
     ],
 }
 PROMPTS = {
@@ -124,20 +124,17 @@ class Prompts:
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def complete(self, _ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        typed, argument = params.argument.value, params.argument.name
-        if isinstance(params.ref, types.PromptReference):
-            find = {"tag": self._tags, "topic": self._names}.get(argument)
-        else:
-            find = self._names if argument == "name" else None
-        found = await self._door.read(lambda: find(typed)) if find else []
+        typed = params.argument.value
+
+        def find() -> list[str]:
+            store = self._door.store()
+            if params.argument.name in ("topic", "name"):
+                return store.names(typed, limit=_MOST_COMPLETIONS + 1)
+            start = typed.lstrip("#").casefold() if params.argument.name == "tag" else None
+            counted = sorted(store.tags().items(), key=lambda pair: (-pair[1], pair[0]))
+            return [tag for tag, _ in counted if start is not None and tag.casefold().startswith(start)]
+
+        found = await self._door.read(find)
         shown = found[:_MOST_COMPLETIONS]
         completion = types.Completion(values=shown, total=len(found), has_more=len(found) > len(shown))
         return types.CompleteResult(completion=completion)
-
-    def _names(self, typed: str) -> list[str]:
-        return self._door.store().names(typed, limit=_MOST_COMPLETIONS + 1)
-
-    def _tags(self, typed: str) -> list[str]:
-        start = typed.lstrip("#").casefold()
-        counted = sorted(self._door.store().tags().items(), key=lambda pair: (-pair[1], pair[0]))
-        return [tag for tag, _ in counted if tag.casefold().startswith(start)]

@@ -8,7 +8,6 @@ told under the very URI it asked for, however it spelt the name.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,7 +20,6 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from simplemem.errors import SimplememError
 from simplemem.faces.render import index_line, line
 from simplemem.note.names import compare_key
 from simplemem.server.door import Door
@@ -29,19 +27,14 @@ from simplemem.server.door import Door
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-log = logging.getLogger("simplemem.server")
-
 Context = ServerRequestContext[Any, Any]
 
 SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
-TEMPLATE = SCHEME + "{+name}"
 GRAPH: Final = SCHEME + "knowledge-graph"
 _MARKDOWN = "text/markdown"
 _PAGE = 100
 _FEED = 50
-_MOST_SUBSCRIBED = 1000
-"""URIs a client may be told of. Each is looked at with every change."""
 _THE_LIST = ""
 """Stands for the list itself, which shows titles and sizes, newest first: every change changes it."""
 
@@ -62,8 +55,8 @@ def name_in(uri: str) -> str:
 
 
 class _Subscriptions:
-    """Who is to be told of which URI, and telling them. Word of changed memories comes from the store's threads and is
-    brought to the event loop; who has no subscriber pays nothing for it."""
+    """Who is to be told of which URI, and telling them: each URI once, however often it changes before the client has
+    read. Who has no subscriber pays nothing for it."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
@@ -72,6 +65,8 @@ class _Subscriptions:
         self._listened: Counter[str] = Counter()
         self._subscribed: dict[str, ServerSession] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._untold: set[str] = set()
+        self._telling: asyncio.Task[None] | None = None
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """2025: word comes on the connection until it is unsubscribed."""
@@ -103,9 +98,13 @@ class _Subscriptions:
         """Those that can be subscribed to; what cannot is refused."""
         raise NotImplementedError
 
-    def note(self, names: frozenset[str]) -> None:
-        """These memories changed. In the event loop."""
+    def about(self, names: frozenset[str]) -> set[str]:
+        """The URIs somebody waits for that a change of these memories may have changed."""
         raise NotImplementedError
+
+    async def is_news(self, uri: str) -> bool:  # noqa: ARG002
+        """Whether it has changed indeed."""
+        return True
 
     def wanted(self) -> set[str]:
         return self._listened.keys() | self._subscribed.keys()
@@ -117,18 +116,28 @@ class _Subscriptions:
         if (session := self._subscribed.get(uri)) is not None:
             await session.send_resource_updated(uri)
 
-    def _begin(self) -> None:
-        """Hear of changes from now on. A second time it does nothing."""
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-            self._door.on_change(self._hear)
-            self._door.tend()
+    def note(self, names: frozenset[str]) -> None:
+        """These memories changed. In the event loop."""
+        self._untold |= self.about(names)
+        if self._untold and (self._telling is None or self._telling.done()):
+            self._telling = asyncio.ensure_future(self._tell())
 
-    def _hear(self, names: frozenset[str]) -> None:
-        """In a thread of the store's."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has ended: there is nobody left to tell
-                self._loop.call_soon_threadsafe(self.note, names)
+    async def _tell(self) -> None:
+        while self._untold:
+            if await self.is_news(uri := self._untold.pop()):
+                await self.publish(uri)
+
+    def _begin(self) -> None:
+        """Hear of changes from now on, from threads of the store's. A second time it does nothing."""
+        if self._loop is None:
+            loop = self._loop = asyncio.get_running_loop()
+
+            def hear(names: frozenset[str]) -> None:
+                with suppress(RuntimeError):  # the loop has ended: there is nobody left to tell
+                    loop.call_soon_threadsafe(self.note, names)
+
+            self._door.on_change(hear)
+            self._door.tend()
 
 
 def _contents(uri: str, kind: str, text: str) -> types.ReadResourceResult:
@@ -138,20 +147,8 @@ def _contents(uri: str, kind: str, text: str) -> types.ReadResourceResult:
 class NoteResources(_Subscriptions):
     """Answers `resources/*` for memories."""
 
-    def __init__(self, door: Door) -> None:
-        super().__init__(door)
-        self._untold: set[str] = set()
-        self._telling: asyncio.Task[None] | None = None
-
     async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
-        template = types.ResourceTemplate(
-            name="memory",
-            title="A memory",
-            uri_template=TEMPLATE,
-            description="A note of the vault by its name, whole, with its properties.",
-            mime_type=_MARKDOWN,
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        return types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
     async def shown(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
@@ -167,43 +164,30 @@ class NoteResources(_Subscriptions):
             )
             for item in page.items
         ]
-        feed = [] if cursor else [_FEED_RESOURCE]
-        return types.ListResourcesResult(resources=[*feed, *found], next_cursor=page.next_cursor)
+        return types.ListResourcesResult(
+            resources=[*([] if cursor else [_FEED_RESOURCE]), *found], next_cursor=page.next_cursor
+        )
 
     async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         name = None if params.uri == CHANGES else name_in(params.uri)
 
         def text() -> str:
             store = self._door.store()
-            return latest_changes(store) if name is None else store.read(name).text
+            return _latest_changes(store) if name is None else store.read(name).text
 
         return _contents(params.uri, _MARKDOWN, await self._door.read(text))
 
     def check(self, uris: Sequence[str]) -> list[str]:
         for uri in uris:
             name_in(uri)  # raises when it can be no memory's
-        if len(self.wanted() | set(uris)) > _MOST_SUBSCRIBED:
-            raise MCPError(
-                types.INVALID_PARAMS,
-                f"At most {_MOST_SUBSCRIBED} resources can be subscribed to; {CHANGES} tells of all.",
-            )
         return list(uris)
 
-    def note(self, names: frozenset[str]) -> None:
-        """Keep what is to be told, each URI once however often it changes before the client has read."""
+    def about(self, names: frozenset[str]) -> set[str]:
         changed = {compare_key(name) for name in names}
-        for uri in self.wanted():
-            if uri in (CHANGES, _THE_LIST) or compare_key(name_in(uri)) in changed:
-                self._untold.add(uri)
-        if self._untold and (self._telling is None or self._telling.done()):
-            self._telling = asyncio.ensure_future(self._tell())
-
-    async def _tell(self) -> None:
-        while self._untold:
-            await self.publish(self._untold.pop())
+        return {uri for uri in self.wanted() if uri in (CHANGES, _THE_LIST) or compare_key(name_in(uri)) in changed}
 
 
-def latest_changes(store: EnhancedStore) -> str:
+def _latest_changes(store: EnhancedStore) -> str:
     """The feed: the memories that changed last, whoever changed them, newest first."""
     page = store.list(sort="modified", limit=_FEED)
     lines = [
@@ -214,31 +198,11 @@ def latest_changes(store: EnhancedStore) -> str:
     return "\n\n".join(part for part in said if part) + "\n"
 
 
-_FEED_RESOURCE = types.Resource(
-    uri=CHANGES,
-    name="changes",
-    title="Latest changes",
-    description="The memories that changed last. Subscribe to hear of every change.",
-    mime_type=_MARKDOWN,
-)
-_GRAPH_RESOURCE = types.Resource(
-    uri=GRAPH,
-    name="knowledge-graph",
-    title="Knowledge Graph",
-    description="All entities and relations of the knowledge graph",
-    mime_type="application/json",
-)
-
-
 class GraphResource(_Subscriptions):
     """Answers `resources/*` for the graph. Subscribers are told after each change made here (memento.md §2), and when a
     person or another process changed it."""
 
-    def __init__(self, door: Door) -> None:
-        super().__init__(door)
-        self._told = 0  # what `changed_by_others` was when they were told last
-        self._heard = False
-        self._looking: asyncio.Task[None] | None = None
+    _told = 0  # what `changed_by_others` was when they were told last
 
     async def shown(self, _ctx: Context, _params: Any) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=[_GRAPH_RESOURCE])
@@ -261,29 +225,43 @@ class GraphResource(_Subscriptions):
     def check(self, uris: Sequence[str]) -> list[str]:
         return [uri for uri in uris if uri == GRAPH]
 
+    def about(self, names: frozenset[str]) -> set[str]:  # noqa: ARG002
+        return self.wanted() & {GRAPH}
+
+    async def is_news(self, uri: str) -> bool:  # noqa: ARG002
+        """Of the changes made here a call has told already."""
+
+        def changed_by_others() -> int:
+            from simplemem.kinds.graph.graph import graph_of
+
+            return graph_of(self._door.store()).changed_by_others()
+
+        before, self._told = self._told, await self._door.read(changed_by_others)
+        return self._told != before
+
     async def tell(self) -> None:
         """The graph has changed."""
         await self.publish(GRAPH)
 
-    def note(self, _names: frozenset[str]) -> None:
-        self._heard = GRAPH in self.wanted()
-        if self._heard and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.ensure_future(self._look())
 
-    async def _look(self) -> None:
-        """Tell of the graph's changes among those of all notes; of those made here a call has told already."""
-        while self._heard:
-            self._heard = False
-            try:
-                changed = await self._door.read(self._changed_by_others)
-            except SimplememError as error:
-                log.error("what changed in the graph cannot be said: %s", error.code)
-                return
-            if changed != self._told:
-                self._told = changed
-                await self.tell()
-
-    def _changed_by_others(self) -> int:
-        from simplemem.kinds.graph.graph import graph_of
-
-        return graph_of(self._door.store()).changed_by_others()
+_TEMPLATE = types.ResourceTemplate(
+    name="memory",
+    title="A memory",
+    uri_template=SCHEME + "{+name}",
+    description="A note of the vault by its name, whole, with its properties.",
+    mime_type=_MARKDOWN,
+)
+_FEED_RESOURCE = types.Resource(
+    uri=CHANGES,
+    name="changes",
+    title="Latest changes",
+    description="The memories that changed last. Subscribe to hear of every change.",
+    mime_type=_MARKDOWN,
+)
+_GRAPH_RESOURCE = types.Resource(
+    uri=GRAPH,
+    name="knowledge-graph",
+    title="Knowledge Graph",
+    description="All entities and relations of the knowledge graph",
+    mime_type="application/json",
+)

@@ -15,16 +15,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from simplemem.faces.face import Face, Tool
     from simplemem.server.door import Door
-    from simplemem.server.wire import Wire
+    from simplemem.server.wire import Answers, Messages
     from simplemem.store import EnhancedStore
 
 log = logging.getLogger("simplemem.server")
@@ -32,10 +34,8 @@ log = logging.getLogger("simplemem.server")
 _SIGNAL_END = 1.1
 _WRITING_END = 3.9
 _CLOSING = 0.7
-_CLEARING = 1.0
+_SWEEPING = 1.0
 """Seconds that a client waits at most for what a dead server left to be cleared."""
-_UNASKED = 2.0
-"""Seconds after which a client that never asks for the tools has a memory all the same."""
 _AFTER_THE_LIST = 0.05
 """Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
 
@@ -59,6 +59,25 @@ def take_standard_streams() -> tuple[int, int]:
     return wire_in, wire_out
 
 
+def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
+    """Bring the graph file of the server whose place a face takes into the vault, once; it is never written. What cannot
+    be brought is logged, and keeps nobody from serving."""
+    file = face.graph_file(env)
+    if file is None or not file.is_file() or store.read_only:
+        return
+    from simplemem.kinds.graph.jsonl import import_once
+
+    try:
+        done = import_once(store, file, who=face.file_env)
+    except (SimplememError, OSError) as error:
+        log.error("%s could not be imported: %s; the next start tries again", face.file_env, error)
+        return
+    if done is not None:
+        log.warning("%s was imported: %d entities, %d relations", file, done.entities, done.relations)
+        for broken in done.broken:
+            log.warning("line %d of it was passed over: %s", broken.line, broken.why)
+
+
 def serve_stdio(
     face: Face,
     tools: tuple[Tool, ...],
@@ -74,9 +93,9 @@ def serve_stdio(
     from simplemem.server.door import Door
     from simplemem.server.logs import log_to_stderr
 
-    handler = log_to_stderr(log_level)
+    last_words = log_to_stderr(log_level)
     door = Door(root, opening)
-    door.clear_up(_CLEARING)
+    door.sweep(_SWEEPING)
     server = assemble(face, tools, door)
     gc.collect(0)
     gc.freeze()
@@ -88,7 +107,7 @@ def serve_stdio(
         log.exception("the server ended")
         code = 1
     door.close(writing=_WRITING_END, closing=_CLOSING)
-    handler.last_words()
+    last_words()
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
 
@@ -100,29 +119,23 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     from mcp_types import ListToolsResult
     from mcp_types import Tool as ShownTool
 
-    from simplemem.faces.face import OURS
-    from simplemem.server.calls import ToolCalls, read_string_arguments, tell_failures_plainly
+    from simplemem.server.calls import ToolCalls
+    from simplemem.server.resources import GraphResource, NoteResources
     from simplemem.version import __version__
 
     async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
         asyncio.get_running_loop().call_later(_AFTER_THE_LIST, door.tend)
         return ListToolsResult(tools=[ShownTool.model_validate(tool.listing()) for tool in tools])
 
+    more: dict[str, Any] = {}
     if face.known_as is not None:
-        from simplemem.server.resources import GraphResource
-
-        graph = GraphResource(door)
-        calls = ToolCalls(tools, door, tools[0].manner, graph.tell)
-        name, version = face.known_as
-        more: dict[str, Any] = {}
-        resources: Any = graph
+        resources: Any = GraphResource(door)
+        calls = ToolCalls(tools, door, resources.tell)
     else:
         from simplemem.server.prompts import Prompts
-        from simplemem.server.resources import NoteResources
 
         prompts, resources = Prompts(door), NoteResources(door)
-        calls = ToolCalls(tools, door, OURS)
-        name, version = "simplemem", __version__
+        calls = ToolCalls(tools, door)
         for_a_while = CacheHint(ttl_ms=300_000, scope="private")
         more = {
             "title": "simplemem",
@@ -133,6 +146,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
             "on_get_prompt": prompts.get,
             "on_completion": prompts.complete,
         }
+    name, version = face.known_as or ("simplemem", __version__)
     server: Server[Any] = Server(
         name,
         version=version,
@@ -146,7 +160,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         on_subscriptions_listen=resources.listen,
         **more,
     )
-    server.middleware += [tell_failures_plainly, read_string_arguments, calls.past_the_sdk]
+    server.middleware.append(calls.around)
     return server
 
 
@@ -157,34 +171,28 @@ async def _converse(server: Server[Any], face: Face, door: Door, wire: tuple[int
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_lost_task)
     ending = _ending(door)
-    async with stdio_wire(*wire, ending, half_pairs=face.known_as is not None) as line:
+    async with stdio_wire(*wire, ending) as (messages, answers, close):
 
         def hang_up() -> None:
             ending(_SIGNAL_END)
-            line.hang_up()
+            close()
 
-        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-            if hasattr(signal, name):
-                _on_signal(loop, getattr(signal, name), hang_up)
-        loop.call_later(_UNASKED, door.tend)
-        await talk(server, face, line)
+        for number in (getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)):
+            try:
+                loop.add_signal_handler(number, hang_up)
+            except NotImplementedError:  # Windows
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(hang_up))
+        await talk(server, face, messages, answers)
         ending(_SIGNAL_END)
 
 
-async def talk(server: Server[Any], face: Face, line: Wire) -> None:
+async def talk(server: Server[Any], face: Face, messages: Messages, answers: Answers) -> None:
     """Serve until there are no more messages. The graph memory servers promise word of changed lists."""
     from mcp.server.lowlevel.server import NotificationOptions
 
     is_graph = face.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
-    await server.run(line.messages, line.answers, server.create_initialization_options(changes))
-
-
-def _on_signal(loop: asyncio.AbstractEventLoop, number: int, hang_up: Callable[[], None]) -> None:
-    try:
-        loop.add_signal_handler(number, hang_up)
-    except NotImplementedError:  # Windows
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(hang_up))
+    await server.run(messages, answers, server.create_initialization_options(changes))
 
 
 def _ending(door: Door) -> Callable[[float], None]:

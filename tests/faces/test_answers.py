@@ -342,8 +342,7 @@ def test_an_explanation_says_what_counted_in_text_and_in_data(ask, write: Callab
     assert (why["matched"], why["missing"]) == (["harbour", "lantern"], ["quetzal"])
     assert "lacks quetzal" in told.text and "note #1" in told.text
     assert told.data["explain"]["filters"][0]["removed"] == 1
-    assert "tag lit removed 1" in told.text
-    assert "lantern in 1, quetzal in 0" in told.text
+    assert json.dumps(told.data["explain"], ensure_ascii=False) in told.text
 
 
 # --- context packs

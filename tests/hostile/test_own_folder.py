@@ -9,7 +9,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from bare_client import Bare
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
@@ -114,32 +113,3 @@ def test_an_index_that_a_person_put_elsewhere_may_be_named_by_a_link(vault: Path
         store.sync()
         assert [hit.name for hit in store.search("plum").hits] == ["n"]
     assert (tmp_path / "real" / "index.db").is_file()
-
-
-def test_a_server_clears_up_nothing_through_a_link(vault: Path, outside: Path) -> None:
-    """What servers left that died is removed at a start: only from our own folder, and only what bears such a name."""
-    (vault / "n.md").write_text("plum")
-    (vault / ".simplemem").mkdir()
-    (vault / ".simplemem" / "servers").symlink_to(outside)
-    before = everything(outside)
-    for _ in range(2):
-        with Bare(vault, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
-            bare.initialize()
-            bare.request("tools/list")
-            bare.call("create_memory", name="new", content="x", overwrite=True)
-            bare.end_input()
-            bare.process.wait(20)
-    assert everything(outside) == before
-
-
-def test_a_server_clears_up_no_file_that_is_not_a_servers(vault: Path) -> None:
-    folder = vault / ".simplemem" / "servers"
-    folder.mkdir(parents=True)
-    (folder / "notes.txt").write_text("somebody's")
-    (folder / "1-0a0b0c0d").write_text("")  # of a server that died
-    with Bare(vault, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
-        bare.initialize()
-        bare.call("list_memories")
-        bare.end_input()
-        bare.process.wait(20)
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]

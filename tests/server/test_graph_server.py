@@ -178,13 +178,15 @@ def test_whoever_subscribes_before_anything_is_read_hears_as_well(vault: Path) -
 
 
 def test_what_javascript_can_say_goes_through_the_wire_and_a_restart(vault: Path) -> None:
-    odd = [entity("half \ud800", "\udfff", "nul \x00"), entity("🧠\u2028", "\x7f\u0085")]
+    """Half a surrogate pair arrives as U+FFFD."""
+    odd = [entity("half \ufffd", "\ufffd", "nul \x00"), entity("🧠\u2028", "\x7f\u0085")]
+    half = [entity("half \ud800", "\udfff", "nul \x00"), odd[1]]
     with serving(vault) as server:
         server.initialize()
         server.send(b"no message\n")
-        assert server.call("create_entities", entities=odd)["structuredContent"]["entities"] == odd
+        assert server.call("create_entities", entities=half)["structuredContent"]["entities"] == odd
         assert said(server.call("add_observations", observations=[{"entityName": "no \ud800", "contents": []}])) == (
-            "Entity with name no \ud800 not found"
+            "Entity with name no \ufffd not found"
         )
     with serving(vault) as server:
         server.initialize()
