@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from simplemem.config import Settings, load_settings
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
-from simplemem.vault import kernel
+from simplemem.vault import disk
 
 SETTINGS = load_settings({"embed.provider": "none"})
 
@@ -234,8 +234,8 @@ def main() -> int:
     if not hasattr(os, "fork"):
         parser.error("this needs a system that forks")
     if args.careless:
-        kernel.exchange = written_in_place
-    kernel.exchange, kernel.rename_new = stretched(kernel.exchange), stretched(kernel.rename_new)
+        disk.exchange = written_in_place
+    disk.exchange, disk.rename_new = stretched(disk.exchange), stretched(disk.rename_new)
     chance = random.Random(args.seed)
     counted: Counter[str] = Counter()
     began = time.monotonic()

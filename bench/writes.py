@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.vaults import make_vault
 from simplemem.config import load_settings
 from simplemem.store import EnhancedStore
-from simplemem.vault import kernel
+from simplemem.vault import disk
 
 ACTS: dict[str, Callable[[EnhancedStore, int], Any]] = {
     "create": lambda s, k: s.create(f"bench/n{k}", f"Note {k} about [[note-000001]].\n\nSome more of it."),
@@ -43,7 +43,7 @@ class Syncs:
     def __init__(self) -> None:
         self.seconds = self.cpu = 0.0
         self.count = 0
-        self._real = kernel.sync_file
+        self._real = disk.sync_file
 
     def __call__(self, *args: Any, **options: Any) -> None:
         began, cpu = time.perf_counter(), time.process_time()
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=60)
     given = parser.parse_args()
     syncs = Syncs()
-    kernel.sync_file = syncs
+    disk.sync_file = syncs
     with tempfile.TemporaryDirectory(prefix="simplemem-writes-") as folder:
         vault = Path(folder)
         make_vault(vault, given.notes)

@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 import pytest
 
-from simplemem.vault import disk, kernel, paths
+from simplemem.vault import disk, paths
 
 LACKS: dict[str, tuple[tuple[Any, str], ...]] = {
     "exchange": (),
-    "links": ((kernel, "exchange"), (kernel, "rename_new")),
-    "neither": ((kernel, "exchange"), (kernel, "rename_new"), (disk, "_link")),
+    "links": ((disk, "exchange"), (disk, "rename_new")),
+    "neither": ((disk, "exchange"), (disk, "rename_new"), (disk, "_link")),
     "by path": (),
 }
 """What each refuses. "By path" it holds no folder open, as Windows."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.vault.kernel import is_alive
+from simplemem.vault.disk import is_alive
 
 SCHEMA_VERSION = 7
 APPLICATION_ID = 0x736D656D  # "smem"

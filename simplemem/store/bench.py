@@ -28,8 +28,8 @@ from simplemem.store.history import notes_at
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.links import name_key, resolve
+from simplemem.vault.lock import SideFile
 from simplemem.vault.log import Version
-from simplemem.vault.side import SideFile
 from simplemem.vault.vault import Change, Wish, Written
 
 if TYPE_CHECKING:

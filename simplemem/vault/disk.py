@@ -3,10 +3,13 @@
 A new text is staged in a file of ours in the note's own folder and synced; then it changes places with the note, and
 what was displaced is looked at before anything is called done. Where the disk has no exchange, a hard link (or a copy)
 of the old file is made first. Nothing here unlinks a file that another program may have written.
+
+First comes what is asked of each operating system beyond `os`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import hashlib
 import os
@@ -16,21 +19,169 @@ import stat
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.vault import kernel
-from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent
+from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent, patiently
 
 TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
 MOST_BYTES = 64 << 20
 _TRIES = 12
 _CHUNK = 1 << 20
 _FEW = 8  # files that are synced one after the other, and threads that sync more than that
-_HELD_OPEN = 64
 _SYNC = READ if sys.platform != "win32" else READ | os.O_RDWR
+# renameat2 on FUSE and many network disks answers EINVAL, an old kernel ENOSYS, macOS on FAT ENOTSUP.
+_NO_SUCH_RENAME = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+# FAT answers EPERM, Android's shared storage EACCES; EMLINK is a file with too many names already.
+_NO_LINKS = frozenset({*_NO_SUCH_RENAME, errno.EPERM, errno.EACCES, errno.EMLINK})
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 30  # the locked byte lies far behind the text, so that others can read who holds the lock
+    _WRITE_THROUGH, _IGNORE_MERGE_ERRORS = 0x8, 0x2
+    _HALFWAY = 1177  # ReplaceFileW: the old file may have the backup name already, and nothing took its place
+    _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
+    _kernel32.OpenProcess.restype = ctypes.c_void_p
+
+    def _move(source: str, target: str) -> None:
+        if not _kernel32.MoveFileExW(source, target, _WRITE_THROUGH):
+            raise ctypes.WinError(ctypes.get_last_error())
+
+    def _replace(name: str, temp: str, backup: str) -> None:
+        if not _kernel32.ReplaceFileW(name, temp, backup, _IGNORE_MERGE_ERRORS, None, None):
+            raise ctypes.WinError(ctypes.get_last_error())
+
+    def exchange(temp_folder: int | None, temp: str, folder: int | None, name: str) -> None:
+        """Put `temp` in the place of `name`; what `name` was is found under `temp`. The target keeps its ACL."""
+        del temp_folder, folder
+        backup = aside(temp)
+        try:
+            patiently(lambda: _replace(name, temp, backup))
+        except OSError as error:
+            if error.winerror == _HALFWAY:
+                with suppress(OSError):  # should it fail, the journal finds the old file under this name
+                    patiently(lambda: _move(backup, name))
+            raise
+        patiently(lambda: _move(backup, temp))
+
+    def rename_new(source_folder: int | None, source: str, folder: int | None, name: str) -> None:
+        """Rename, never onto something: FileExistsError instead."""
+        del source_folder, folder
+        patiently(lambda: _move(source, name))
+
+    def try_lock(fd: int) -> bool:
+        """Take the lock now, or say that another has it. The kernel frees it when its holder dies."""
+        os.lseek(fd, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def unlock(fd: int) -> None:
+        """Give the lock back."""
+        os.lseek(fd, _FAR, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+
+    def is_alive(pid: int) -> bool:
+        """Whether a process of that number runs."""
+        if handle := _kernel32.OpenProcess(0x1000, False, pid):
+            _kernel32.CloseHandle(ctypes.c_void_p(handle))
+        return bool(handle) or ctypes.get_last_error() == 5  # it is there, and another user's
+
+else:
+    import fcntl
+
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK)
+    if sys.platform == "darwin":
+        _AT_FDCWD, _NO_REPLACE, _EXCHANGE = -2, 0x4, 0x2
+        _rename = getattr(_libc, "renameatx_np", None)
+    else:
+        _AT_FDCWD, _NO_REPLACE, _EXCHANGE = -100, 0x1, 0x2
+        _rename = getattr(_libc, "renameat2", None)
+        _NUMBER = {"x86_64": 316, "aarch64": 276}.get(os.uname().machine)
+        if _rename is None and _NUMBER is not None:  # musl: the call by its number
+            _rename = lambda *given: _libc.syscall(ctypes.c_long(_NUMBER), *given)  # noqa: E731
+
+    def _renamed(folder: int | None, source: str, to: int | None, target: str, flags: int) -> None:
+        if _rename is None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), source)
+        folders = [ctypes.c_int(_AT_FDCWD if fd is None else fd) for fd in (folder, to)]
+        if _rename(folders[0], os.fsencode(source), folders[1], os.fsencode(target), ctypes.c_uint(flags)):
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), source, None, target)
+
+    def exchange(temp_folder: int | None, temp: str, folder: int | None, name: str) -> None:
+        """Let two files change places in one step; no moment shows neither."""
+        _renamed(temp_folder, temp, folder, name, _EXCHANGE)
+
+    def rename_new(source_folder: int | None, source: str, folder: int | None, name: str) -> None:
+        """Rename, never onto something: FileExistsError instead."""
+        _renamed(source_folder, source, folder, name, _NO_REPLACE)
+
+    def try_lock(fd: int) -> bool:
+        """Take the whole-file lock now, or say that another has it. The kernel frees it when its holder dies."""
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            # A disk without locks: the hash and the exchange still guard every write (durability.md §3, Layout).
+            if error.errno not in _NO_LOCKS:
+                raise
+        return True
+
+    def unlock(fd: int) -> None:
+        """Give the lock back."""
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+    def is_alive(pid: int) -> bool:
+        """Whether a process of that number runs."""
+        try:
+            os.kill(pid, 0)
+        except OSError as error:
+            return error.errno == errno.EPERM
+        return True
+
+
+def copy_attributes(source: int, target: int) -> None:
+    """Give the new file the old one's owner, mode and extended attributes, as far as we may. ReplaceFileW does so itself."""
+    if sys.platform == "win32":
+        return
+    old, new = os.fstat(source), os.fstat(target)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        with suppress(OSError):  # only root may give a file away; the note stays readable either way
+            os.fchown(target, old.st_uid, old.st_gid)
+    if old.st_mode != os.fstat(target).st_mode:
+        os.fchmod(target, old.st_mode & 0o7777)
+    if sys.platform == "darwin":
+        access_lists_and_attributes = 0x1 | 0x4  # COPYFILE_ACL, COPYFILE_XATTR
+        _libc.fcopyfile(source, target, None, ctypes.c_uint32(access_lists_and_attributes))
+    else:
+        with suppress(OSError):  # best effort: some disks carry none, some are for root alone
+            for key in os.listxattr(source):
+                with suppress(OSError):
+                    os.setxattr(target, key, os.getxattr(source, key))
+
+
+def sync_file(fd: int, *, last: bool = False) -> None:
+    """Wait until the file's bytes are on the disk; `last` says that a write is answered after this.
+
+    On a Mac fsync leaves them in the drive's own cache, which a power cut may write in any order. A barrier keeps the
+    order, which is enough until the end; F_FULLFSYNC then empties the cache, and with it all that was synced before.
+    """
+    if sys.platform == "darwin":
+        with suppress(OSError):  # shares and foreign disks know neither
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC if last else getattr(fcntl, "F_BARRIERFSYNC", 85))
+            return
+    os.fsync(fd)
+
+
+# -- looking
 
 
 class Entry(NamedTuple):
@@ -41,18 +192,6 @@ class Entry(NamedTuple):
     mtime_ns: int
     ctime_ns: int
     inode: int
-
-
-class Intruded(Exception):
-    """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
-    `writing.py` makes a Conflict of it.
-    """
-
-    def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
-        super().__init__(path)
-        self.path = path
-        self.found = found
-        self.data = data  # what they saved, where it was seen
 
 
 def sha256(data: bytes) -> str:
@@ -69,7 +208,7 @@ def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes,
                 raise Unreadable(f"{path!r} is not a regular file.")
             if before.st_size > limit:
                 raise TooLong(f"{path!r} has {before.st_size:,} bytes; at most {limit:,} are read.")
-            data = _read_all(fd, before.st_size)
+            data = read_all(fd, before.st_size)
             after = os.fstat(fd)
             if len(data) == after.st_size and _stamp(before) == _stamp(after):
                 break
@@ -79,10 +218,17 @@ def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes,
         return data, after
 
 
-def look(here: Beneath, path: str) -> os.stat_result | None:
-    """The stat of a regular file, None for anything else; links are not followed."""
-    found = here.stat(path)
-    return found if stat.S_ISREG(found.st_mode) else None
+def read_all(fd: int, most: int) -> bytes:
+    """What follows in an open file, up to so many bytes."""
+    pieces: list[bytes] = []
+    while most > 0 and (piece := os.read(fd, most)):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def entry_of(path: str, found: os.stat_result) -> Entry:
@@ -93,10 +239,10 @@ def entry_of(path: str, found: os.stat_result) -> Entry:
 def entry_at(here: Beneath, path: str) -> Entry | None:
     """The entry of one regular file, None when there is none."""
     try:
-        found = look(here, path)
+        found = here.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return entry_of(path, found) if found is not None else None
+    return entry_of(path, found) if stat.S_ISREG(found.st_mode) else None
 
 
 def hash_of(here: Beneath, path: str) -> str | None:
@@ -105,6 +251,29 @@ def hash_of(here: Beneath, path: str) -> str | None:
         return sha256(read_file(here, path)[0])
     except FileNotFoundError:
         return None
+
+
+def same_file(here: Beneath, one: str, other: str) -> bool:
+    """Whether two paths name one file (two links, or a disk that ignores case)."""
+    try:
+        return os.path.samestat(here.stat(one), here.stat(other))
+    except FileNotFoundError:
+        return False
+
+
+# -- the verbs
+
+
+class Intruded(Exception):
+    """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
+    `write.py` makes a Conflict of it.
+    """
+
+    def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
+        super().__init__(path)
+        self.path = path
+        self.found = found
+        self.data = data  # what they saved, where it was seen
 
 
 def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, hold: bool) -> tuple[str, int]:
@@ -117,7 +286,7 @@ def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: 
     path, fd = "/".join((*folder, name)), here.folder(folder).open(name, WRITE_NEW)
     try:
         if hold:
-            kernel.try_lock(fd)
+            try_lock(fd)
         _fill(here, fd, data, like=like, sync=sync)
     except BaseException:
         os.close(fd)
@@ -136,84 +305,136 @@ def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> No
     while it goes back, the later save wins the place and the earlier one is left at `temp` for the caller to keep.
     """
     try:
-        _exchange(here, temp, path)
+        _trade(here, temp, path)
     except FileNotFoundError as error:
-        if _exists(here, temp):
+        if exists(here, temp):
             raise Intruded(path, None) from error
         raise
     try:
         data = read_file(here, temp)[0]
     except (OSError, SimplememError):  # a link, a folder, a failing disk: it is not what we expected
-        _exchange(here, temp, path)
+        _trade(here, temp, path)
         raise
     found = sha256(data)
     if found == expected:
         return
-    _exchange(here, temp, path)
+    _trade(here, temp, path)
     if hash_of(here, temp) != ours:
-        _exchange(here, temp, path)
+        _trade(here, temp, path)
     raise Intruded(path, found, data)
 
 
 def carry(here: Beneath, source: str, target: str) -> None:
     """Move a file to where nothing is: FileExistsError otherwise. Across a mount point it is copied."""
     try:
-        _rename_new(here, source, target)
+        return _move_new(here, source, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _carry_across(here, source, target)
+    data, _ = read_file(here, source)
+    temp, _ = stage(here, parent(target), data, like=source, sync=True, hold=False)
+    try:
+        _move_new(here, temp, target)
+    except BaseException:
+        remove(here, temp)
+        raise
+    if hash_of(here, source) != sha256(data):
+        raise Unavailable(f"{source!r} changed while it was copied to another disk.", hint="It stands at both places.")
+    return remove(here, source)
+
+
+def _trade(here: Beneath, temp: str, path: str) -> None:
+    try:
+        return exchange(*here.spots(temp, path))
+    except OSError as error:
+        if error.errno not in _NO_SUCH_RENAME:
+            raise
+    # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
+    old = aside(temp)
+    try:
+        _link(here, path, old)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        data, _ = read_file(here, path)
+        with here.opened(old, WRITE_NEW) as fd:
+            _fill(here, fd, data, like=path, sync=True)
+    rename_over(here, temp, path)
+    return rename_over(here, old, temp)
+
+
+def _move_new(here: Beneath, source: str, target: str) -> None:
+    try:
+        return rename_new(*here.spots(source, target))
+    except OSError as error:
+        if error.errno not in _NO_SUCH_RENAME:
+            raise
+    try:
+        _link(here, source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+    else:
+        return remove(here, source)
+    # Neither call: the vault's lock keeps our own kind away between the look and the rename.
+    if exists(here, target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    return rename_over(here, source, target)
+
+
+def _link(here: Beneath, source: str, target: str) -> None:
+    above, old, folder, new = here.spots(source, target)
+    os.link(old, new, src_dir_fd=above, dst_dir_fd=folder, follow_symlinks=False)
 
 
 def rename_over(here: Beneath, source: str, target: str) -> None:
     """Put a file of ours in the place of another of ours: whatever was there goes."""
     above, old, folder, new = here.spots(source, target)
-    kernel.patiently(lambda: os.replace(old, new, src_dir_fd=above, dst_dir_fd=folder))
+    patiently(lambda: os.replace(old, new, src_dir_fd=above, dst_dir_fd=folder))
 
 
-def same_file(here: Beneath, one: str, other: str) -> bool:
-    """Whether two paths name one file (two links, or a disk that ignores case)."""
+def exists(here: Beneath, path: str) -> bool:
+    """Whether anything lies at a path, be it a link."""
     try:
-        a, b = here.stat(one), here.stat(other)
+        here.stat(path)
     except FileNotFoundError:
         return False
-    return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+    return True
 
 
-def leftovers(temp: str) -> tuple[str, str]:
-    """The names a staged file may have left: its own, and the old file's while a disk without exchange swaps."""
-    return temp, _aside(temp)
+def aside(temp: str) -> str:
+    """The name that the old file has beside a staged one, while a disk without exchange swaps them."""
+    return temp.removesuffix(".tmp") + "-old.tmp"
 
 
 def remove(here: Beneath, path: str) -> None:
     """Unlink a file that is ours alone. No error when it is gone."""
     folder, name = here.spot(path)
     with suppress(FileNotFoundError):
-        kernel.patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
+        patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
 
 
 def sync_folder(here: Beneath, parts: Parts) -> None:
-    """Make the names in a folder durable. Windows writes them through by itself."""
-    folder = here.folder(parts)
-    if folder.fd is not None:
-        kernel.sync_file(folder.fd)
-    elif sys.platform != "win32":
-        fd = os.open(folder.path, os.O_RDONLY)
-        try:
-            kernel.sync_file(fd)
-        finally:
-            os.close(fd)
+    """Make the names in a folder durable. Where folders have no handle (Windows) they are written through at once."""
+    fd = here.folder(parts).fd
+    if fd is not None:
+        sync_file(fd)
 
 
 def sync_path(here: Beneath, path: str, *, last: bool = False) -> None:
     """Make the bytes of one file of ours durable; `last` says that a write is answered after this."""
     with here.opened(path, _SYNC) as fd:
-        kernel.sync_file(fd, last=last)
+        sync_file(fd, last=last)
 
 
 def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
     """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that once
     for all who wait, which for hundreds of files is a twentieth of the time."""
+
+    def sync(path: str) -> None:
+        with Beneath(here.root) as own:
+            sync_path(own, path)
+
     if len(paths) <= _FEW:
         for path in paths:
             sync_path(here, path)
@@ -221,10 +442,7 @@ def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_FEW) as threads:
-        for first in range(0, len(paths), _HELD_OPEN):
-            with ExitStack() as held:
-                fds = [held.enter_context(here.opened(path, _SYNC)) for path in paths[first : first + _HELD_OPEN]]
-                list(threads.map(kernel.sync_file, fds))
+        list(threads.map(sync, paths))
 
 
 def put(here: Beneath, path: str, data: bytes, *, sync: bool) -> None:
@@ -244,8 +462,8 @@ def write_file(path: Path, data: bytes) -> None:
         with open(os.open(beside, WRITE_NEW, 0o666), "wb") as file:
             file.write(data)
             file.flush()
-            kernel.sync_file(file.fileno())
-        kernel.patiently(lambda: os.replace(beside, path))
+            sync_file(file.fileno())
+        patiently(lambda: os.replace(beside, path))
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
@@ -261,94 +479,7 @@ def write_all(fd: int, data: bytes) -> None:
 def _fill(here: Beneath, fd: int, data: bytes, *, like: str | None, sync: bool) -> None:
     if like is not None:
         with here.opened(like, READ) as source:
-            kernel.copy_attributes(source, fd)
+            copy_attributes(source, fd)
     write_all(fd, data)
     if sync:
-        kernel.sync_file(fd)
-
-
-def _read_all(fd: int, expected: int) -> bytes:
-    data = os.read(fd, expected + 1)
-    if len(data) == expected:
-        return data
-    pieces = [data]
-    while data and sum(map(len, pieces)) <= MOST_BYTES:
-        data = os.read(fd, _CHUNK)
-        pieces.append(data)
-    return b"".join(pieces)
-
-
-def _stamp(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _exists(here: Beneath, path: str) -> bool:
-    try:
-        here.stat(path)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _aside(temp: str) -> str:
-    return temp.removesuffix(".tmp") + "-old.tmp"
-
-
-def _exchange(here: Beneath, temp: str, path: str) -> None:
-    try:
-        return kernel.exchange(*here.spots(temp, path))
-    except OSError as error:
-        if error.errno not in kernel.CANNOT_RENAME_SO:
-            raise
-    # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
-    _duplicate(here, path, _aside(temp))
-    rename_over(here, temp, path)
-    return rename_over(here, _aside(temp), temp)
-
-
-def _rename_new(here: Beneath, source: str, target: str) -> None:
-    try:
-        return kernel.rename_new(*here.spots(source, target))
-    except OSError as error:
-        if error.errno not in kernel.CANNOT_RENAME_SO:
-            raise
-    try:
-        _link(here, source, target)
-    except OSError as error:
-        if error.errno not in kernel.CANNOT_LINK or error.errno == errno.EXDEV:
-            raise
-    else:
-        return remove(here, source)
-    # Neither call: the vault's lock keeps our own kind away between the look and the rename.
-    if _exists(here, target):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-    return rename_over(here, source, target)
-
-
-def _link(here: Beneath, source: str, target: str) -> None:
-    above, old, folder, new = here.spots(source, target)
-    os.link(old, new, src_dir_fd=above, dst_dir_fd=folder, follow_symlinks=False)
-
-
-def _duplicate(here: Beneath, source: str, target: str) -> None:
-    try:
-        return _link(here, source, target)
-    except OSError as error:
-        if error.errno not in kernel.CANNOT_LINK:
-            raise
-    data, _ = read_file(here, source)
-    with here.opened(target, WRITE_NEW) as fd:
-        return _fill(here, fd, data, like=source, sync=True)
-
-
-def _carry_across(here: Beneath, source: str, target: str) -> None:
-    data, _ = read_file(here, source)
-    temp, _ = stage(here, parent(target), data, like=source, sync=True, hold=False)
-    try:
-        _rename_new(here, temp, target)
-    except BaseException:
-        remove(here, temp)
-        raise
-    if hash_of(here, source) != sha256(data):
-        raise Unavailable(f"{source!r} changed while it was copied to another disk.", hint="It stands at both places.")
-    remove(here, source)
+        sync_file(fd)

@@ -2,38 +2,182 @@
 
 `.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds a plan
 there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has
-changed the note since, what was not begun is dropped (durability.md §3, F6; the states of a step: `plan.py`).
+changed the note since, what was not begun is dropped (durability.md §3, F6). Every step can be told done or not done by
+hashes alone. A vault may come from anywhere, and its journal with it: a plan must be whole, and ask only for what ours ask.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
 
-from simplemem.errors import SimplememError, Unavailable
-from simplemem.vault import disk, kernel
-from simplemem.vault.disk import Intruded
-from simplemem.vault.history import DISPLACED, History
-from simplemem.vault.log import LOG
-from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, parent
-from simplemem.vault.plan import (
-    OWN_TRASH,
-    State,
-    Step,
-    hash_at,
-    is_respelling,
-    is_twice,
-    read_plan,
-    spell_plan,
-    state_of,
-)
+from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
+from simplemem.note.names import compare_key
+from simplemem.vault import disk
+from simplemem.vault.disk import TEMP, Intruded, same_file, sha256
+from simplemem.vault.history import DISPLACED, OWN_TRASH, History
+from simplemem.vault.log import LOG, Version, read_version
+from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, is_path, parent
 
 PLAN = f"{SIDECAR}/journal/plan"
+OBSIDIAN_TRASH = ".trash"
 _NOTHING = b"nothing is under way\n"
-
 _NOT_BEGUN = ("ahead", "foreign")
-_ENDS = ("done", "foreign")
 _MOST_STATES = 5  # that follow one another in a step
+_NO_TEXT = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM)
+
+State = Literal[
+    "ahead",  # nothing of the step is done: all of it is done now
+    "between",  # a change of spelling stopped at its third name: the file goes on to its new one
+    "doubled",  # the file has both names, since the disk knows no rename that spares: the old one goes
+    "carried",  # the note has moved, with its old text: its new text takes the place
+    "intruded",  # the exchange displaced what somebody saved in that moment: theirs goes back, the step is given up
+    "done",  # the step stands, whatever was done to the note since
+    "foreign",  # somebody else has changed the note: it is left as it is
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One note's part of a change. `temp` is where its new text is staged: a file of ours, or one in the trash."""
+
+    version: Version
+    temp: str | None = None
+
+    @property
+    def kind(self) -> Literal["put", "swap", "move", "trash"]:
+        """What happens to the note, whatever the change is called."""
+        if self.version.before is None:
+            return "put"
+        if self.version.after is None:
+            return "trash"
+        return "swap" if self.version.new_path is None else "move"
+
+    @property
+    def target(self) -> str:
+        """Where the note's file is afterwards."""
+        return (self.version.trash if self.kind == "trash" else self.version.new_path) or self.version.path
+
+    @property
+    def staged(self) -> str | None:
+        """The staged file, when it is one of ours."""
+        return self.temp if self.temp and TEMP.fullmatch(self.temp.rpartition("/")[2]) else None
+
+    @property
+    def via(self) -> str:
+        """The third name that a change of spelling goes through, where the disk ignores case."""
+        digest = hashlib.sha256(f"{self.version.id} {self.version.path}".encode()).hexdigest()[:24]
+        return "/".join((*parent(self.version.path), f".simplemem-0-{digest}.tmp"))
+
+    def __str__(self) -> str:
+        version = self.version
+        return f"{version.op} of {version.path!r}" + (f" to {version.new_path!r}" if version.new_path else "")
+
+
+def is_trash(path: str) -> bool:
+    """Whether a path lies in one of the two trash folders."""
+    trash = next((trash for trash in (OWN_TRASH, OBSIDIAN_TRASH) if path.startswith(trash + "/")), None)
+    return trash is not None and is_path(path.removeprefix(trash + "/"))
+
+
+def _spelled(steps: Sequence[Step], folders: Sequence[str]) -> bytes:
+    """A plan as a line under its seal. `folders` are those that will be made for it."""
+    actions = [step.version._asdict() | {"temp": step.temp} for step in steps]
+    line = json.dumps({"folders": list(folders), "steps": actions}).encode()
+    return sha256(line).encode() + b"\n" + line + b"\n"
+
+
+def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
+    """A plan, or None when it is damaged or asks for what no plan of ours asks for. Only notes are named in one, only our
+    own staged files and the trash are taken from: none can reach a hidden file such as a hook of git."""
+    seal, _, line = data.partition(b"\n")
+    line = line.partition(b"\n")[0]
+    if seal != sha256(line).encode():
+        return None
+    steps: list[Step] = []
+    try:
+        plan = json.loads(line)
+        for item in plan["steps"]:
+            version, temp = read_version(item), item["temp"]
+            if version is None or not is_path(version.path) or not (version.before or version.after):
+                return None
+            steps.append(Step(version, temp))
+            if temp is not None and not (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp))):
+                return None
+            if not (is_trash if steps[-1].kind == "trash" else is_path)(steps[-1].target):
+                return None
+        folders = plan["folders"]
+        return (steps, folders) if steps and all(isinstance(each, str) and is_path(each) for each in folders) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _is_staged(path: str) -> bool:
+    above, _, name = path.rpartition("/")
+    return TEMP.fullmatch(name) is not None and (not above or is_path(above))
+
+
+# -- how far a step has come, told by what lies where
+
+
+def _state_of(here: Beneath, step: Step) -> State:
+    before, after = step.version.before, step.version.after
+    if step.kind in ("move", "trash"):
+        if _hash_at(here, step.via) is not None:
+            return "between"
+        old, new = _listed(here, step.version.path), _listed(here, step.target)
+        if new is None:
+            return "ahead" if old == before else "foreign"
+        if _is_twice(here, step.version.path, step.target):
+            return "doubled"
+        if old == before and step.kind == "move":
+            return "foreign"
+        if not step.temp:
+            return "done" if new == before else "foreign"
+    there = _hash_at(here, step.target)
+    temp = _hash_at(here, step.temp) if step.temp else None
+    if step.kind == "put":
+        if there is None:
+            return "ahead" if temp == after else "foreign"
+        is_ours = temp is None or same_file(here, step.temp or "", step.target)
+        return "done" if there == after and is_ours else "foreign"
+    if there == after:
+        return "done" if temp in (before, after, None) else "intruded"
+    if there == before:
+        return "foreign" if temp != after else "ahead" if step.kind == "swap" else "carried"
+    return "done" if temp == before else "foreign"
+
+
+def _is_twice(here: Beneath, one: str, other: str) -> bool:
+    """Whether one file has both names."""
+    return _listed(here, one) is not None and _listed(here, other) is not None and same_file(here, one, other)
+
+
+def _listed(here: Beneath, path: str) -> str | None:
+    """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
+    try:
+        folder, name = here.spot(path)
+    except FileNotFoundError:
+        return None
+    return _hash_at(here, path) if name in folder.names() else None
+
+
+def _hash_at(here: Beneath, path: str) -> str | None:
+    """The hash of what lies at a path, None when nothing does. What is no readable file matches no hash: a link or a
+    folder that somebody put there must not stop every later write."""
+    try:
+        return disk.hash_of(here, path)
+    except (Unreadable, TooLong):
+        return ""
+    except OSError as error:
+        if error.errno not in _NO_TEXT:
+            raise
+        return ""
 
 
 class Journal:
@@ -79,12 +223,31 @@ class Journal:
             return []
         if data.startswith(_NOTHING) or not data:
             return []
-        plan = read_plan(data)
+        plan = _read_plan(data)
         said = self._finish(here, *plan) if plan else []  # cut short: a plan is whole before anything is begun
         self._put_down(here, _NOTHING)
         return said
 
-    # The steps, forward and back
+    # The plan on disk
+
+    def _write(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
+        here.make(parent(PLAN))
+        # What is one rename a power cut cannot halve; what takes several needs the plan on the disk first, and a move takes
+        # two where the disk knows no rename that spares.
+        halves = len(steps) > 1 or any(step.kind == "move" for step in steps)
+        self._put_down(here, _spelled(steps, folders), sync=halves)
+        if self._durable and (halves or parent(PLAN) in here.made):
+            self._sync_folders(here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)})
+
+    def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
+        # One file, written over from its start and never made shorter: making or emptying a file costs more than
+        # all the rest of a write. What stands behind the plan's own line is of older plans.
+        with here.opened(PLAN, OVERWRITE) as fd:
+            disk.write_all(fd, text)
+            if sync and self._durable:
+                disk.sync_file(fd)
+
+    # The steps, forward
 
     def _apply(self, here: Beneath, step: Step) -> None:
         if step.kind == "swap":
@@ -120,61 +283,24 @@ class Journal:
         except FileNotFoundError as error:
             raise Intruded(source, None) from error
         except FileExistsError:
-            if not is_respelling(here, step):
+            is_same = compare_key(source) == compare_key(target) and same_file(here, source, target)
+            if not is_same or _listed(here, target) is not None:
                 raise
             # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
             disk.carry(here, source, step.via)
             disk.carry(here, step.via, target)
-        found = hash_at(here, target)
+        found = _hash_at(here, target)
         if found != step.version.before:
             with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
                 disk.carry(here, target, source)
             raise Intruded(source, found)
 
-    def _revert(self, here: Beneath, step: Step) -> None:
-        version, temp = step.version, step.temp or ""
-        if step.kind == "put":
-            if hash_at(here, version.path) == version.after:
-                self._carry_on(here, version.path, temp)
-            return
-        if temp and hash_at(here, step.target) == version.after:
-            expected, ours = version.after or "", version.before or ""
-            disk.swap(here, temp, step.target, expected=expected, ours=ours)
-        if step.kind != "swap":
-            self._carry_on(here, step.via if hash_at(here, step.via) else step.target, version.path)
-
     def _carry_on(self, here: Beneath, source: str, target: str) -> None:
         """Bring a carry to its end that may have stopped halfway."""
-        if is_twice(here, source, target):
+        if _is_twice(here, source, target):
             disk.remove(here, source)
         else:
             disk.carry(here, source, target)
-
-    def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
-        """Take back the steps that are done, and what is begun of the next."""
-        begun = list(steps[:done])
-        for failed in steps[done : done + 1]:
-            # Where the disk lacks a call, a step takes several, and this one may have stopped between them.
-            self._gather(here, failed)
-            if state_of(here, failed) not in _NOT_BEGUN:
-                begun.append(failed)
-        for step in reversed(begun):
-            with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
-                self._revert(here, step)
-        for number, step in enumerate(steps):
-            self._clear(here, step, was_in_place=number <= done)
-        for folder in reversed(folders):
-            here.prune(tuple(folder.split("/")), keep=folder.count("/"))
-
-    def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
-        for path in disk.leftovers(step.staged) if step.staged else ():
-            with suppress(FileNotFoundError):
-                if was_in_place or path != step.staged:
-                    # It may hold what somebody else saved, or be open in an editor: it is never just unlinked.
-                    reason = "saved by another program at the moment of a write"
-                    self._history.rescue(here, path, step.version.path, reason)
-                else:
-                    disk.remove(here, path)
 
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
         """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""
@@ -214,24 +340,44 @@ class Journal:
             with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
                 disk.sync_folder(here, folder)
 
-    # The plan on disk
+    # The steps, back
 
-    def _write(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
-        here.make(parent(PLAN))
-        # What is one rename a power cut cannot halve; what takes several needs the plan on the disk first, and a move takes
-        # two where the disk knows no rename that spares.
-        halves = len(steps) > 1 or any(step.kind == "move" for step in steps)
-        self._put_down(here, spell_plan(steps, folders), sync=halves)
-        if self._durable and (halves or parent(PLAN) in here.made):
-            self._sync_folders(here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)})
+    def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
+        """Take back the steps that are done, and what is begun of the next."""
+        begun = list(steps[:done])
+        for failed in steps[done : done + 1]:
+            # Where the disk lacks a call, a step takes several, and this one may have stopped between them.
+            self._gather(here, failed)
+            if _state_of(here, failed) not in _NOT_BEGUN:
+                begun.append(failed)
+        for step in reversed(begun):
+            with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
+                self._revert(here, step)
+        for number, step in enumerate(steps):
+            self._clear(here, step, was_in_place=number <= done)
+        for folder in reversed(folders):
+            here.prune(tuple(folder.split("/")), keep=folder.count("/"))
 
-    def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
-        # One file, written over from its start and never made shorter: making or emptying a file costs more than
-        # all the rest of a write. What stands behind the plan's own line is of older plans.
-        with here.opened(PLAN, OVERWRITE) as fd:
-            disk.write_all(fd, text)
-            if sync and self._durable:
-                kernel.sync_file(fd)
+    def _revert(self, here: Beneath, step: Step) -> None:
+        version, temp = step.version, step.temp or ""
+        if step.kind == "put":
+            if _hash_at(here, version.path) == version.after:
+                self._carry_on(here, version.path, temp)
+            return
+        if temp and _hash_at(here, step.target) == version.after:
+            disk.swap(here, temp, step.target, expected=version.after or "", ours=version.before or "")
+        if step.kind != "swap":
+            self._carry_on(here, step.via if _hash_at(here, step.via) else step.target, version.path)
+
+    def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
+        for path in (step.staged, disk.aside(step.staged)) if step.staged else ():
+            with suppress(FileNotFoundError):
+                if was_in_place or path != step.staged:
+                    # It may hold what somebody else saved, or be open in an editor: it is never just unlinked.
+                    reason = "saved by another program at the moment of a write"
+                    self._history.rescue(here, path, step.version.path, reason)
+                else:
+                    disk.remove(here, path)
 
     # After a crash
 
@@ -239,7 +385,7 @@ class Journal:
         for step in steps:
             self._gather(here, step)
         logged = {version.id for version in self._history.log.since(min(step.version.number for step in steps))}
-        if not logged and all(state_of(here, step) in _NOT_BEGUN for step in steps):
+        if not logged and all(_state_of(here, step) in _NOT_BEGUN for step in steps):
             self._back_out(here, steps, 0, folders)
             return [f"An interrupted {steps[0]} was dropped before anything of it was done."]
         new, said = [], []
@@ -261,42 +407,38 @@ class Journal:
 
     def _complete(self, here: Beneath, step: Step) -> bool:
         """Bring an interrupted step to its end. False: the note has changed since, and is left alone."""
+        path, temp = step.version.path, step.temp or ""
         with suppress(Intruded, FileNotFoundError, FileExistsError):
             for _ in range(_MOST_STATES):
-                state = state_of(here, step)
-                if state in _ENDS:
+                state = _state_of(here, step)
+                if state in ("done", "foreign"):
                     return state == "done"
-                self._advance(here, step, state)
+                if state == "ahead":
+                    self._apply(here, step)
+                elif state == "between" and _is_twice(here, path, step.via):  # still under its old name too
+                    disk.remove(here, step.via)
+                elif state == "between":
+                    self._carry_on(here, step.via, step.target)
+                elif state == "doubled":
+                    disk.remove(here, path)
+                elif state == "carried":
+                    self._swap(here, step)
+                else:
+                    theirs = _hash_at(here, temp) or ""
+                    disk.swap(here, temp, step.target, expected=step.version.after or "", ours=theirs)
         return False
-
-    def _advance(self, here: Beneath, step: Step, state: State) -> None:
-        """What `STATES` says of a state."""
-        if state == "ahead":
-            self._apply(here, step)
-        elif state == "between" and is_twice(here, step.version.path, step.via):  # still under its old name too
-            disk.remove(here, step.via)
-        elif state == "between":
-            self._carry_on(here, step.via, step.target)
-        elif state == "doubled":
-            disk.remove(here, step.version.path)
-        elif state == "carried":
-            self._swap(here, step)
-        else:
-            temp, ours = step.temp or "", step.version.after or ""
-            theirs = hash_at(here, temp) or ""
-            disk.swap(here, temp, step.target, expected=ours, ours=theirs)
 
     def _gather(self, here: Beneath, step: Step) -> None:
         """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
         if step.staged is None:
             return
-        temp, aside = disk.leftovers(step.staged)
-        found = hash_at(here, aside)
+        temp, aside = step.staged, disk.aside(step.staged)
+        found = _hash_at(here, aside)
         if found is None:
             return
-        if hash_at(here, temp) is None:
+        if _hash_at(here, temp) is None:
             disk.rename_over(here, aside, temp)
-        elif found == step.version.before and hash_at(here, step.target) is None:
+        elif found == step.version.before and _hash_at(here, step.target) is None:
             disk.carry(here, aside, step.target)  # ReplaceFileW stopped between its two renames
         else:
             self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")

@@ -1,5 +1,5 @@
-"""Kernel locks on files of ours: `<vault>/.simplemem/lock`, held by one thread of one process while it writes, and
-`index.leader`, held by the server that looks after an index.
+"""Kernel locks on files of ours: `<vault>/.simplemem/lock`, held by one thread of one process while it writes;
+`index.leader`, held by the server that looks after an index; and one beside each file of lines that several processes share.
 
 The kernel holds them (flock, LockFileEx), so that each is free the moment its holder dies and nobody ever has to judge a
 stale file. The number written into a lock is for the message to those who wait, and never believed (durability.md F21, F22).
@@ -16,14 +16,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
-from simplemem.vault import kernel
-from simplemem.vault.kernel import telling
-from simplemem.vault.paths import SIDECAR, WRITE_NEW, Beneath, unlimited
+from simplemem.vault import disk
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, WRITE_NEW, Beneath, parent, telling, unlimited
 
 _LOCK = f"{SIDECAR}/lock"
-_LONG = 0.5  # seconds of waiting
 _NAME_WIDTH = 20
 
 
@@ -57,7 +56,6 @@ class VaultLock:
             self._thread.release()
 
     def _take(self, deadline: float, timeout: float) -> int:
-        pause = 0.0005
         while True:
             with telling("lock", _LOCK, writing=True):
                 fd, holder = self._try()
@@ -67,16 +65,21 @@ class VaultLock:
             if left <= 0:
                 raise _busy(f"process {holder}" if holder else "another process", timeout)
             # Uneven pauses, so that those who wait do not all come back at the same moment.
-            time.sleep(min(pause * random.uniform(0.5, 1.0), left))  # noqa: S311
-            # Whoever has just had the lock asks again at once: who has waited for long looks more often than at first.
-            pause = 0.001 if left < timeout - _LONG else min(pause * 1.5, 0.01)
+            time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
 
     def _try(self) -> tuple[int, str]:
         """The lock's descriptor, or -1 and who has it."""
-        fd = self._open()
+        with Beneath(self._root) as here:
+            try:
+                folder, name = here.spot(_LOCK)
+                fd = folder.open(name, os.O_RDWR)
+            except (FileNotFoundError, NotADirectoryError):
+                make_sidecar(here)
+                folder, name = here.spot(_LOCK)
+                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
         try:
             # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
-            taken = kernel.try_lock(fd) and _is_in_place(fd, self._path)
+            taken = disk.try_lock(fd) and _is_in_place(fd, self._path)
             os.lseek(fd, 0, os.SEEK_SET)  # Windows locks a byte far behind, and has moved there
             if taken:
                 os.write(fd, str(os.getpid()).ljust(_NAME_WIDTH).encode())
@@ -87,16 +90,6 @@ class VaultLock:
             raise
         os.close(fd)
         return -1, holder
-
-    def _open(self) -> int:
-        with Beneath(self._root) as here:
-            try:
-                folder, name = here.spot(_LOCK)
-                return folder.open(name, os.O_RDWR)
-            except (FileNotFoundError, NotADirectoryError):
-                make_sidecar(here)
-                folder, name = here.spot(_LOCK)
-                return folder.open(name, os.O_RDWR | os.O_CREAT)
 
 
 class Leadership:
@@ -120,13 +113,14 @@ class Leadership:
         except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
             return False
         with suppress(OSError):
-            if kernel.try_lock(fd):
+            if disk.try_lock(fd):
                 self._fd = fd
                 return _is_in_place(fd, str(self._path))
         os.close(fd)
         return False
 
     def resign(self) -> None:
+        """Let another server lead."""
         if self._fd >= 0:
             self._fd = _given_back(self._fd)
 
@@ -134,17 +128,21 @@ class Leadership:
 def _is_in_place(fd: int, path: str) -> bool:
     """Whether the file that we hold is the one at its path: wherever that leads, what counts is which file it is."""
     try:
-        ours, there = os.fstat(fd), os.stat(path, follow_symlinks=False)
+        return os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False))
     except OSError:
         return False
-    return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _given_back(fd: int) -> int:
     with suppress(OSError):  # closing frees it in any case
-        kernel.unlock(fd)
+        disk.unlock(fd)
     os.close(fd)
     return -1
+
+
+def _busy(holder: str, timeout: float) -> Unavailable:
+    hint = "It is never taken away from its holder. Try again, or end that process if it hangs."
+    return Unavailable(f"The vault is locked by {holder}; waited {timeout:g} s.", hint=hint)
 
 
 def make_sidecar(here: Beneath) -> None:
@@ -160,6 +158,73 @@ def make_sidecar(here: Beneath) -> None:
         raise
 
 
-def _busy(holder: str, timeout: float) -> Unavailable:
-    hint = "It is never taken away from its holder. Try again, or end that process if it hangs."
-    return Unavailable(f"The vault is locked by {holder}; waited {timeout:g} s.", hint=hint)
+class Extent(NamedTuple):
+    """How far a file was read, and which file that was."""
+
+    device: int
+    inode: int
+    offset: int
+
+
+class SideFile:
+    """A file under `.simplemem/` beside the index, `state/access.jsonl` say: lines of several processes, or a whole file put
+    in place at once. Its own lock is held no longer than a line takes."""
+
+    def __init__(self, root: str, name: str) -> None:
+        self._root = root
+        self._path, self._lock = f"{SIDECAR}/{name}", f"{SIDECAR}/{name.rsplit('.', 1)[0]}.lock"
+
+    @contextmanager
+    def held(self, patience: float) -> Iterator[bool]:
+        """Hold the lock of this file, if it is to be had in so many seconds: whether it was."""
+        with self._made() as here, here.opened(self._lock, OVERWRITE) as fd:
+            ends = time.monotonic() + patience
+            while not (taken := disk.try_lock(fd)) and time.monotonic() < ends:
+                time.sleep(0.002)
+            try:
+                yield taken
+            finally:
+                if taken:
+                    disk.unlock(fd)
+
+    def append(self, lines: bytes, *, sync: bool = False) -> None:
+        """Add whole lines, also behind one that a power cut tore. The lock is held."""
+        with (
+            telling("write", self._path, writing=True),
+            self._made() as here,
+            here.opened(self._path, OVERWRITE | os.O_APPEND) as fd,
+        ):
+            size = os.fstat(fd).st_size
+            if size and os.lseek(fd, size - 1, os.SEEK_SET) >= 0 and os.read(fd, 1) != b"\n":
+                lines = b"\n" + lines
+            disk.write_all(fd, lines)
+            if sync:
+                disk.sync_file(fd)
+
+    def read(self, since: Extent | None) -> tuple[bytes, Extent | None, bool]:
+        """The whole lines behind what was read, how far that is, and whether the file is another by now: then
+        the lines are all there are."""
+        try:
+            with Beneath(self._root) as here, here.opened(self._path, READ) as fd:
+                stat = os.fstat(fd)
+                is_same = since is not None and since[:2] == (stat.st_dev, stat.st_ino) and since.offset <= stat.st_size
+                offset = since.offset if since is not None and is_same else 0
+                os.lseek(fd, offset, os.SEEK_SET)
+                data = disk.read_all(fd, stat.st_size - offset)
+        except (OSError, SimplememError):
+            return b"", None, since is not None
+        whole = data[: data.rfind(b"\n") + 1]  # what is being written just now is for the next time
+        return whole, Extent(stat.st_dev, stat.st_ino, offset + len(whole)), not is_same
+
+    def replace(self, data: bytes) -> Path:
+        """Put a whole file in place; its path."""
+        with telling("write", self._path, writing=True), self._made() as here:
+            disk.put(here, self._path, data, sync=True)
+        return Path(self._root, *self._path.split("/"))
+
+    @contextmanager
+    def _made(self) -> Iterator[Beneath]:
+        with Beneath(self._root) as here:
+            make_sidecar(here)
+            here.make(parent(self._path))
+            yield here

@@ -11,16 +11,14 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args
-
-from pydantic_core import from_json
 
 from simplemem.errors import NotFound
 from simplemem.vault import disk
-from simplemem.vault.kernel import telling
-from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent, telling
 
 Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
 Kind = Literal["human", "agent", ""]
@@ -30,7 +28,6 @@ LOG = f"{SIDECAR}/history/log.jsonl"
 COMMAND_LINE = "command line"
 """How the history names a person who uses the commands."""
 
-_APPEND = OVERWRITE | os.O_APPEND
 _END = 1 << 13  # bytes: the last few changes are what is mostly asked for
 
 
@@ -70,10 +67,6 @@ class Version(NamedTuple):
         """Whether a person made it. Old lines do not say: then a tool of agents has an underscore in its name, and a command
         has none."""
         return self.kind == "human" if self.kind else self.who == COMMAND_LINE and "_" not in self.tool
-
-    def as_dict(self) -> dict[str, str | None]:
-        """It as the log and the journal spell it, its fields in their order."""
-        return self._asdict()
 
 
 _FIELDS = Version._fields
@@ -120,32 +113,25 @@ class Log:
     def whole_lines(self, start: int = 0) -> bytes:
         """Its bytes from `start` on, up to the end of the last line that is complete."""
         with self._opened() as fd:
-            if fd is None:
-                return b""
-            data = _read_at(fd, start, max(os.fstat(fd).st_size - start, 0))
-            return data[: data.rfind(b"\n") + 1]
+            data = _read_at(fd, start, max(_size(fd) - start, 0))
+        return data[: data.rfind(b"\n") + 1]
 
     def size(self) -> int:
         """Its bytes, 0 when there is none."""
         with self._opened() as fd:
-            return os.fstat(fd).st_size if fd is not None else 0
+            return _size(fd)
 
     def backwards(self, mark: bytes = b"", here: Beneath | None = None) -> Iterator[Version]:
         """The changes whose lines hold some bytes, newest first. `here` has folders open already."""
         with self._opened(here) as fd:
-            if fd is None:
-                return
-            size = os.fstat(fd).st_size
-            start = max(size - _END, 0)
-            rest, *lines = _read_at(fd, start, size - start).split(b"\n")
+            start = max(_size(fd) - _END, 0)
+            rest, *lines = _read_at(fd, start, _END).split(b"\n")
             yield from _with(mark, lines)
             yield from _with(mark, (_read_at(fd, 0, start) + rest).split(b"\n"))
 
     def of(self, path: str) -> Iterator[Version]:
         """The changes that name a path, newest first."""
-        for version in self.backwards(json.dumps(path).encode()):
-            if path in (version.path, version.new_path):
-                yield version
+        return (each for each in self.backwards(json.dumps(path).encode()) if path in (each.path, each.new_path))
 
     def find(self, version: str) -> Version:
         """The change of this id."""
@@ -156,43 +142,26 @@ class Log:
         raise no_version(version)
 
     def group(self, group: str) -> list[Version]:
-        """All changes of one operation, in the order they were made."""
-        found: list[Version] = []
-        for known in self.backwards(b'"' + group.encode() + b'"'):
-            if known.group == group:
-                found.append(known)
-                if known.id == group:
-                    break  # the first of them bears the group's name
-        return found[::-1]
+        """All changes of one operation, in the order they were made. The first of them bears the group's name."""
+        return [known for known in self.since(number_of(group)) if known.group == group]
 
     def since(self, number: int) -> list[Version]:
         """The changes from this number on, oldest first."""
-        found: list[Version] = []
-        for known in self.backwards():
-            if known.number < number:
-                break
-            found.append(known)
-        return found[::-1]
+        return list(takewhile(lambda known: known.number >= number, self.backwards()))[::-1]
 
     def next_number(self, here: Beneath | None = None) -> int:
         """One more than the last version in the log."""
         return next((known.number for known in self.backwards(here=here)), 0) + 1
 
     @contextmanager
-    def _opened(self, here: Beneath | None = None) -> Iterator[int | None]:
-        """It open for reading; None where there is none, or where something else lies in its place: a pipe would keep us
+    def _opened(self, here: Beneath | None = None) -> Iterator[int]:
+        """It open for reading; -1 where there is none, or where something else lies in its place: a pipe would keep us
         waiting."""
-        with Beneath(self.root) as ours, telling("read", LOG):
-            try:
-                folder, name = (here or ours).spot(LOG)
-                fd = folder.open(name, READ)
-            except FileNotFoundError:
-                yield None
-                return
-            try:
-                yield fd if stat.S_ISREG(os.fstat(fd).st_mode) else None
-            finally:
-                os.close(fd)
+        with Beneath(self.root) as ours, ExitStack() as held, telling("read", LOG):
+            fd = -1
+            with suppress(FileNotFoundError):
+                fd = held.enter_context((here or ours).opened(LOG, READ))
+            yield fd if fd >= 0 and stat.S_ISREG(os.fstat(fd).st_mode) else -1
 
     # Writing
 
@@ -208,12 +177,10 @@ class Log:
 
     def append(self, here: Beneath, versions: Sequence[Version]) -> None:
         """Add lines to the log, all or none. A half line that a crash left is closed off first."""
-        lines = b"".join(json.dumps(v.as_dict(), separators=(",", ":")).encode() + b"\n" for v in versions)
+        lines = b"".join(json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions)
         here.make(parent(LOG))
-        folder, name = here.spot(LOG)
-        fd = folder.open(name, _APPEND)
-        try:
-            size = os.lseek(fd, 0, os.SEEK_END)
+        with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
+            size = _size(fd)
             if size and _read_at(fd, size - 1, 1) != b"\n":
                 lines = b"\n" + lines
             try:
@@ -222,8 +189,6 @@ class Log:
                 os.ftruncate(fd, size)
                 raise
             self.appended = size, lines
-        finally:
-            os.close(fd)
 
 
 def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
@@ -245,9 +210,7 @@ def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
 
 def versions_in(lines: bytes) -> Iterator[Version]:
     """The changes that some lines of the log tell, in their order."""
-    for line in lines.split(b"\n"):
-        if (version := _read(line)) is not None:
-            yield version
+    return filter(None, map(_read, lines.split(b"\n")))
 
 
 def read_version(known: object) -> Version | None:
@@ -265,32 +228,26 @@ def read_version(known: object) -> Version | None:
 
 
 def _with(mark: bytes, lines: Sequence[bytes]) -> Iterator[Version]:
-    for line in reversed(lines):
-        if mark in line and (version := _read(line)) is not None:
-            yield version
+    return filter(None, (_read(line) for line in reversed(lines) if mark in line))
 
 
 def _read(line: bytes) -> Version | None:
     # A line cut short by a crash is no change: the journal has it, or it never happened.
-    if not line:
-        return None
     try:
-        return read_version(from_json(line))
-    except ValueError:
-        pass  # half of a character, which Python's own reader lets pass
-    try:
-        return read_version(json.loads(line))
+        return read_version(json.loads(line)) if line else None
     except (ValueError, RecursionError):
         return None
 
 
+def _size(fd: int) -> int:
+    return os.fstat(fd).st_size if fd >= 0 else 0
+
+
 def _read_at(fd: int, start: int, size: int) -> bytes:
+    if fd < 0:
+        return b""
     os.lseek(fd, start, os.SEEK_SET)
-    pieces = []
-    while size > 0 and (piece := os.read(fd, size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+    return disk.read_all(fd, size)
 
 
 def _without_secrets(reason: str) -> str:

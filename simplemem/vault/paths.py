@@ -3,6 +3,7 @@
 A vault path is relative, with `/`, and is walked component by component from the root with O_NOFOLLOW
 (durability.md F36-F39), so that neither `..` nor a link nor a folder swapped for a link in between leads out.
 Whether a name is pretty or portable is the business of `note/names.py`. Nothing here reads or writes a note.
+At the end stands what is said when the system refuses: one table from errno to the errors of `errors.py`.
 """
 
 from __future__ import annotations
@@ -13,29 +14,33 @@ import posixpath
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
-from simplemem.errors import Invalid, ReadOnly, TooLong, Unavailable
-from simplemem.note.names import is_device, name_of
-from simplemem.note.names import private_by_rule as is_meant
-from simplemem.vault import kernel
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable, Unreadable
+from simplemem.note.names import is_device, name_of, private_by_rule
 
 SIDECAR = ".simplemem"
 Parts = tuple[str, ...]
+_T = TypeVar("_T")
 
 BY_PATH = sys.platform == "win32"  # it holds no folder open: each component is looked at, then named in full
-MOST_PARTS = 400
+MOST_PARTS = 128  # every folder on the way is held open
 _MOST_LINKS = 8
-_KEPT_DEPTH = 4  # folders on the way are kept open this deep, so that a very deep vault needs few descriptors
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 # O_NONBLOCK: opening a FIFO that lies there under a note's name must not wait for its writer (F37).
 READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-WRITE_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
+WRITE_NEW = OVERWRITE | os.O_EXCL
 _NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
+_SHORT_NAME = re.compile(r"~\d")
+# Windows: access denied, a sharing or lock violation, a mapped file, ReplaceFileW that could not begin. Virus scanners and
+# search indexers open every new file for a moment.
+_PASSING = frozenset((5, 32, 33, 1224, 1175, 1176))
 
 
 def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
@@ -78,13 +83,10 @@ def parent(path: str) -> Parts:
 
 def is_unicode(text: str) -> bool:
     """Whether a name can be spelled: what is not is kept by Python as lone surrogates."""
-    if text.isascii():
-        return True
     try:
-        text.encode()
+        return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
-    return True
 
 
 def unlimited(path: str) -> str:
@@ -92,6 +94,18 @@ def unlimited(path: str) -> str:
     if path.startswith(("\\\\?\\", "\\\\.\\")):
         return path
     return "\\\\?\\UNC\\" + path[2:] if path.startswith("\\\\") else "\\\\?\\" + path
+
+
+def patiently(act: Callable[[], _T]) -> _T:
+    """Do what another program's open file may hinder for a moment on Windows; elsewhere just do it."""
+    deadline = time.monotonic() + 2
+    while True:
+        try:
+            return act()
+        except OSError as error:
+            if getattr(error, "winerror", None) not in _PASSING or time.monotonic() >= deadline:
+                raise
+        time.sleep(0.02)
 
 
 class Folder:
@@ -111,7 +125,7 @@ class Folder:
         """Open a file in it, never through a link: without handles the flag may be missing, so the file is looked at."""
         if self.fd is None and _is_link(self.name(child)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), child)
-        return kernel.patiently(lambda: os.open(self.name(child), flags | _NOFOLLOW, 0o666, dir_fd=self.fd))
+        return patiently(lambda: os.open(self.name(child), flags | _NOFOLLOW, 0o666, dir_fd=self.fd))
 
     def names(self) -> list[str]:
         """What lies in it."""
@@ -135,31 +149,18 @@ class Beneath:
 
     def rest(self) -> None:
         """Close all folders; they are opened again when asked for. An operation on many notes rests between them."""
-        for folder in self._open.values():
+        while self._open:
+            _, folder = self._open.popitem()
             if folder.fd is not None:
                 os.close(folder.fd)
-        self._open.clear()
 
     def folder(self, parts: Parts) -> Folder:
         """The folder of these components, opened without following a link anywhere."""
         known = self._open.get(parts)
-        if known is not None:
-            return known
-        found = self._root()
-        for depth, part in enumerate(parts, 1):
-            kept = self._open.get(parts[:depth])
-            if kept is None:
-                above = found
-                try:
-                    kept = self._step(above, part)
-                finally:
-                    if parts[: depth - 1] not in self._open and above.fd is not None:
-                        os.close(above.fd)
-                if depth <= _KEPT_DEPTH:
-                    self._open[parts[:depth]] = kept
-            found = kept
-        self._open[parts] = found
-        return found
+        if known is None:
+            known = self._step(self.folder(parts[:-1]), parts[-1]) if parts else self._root()
+            self._open[parts] = known
+        return known
 
     def spot(self, path: str) -> tuple[Folder, str]:
         """The folder of a path, and the name in it. Our own folders may be named here, climbing out never."""
@@ -176,6 +177,13 @@ class Beneath:
         folder, name = self.spot(path)
         return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
 
+    def names(self, path: str) -> list[str]:
+        """What lies in a folder of ours, in order; nothing when it is not there."""
+        try:
+            return sorted(self.folder(tuple(path.split("/"))).names())
+        except FileNotFoundError:
+            return []
+
     @contextmanager
     def opened(self, path: str, flags: int) -> Iterator[int]:
         """A file, open for a block."""
@@ -188,27 +196,11 @@ class Beneath:
 
     def make(self, parts: Parts) -> None:
         """Make the folder and what is missing above it."""
-        with suppress(FileNotFoundError):
-            self.folder(parts)
-            return
-        for depth in range(1, len(parts) + 1):
-            if parts[:depth] in self._open:
-                continue  # the look above came as far as this
-            above = self.folder(parts[: depth - 1])
+        for path in self.missing(parts):
+            folder, name = self.spot(path)
             with suppress(FileExistsError):
-                os.mkdir(above.name(_checked(parts[depth - 1])), dir_fd=above.fd)
-                self.made.append(parts[:depth])
-
-    def prune(self, parts: Parts, *, keep: int) -> None:
-        """Remove a folder that has become empty, and those above it, but not the outermost `keep`."""
-        for depth in range(len(parts), keep, -1):
-            with suppress(FileNotFoundError):
-                self._forget(parts[:depth])
-                above = self.folder(parts[: depth - 1])
-                try:
-                    os.rmdir(above.name(parts[depth - 1]), dir_fd=above.fd)
-                except OSError:  # something lies in it, or it is the system's: it stays
-                    return
+                os.mkdir(folder.name(name), dir_fd=folder.fd)
+                self.made.append(tuple(path.split("/")))
 
     def missing(self, parts: Parts) -> list[str]:
         """The folders `make` would have to make, outermost first."""
@@ -220,6 +212,17 @@ class Beneath:
             except FileNotFoundError:
                 there -= 1
         return ["/".join(parts[:depth]) for depth in range(there + 1, len(parts) + 1)]
+
+    def prune(self, parts: Parts, *, keep: int) -> None:
+        """Remove a folder that has become empty, and those above it, but not the outermost `keep`."""
+        for depth in range(len(parts), keep, -1):
+            self.rest()  # Windows removes no open folder, and no other system finds what it has removed
+            with suppress(FileNotFoundError):
+                above, name = self.spot("/".join(parts[:depth]))
+                try:
+                    os.rmdir(above.name(name), dir_fd=above.fd)
+                except OSError:  # something lies in it, or it is the system's: it stays
+                    return
 
     def through_links(self, path: str) -> str | None:
         """The path with its links replaced by what they point at, if that is inside (F36); None without a link."""
@@ -246,23 +249,14 @@ class Beneath:
             return further
         return None
 
-    def _forget(self, parts: Parts) -> None:
-        gone = self._open.pop(parts, None)
-        if gone is not None and gone.fd is not None:
-            os.close(gone.fd)
-
     def _root(self) -> Folder:
-        known = self._open.get(())
-        if known is None:
-            try:
-                if self._by_path and not stat.S_ISDIR(os.stat(self.root).st_mode):
-                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
-                known = Folder(self.root, None if self._by_path else os.open(self.root, _FOLDER))
-            except (FileNotFoundError, NotADirectoryError) as error:
-                hint = "If it is on a disk that comes and goes, connect it and try again."
-                raise Unavailable(f"The vault folder {self.root!r} is not there.", hint=hint) from error
-            self._open[()] = known
-        return known
+        try:
+            if self._by_path and not stat.S_ISDIR(os.stat(self.root).st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
+            return Folder(self.root, None if self._by_path else os.open(self.root, _FOLDER))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            hint = "If it is on a disk that comes and goes, connect it and try again."
+            raise Unavailable(f"The vault folder {self.root!r} is not there.", hint=hint) from error
 
     def _step(self, above: Folder, part: str) -> Folder:
         path = f"{above.path}{os.sep}{_checked(part)}"
@@ -299,8 +293,11 @@ class Access:
     no_delete: bool = False
 
     def hides(self, path: str) -> bool:
-        """Whether nothing may be seen of this file."""
-        return bool(self.hidden) and (is_meant(path, self.hidden) or _may_be_another_name(path))
+        """Whether nothing may be seen of this file. Windows knows `Private` as `PRIVAT~1` too: where something is hidden,
+        such a name is not believed."""
+        if not self.hidden:
+            return False
+        return private_by_rule(path, self.hidden) or (sys.platform == "win32" and bool(_SHORT_NAME.search(path)))
 
     def check(self, path: str, *, asked: bool) -> None:
         """ReadOnly when this path may not be changed. Unless it was asked for by name it is not named: a change may
@@ -313,7 +310,7 @@ class Access:
 
     def may_change(self, path: str) -> bool:
         """Whether this path, which is not hidden, may be changed."""
-        return not (self.read_only and is_meant(path, self.read_only))
+        return not (self.read_only and private_by_rule(path, self.read_only))
 
     def check_gone(self, path: str, *, instead: str = "Tag it, for example as archived, or move it.") -> None:
         """ReadOnly when no note may be deleted, nor its text replaced unread."""
@@ -325,14 +322,46 @@ class Access:
         return not (self.hidden and any(self.hides(path) for path in paths if path is not None))
 
 
-def _may_be_another_name(path: str) -> bool:
-    """Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed."""
-    return sys.platform == "win32" and _SHORT_NAME.search(path) is not None
-
-
-_SHORT_NAME = re.compile(r"~\d")
 _ELSEWHERE = (
     "The settings say so ([access], or no_delete). Choose another place, or ask the person whose notes these are."
 )
 
 WHOLE_ACCESS = Access()
+
+_MEANINGS: tuple[tuple[set[int], type[SimplememError], str, str], ...] = (
+    ({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}, Unavailable, "the disk is full.",
+     "Free some space; nothing was changed."),
+    ({errno.EMFILE, errno.ENFILE}, Unavailable, "too many files are open.", "Try again in a moment."),
+    ({errno.EROFS}, ReadOnly, "the disk or the permissions do not allow writing.", ""),
+    ({errno.EACCES, errno.EPERM}, Unreadable, "permission denied.", "Check who owns the file and its mode."),
+    ({errno.ENAMETOOLONG}, TooLong, "the name is too long for the disk.", "Use a shorter name."),
+    ({errno.ELOOP}, Invalid, "it is or leads through a symbolic link.", "Name the real file instead."),
+    ({errno.ENOTDIR}, Invalid, "a part of it is a file or a link, not a folder.", ""),
+    ({errno.EISDIR}, Unreadable, "it is a folder.", ""),
+    ({errno.ENXIO}, Unreadable, "it is not a regular file.", ""),
+    ({errno.ENOENT}, NotFound, "there is no such file.", ""),
+)  # fmt: skip
+_OPEN_ELSEWHERE = {32, 33, 1224}  # Windows: a sharing or lock violation, or mapped into another program's memory
+
+
+@contextmanager
+def telling(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
+    """Turn an OSError of the block into one of ours: `with telling("read", path):`."""
+    try:
+        yield
+    except OSError as error:
+        raise explain(error, doing, path, writing=writing) from error
+
+
+def explain(error: OSError, doing: str, path: str, *, writing: bool) -> SimplememError:
+    """The error of ours that says what `error` means for somebody who wanted to `doing` `path`."""
+    code = errno.EROFS if writing and error.errno in (errno.EACCES, errno.EPERM) else error.errno
+    if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
+        return Unavailable(f"Could not {doing} {path!r}: another program has it open.", hint="Try again in a moment.")
+    for codes, kind, what, hint in _MEANINGS:
+        if code in codes:
+            return kind(f"Could not {doing} {path!r}: {what}", hint=hint)
+    # A file that the disk cannot give is one bad file, and hurts no other; a write that failed may have failed anywhere.
+    kind = Unavailable if writing else Unreadable
+    what = error.strerror or str(error)
+    return kind(f"Could not {doing} {path!r}: {what}.", hint="The disk may be failing: check it.")

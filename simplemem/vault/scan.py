@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from simplemem.vault.disk import TEMP, Entry
-from simplemem.vault.kernel import explain
-from simplemem.vault.paths import MOST_PARTS, Beneath, Parts, is_path
+from simplemem.vault.paths import MOST_PARTS, Beneath, Parts, explain, is_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def walk(here: Beneath, start: Parts = ()) -> Listing:
             with os.scandir(folder.path if folder.fd is None else folder.fd) as found:
                 for item in found:
                     if item.name[0] == ".":
-                        if TEMP.fullmatch(item.name):
+                        if TEMP.fullmatch(item.name) and item.is_file(follow_symlinks=False):
                             listing.strays.append(prefix + item.name)
                     elif _look(item, prefix, listing):
                         waiting.append((*parts, item.name))

@@ -1,7 +1,7 @@
 """The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes.
 
 A note is named by its vault path, and its state by the sha256 of its bytes. What a note means, what a good name is and
-how links are rewritten is decided above: here are bytes and paths. How a write goes is told in `write.py`.
+how links are rewritten is decided above: here are bytes and paths. How a write goes is told in `writer.py`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from typing import Literal, NamedTuple, TypeVar
 from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import disk
 from simplemem.vault.disk import MOST_BYTES, Entry, entry_at, entry_of, sha256
-from simplemem.vault.history import History, Version
-from simplemem.vault.journal import Journal
-from simplemem.vault.kernel import telling
+from simplemem.vault.history import History, is_in_use
+from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.lock import VaultLock, make_sidecar
-from simplemem.vault.log import Kind
-from simplemem.vault.paths import SIDECAR, WHOLE_ACCESS, Access, Beneath, check_path
-from simplemem.vault.plan import is_trash
+from simplemem.vault.log import Kind, Version
+from simplemem.vault.paths import SIDECAR, WHOLE_ACCESS, Access, Beneath, check_path, telling
 from simplemem.vault.scan import Listing, Problem, walk
-from simplemem.vault.write import Change, Wish, Writer, Written, no_such
+from simplemem.vault.writer import Change, Wish, Writer, Written, no_such
 
 __all__ = ["Change", "Entry", "File", "Problem", "Vault", "Version", "Wish", "Written"]
 
@@ -58,7 +56,6 @@ class Vault:
     ) -> None:
         self.access = access
         self.root = Path(os.path.abspath(root))
-        self.durable = durable
         self.problems: list[Problem] = []
         self._on_written: Callable[[], None] | None = None
         self._max_bytes = min(max_bytes, MOST_BYTES)
@@ -93,9 +90,9 @@ class Vault:
             return self._seen(walk(here, parts).entries)
 
     def strays(self) -> list[str]:
-        """Staged files that lie about: of writes under way, or of one that was cut short."""
+        """Staged files that lie about, of writes that were cut short."""
         with self._beneath() as here:
-            return [path for path in walk(here).strays if not self.access.hides(path)]
+            return [path for path in walk(here).strays if not (self.access.hides(path) or is_in_use(here, path))]
 
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""
@@ -116,8 +113,8 @@ class Vault:
 
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
-        with self.reading() as read:
-            return read(path)
+        with self._beneath() as here:
+            return self._read(here, path)
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], File]]:
@@ -137,9 +134,10 @@ class Vault:
                 raise
             except OSError as error:  # perhaps it is a link, or lies behind one
                 inside = here.through_links(path)
-                if inside is None or self.access.hides(inside):
-                    if inside is not None or isinstance(error, (FileNotFoundError, NotADirectoryError)):
-                        raise no_such(path) from error
+                is_absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
+                if self.access.hides(inside) if inside is not None else is_absent:
+                    raise no_such(path) from error
+                if inside is None:
                     raise
                 data, found = disk.read_file(here, inside, self._max_bytes)
         return File(path, data, sha256(data), entry_of(path, found))
@@ -187,13 +185,11 @@ class Vault:
         self, path: str, data: bytes | None, expected_sha256: str, other: str, other_sha256: str, change: Change
     ) -> list[Written]:
         """Give a file new bytes, if any are given, and put another one into the trash: both or neither."""
-        check_path(other)
         wishes = [Wish("delete", other, before=other_sha256, gone=True)]
         with self._changing(path):
-            now = self.read(path).sha256
             if data is not None and sha256(data) != expected_sha256:
                 wishes.insert(0, Wish.update(path, expected_sha256, data))
-            elif now != expected_sha256:
+            elif (now := self.read(path).sha256) != expected_sha256:
                 hint = "Look at both again."
                 raise Conflict(f"{path!r} has changed since.", current_sha256=now, hint=hint, path=path)
             return self.carry_out(wishes, change)
@@ -234,8 +230,8 @@ class Vault:
         with suppress(SimplememError, OSError):
             self._check_writable()
             with self.lock(), self._beneath() as here:
-                make_sidecar(here)
-                self.history.keep_for_asker(here, data)
+                self.history.keep(here, data, sha256(data))
+                self.history.given.add(sha256(data))
 
     def tell(self, writing: Callable[[Version], None], written: Callable[[], None]) -> None:
         """Tell of every change: with its first version just before it is made, and once it is, before it is answered."""

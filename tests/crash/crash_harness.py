@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from simplemem.vault import kernel
+from simplemem.vault import disk
 
 _IN_OS = (
     "open write pwrite truncate ftruncate fsync rename replace link symlink unlink remove mkdir rmdir chmod fchmod chown "
@@ -100,7 +100,7 @@ def _wire(at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]])
 
     for name in _IN_OS:
         setattr(os, name, wrap(name, getattr(os, name)))
-    for owner, name in (*((kernel, name) for name in _IN_KERNEL), *also):
+    for owner, name in (*((disk, name) for name in _IN_KERNEL), *also):
         setattr(owner, name, wrap(name, getattr(owner, name)))
     return calls
 

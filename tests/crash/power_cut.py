@@ -17,7 +17,7 @@ from typing import Any
 
 from crash_harness import in_child
 
-from simplemem.vault import kernel
+from simplemem.vault import disk
 
 Names = dict[str, int]  # path -> inode; folders have 0
 Texts = dict[int, bytes]
@@ -155,8 +155,8 @@ class _Recorder:
     def events_of(self, action: Callable[[], Any]) -> list[Event]:
         for name in ("open", "write", "fsync", "replace", "rename", "link", "unlink", "mkdir", "rmdir"):
             setattr(os, name, self._around(name, getattr(os, name)))
-        kernel.exchange = self._around_kernel("exchange", kernel.exchange)
-        kernel.rename_new = self._around_kernel("rename", kernel.rename_new)
+        disk.exchange = self._around_kernel("exchange", disk.exchange)
+        disk.rename_new = self._around_kernel("rename", disk.rename_new)
         action()
         return self.events
 

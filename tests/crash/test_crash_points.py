@@ -17,7 +17,7 @@ from crash_cases import CASES, CHANGE, OLD, Case, Files, lying, make, notes, sta
 from lacking import lack
 
 from simplemem.errors import SimplememError
-from simplemem.vault import kernel
+from simplemem.vault import disk
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Vault, Wish
 
@@ -152,7 +152,7 @@ def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, 
         os.kill(os.getpid(), signal.SIGKILL)
 
     def act() -> None:
-        kernel.exchange = halfway  # type: ignore[assignment]
+        disk.exchange = halfway  # type: ignore[assignment]
         case.act(Vault(room / "work"))
 
     assert harness.run(act).died

@@ -15,7 +15,7 @@ import pytest
 from crash_cases import CASES, CHANGE, OLD, Case, make, notes
 from lacking import lack
 
-from simplemem.vault import disk, kernel
+from simplemem.vault import disk
 from simplemem.vault.vault import Vault
 
 if sys.platform != "linux":
@@ -74,7 +74,7 @@ def test_so_it_does_on_a_disk_that_lacks_calls(room: Path, name: str, monkeypatc
 @pytest.mark.parametrize("forgotten", ["file", "folder"])
 def test_a_forgotten_sync_would_be_seen(room: Path, monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
     if forgotten == "file":
-        monkeypatch.setattr(kernel, "sync_file", lambda fd, last=False: None)
+        monkeypatch.setattr(disk, "sync_file", lambda fd, last=False: None)
     else:
         monkeypatch.setattr(disk, "sync_folder", lambda here, parts: None)
     with pytest.raises(AssertionError):

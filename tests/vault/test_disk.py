@@ -15,7 +15,7 @@ import pytest
 from lacking import LACKS, lack
 
 from simplemem.errors import Conflict, ReadOnly, Unavailable
-from simplemem.vault import disk, kernel
+from simplemem.vault import disk
 from simplemem.vault.disk import Intruded, sha256
 from simplemem.vault.paths import Beneath
 from simplemem.vault.vault import Change, Vault
@@ -60,7 +60,7 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (vault / "n.md").write_bytes(b"first save")
-    real, calls = kernel.exchange, []
+    real, calls = disk.exchange, []
 
     def exchange(*names: object) -> None:
         if len(calls) == 1:  # an editor saves by rename, just before theirs would go back
@@ -69,7 +69,7 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
         calls.append(names)
         real(*names)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(kernel, "exchange", exchange)
+    monkeypatch.setattr(disk, "exchange", exchange)
     with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
         with pytest.raises(Intruded):
@@ -100,14 +100,14 @@ def test_carry_crosses_to_another_disk(vault: Path, monkeypatch: pytest.MonkeyPa
     # A folder of the vault may be a mount of its own: the kernel then refuses to rename, whatever the disks are.
     (vault / "a.md").write_bytes(b"a")
     os.chmod(vault / "a.md", 0o640)
-    real = kernel.rename_new
+    real = disk.rename_new
 
     def rename_new(folder: int | None, source: str, to: int | None, target: str) -> None:
         if not source.startswith(".simplemem-"):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         real(folder, source, to, target)
 
-    monkeypatch.setattr(kernel, "rename_new", rename_new)
+    monkeypatch.setattr(disk, "rename_new", rename_new)
     (vault / "mount").mkdir()
     with Beneath(str(vault)) as here:
         disk.carry(here, "a.md", "mount/a.md")
@@ -271,7 +271,7 @@ class TestScarcity:
 def test_a_swap_that_met_something_odd_puts_it_back(vault: Path) -> None:
     (vault / "n.md").write_bytes(b"old")
     opened = Vault(vault)
-    real = kernel.exchange
+    real = disk.exchange
 
     def exchange(*names: object) -> None:
         if not (vault / "n.md").is_symlink() and (vault / "n.md").read_bytes() == b"old":
@@ -280,7 +280,7 @@ def test_a_swap_that_met_something_odd_puts_it_back(vault: Path) -> None:
         real(*names)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "exchange", exchange)
+        patch.setattr(disk, "exchange", exchange)
         with pytest.raises((Conflict, Exception)):
             opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     assert (vault / "n.md").is_symlink(), "the link somebody made is back in its place"
@@ -298,7 +298,7 @@ def test_a_file_that_is_no_note_is_put_in_place_whole_or_not_at_all(
     def fail(fd: int, *, last: bool = False) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(kernel, "sync_file", fail)
+    monkeypatch.setattr(disk, "sync_file", fail)
     with pytest.raises(OSError):
         disk.write_file(file, b"newer")
     assert file.read_bytes() == b"new" and os.listdir(tmp_path) == ["picture.html"]
@@ -312,13 +312,13 @@ def test_every_file_is_synced_once_and_none_is_left_open(
     for path in paths:
         (tmp_path / path).write_text(path)
     synced: list[int] = []
-    real = kernel.sync_file
+    real = disk.sync_file
 
     def counted(fd: int, *, last: bool = False) -> None:
         synced.append(os.fstat(fd).st_ino)
         real(fd, last=last)
 
-    monkeypatch.setattr(kernel, "sync_file", counted)
+    monkeypatch.setattr(disk, "sync_file", counted)
     with Beneath(str(tmp_path)) as here:
         before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
         disk.sync_paths(here, paths)
@@ -334,6 +334,6 @@ def test_a_disk_that_fails_is_told_however_many_there_are(tmp_path: Path, monkey
     def fails(_fd: int, *, last: bool = False) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(kernel, "sync_file", fails)
+    monkeypatch.setattr(disk, "sync_file", fails)
     with Beneath(str(tmp_path)) as here, pytest.raises(OSError, match="Input/output"):
         disk.sync_paths(here, [str(number) for number in range(20)])

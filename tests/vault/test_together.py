@@ -19,8 +19,8 @@ from lacking import lack
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault import journal
 from simplemem.vault.disk import sha256
+from simplemem.vault.journal import Step
 from simplemem.vault.paths import Beneath
-from simplemem.vault.plan import Step
 from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
@@ -41,13 +41,13 @@ APPEND = """
 import json, random, sys
 from pathlib import Path
 from simplemem.errors import AlreadyExists, Conflict
-from simplemem.vault import kernel
+from simplemem.vault import disk
 from simplemem.vault.vault import Change, Vault
 root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 if sys.argv[4] == "links":
     def refuse(*_):
         raise OSError(22, "refused")
-    kernel.exchange = kernel.rename_new = refuse
+    disk.exchange = disk.rename_new = refuse
 vault, change = Vault(root), Change("test", me)
 luck, said, won = random.Random(me), [], []
 for k in range(count):

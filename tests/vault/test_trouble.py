@@ -8,7 +8,7 @@ import os
 import pytest
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.vault.kernel import explain, telling
+from simplemem.vault.paths import explain, telling
 
 
 @pytest.mark.parametrize(

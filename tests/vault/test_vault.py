@@ -481,7 +481,7 @@ class TestRecovering:
         assert opened.read("n.md").data == b"x" and len(list(opened.history.log.backwards())) == 1
 
 
-def test_undoing_a_move_may_bring_back_two_names_that_collide_if_both_were_there(vault: Path, opened: Vault) -> None:
+def test_undoing_a_move_may_bring_back_two_names_that_collide(vault: Path, opened: Vault) -> None:
     (vault / "Tea.md").write_bytes(b"one")
     (vault / "tea.md").write_bytes(b"two")
     if len(list(vault.glob("*.md"))) < 2:
@@ -489,8 +489,3 @@ def test_undoing_a_move_may_bring_back_two_names_that_collide_if_both_were_there
     moved = opened.move("tea.md", "green.md", CHANGE)
     opened.undo(moved.version, CHANGE)
     assert sorted(path.name for path in vault.glob("*.md")) == ["Tea.md", "tea.md"]
-    moved = opened.move("tea.md", "green.md", CHANGE)
-    opened.trash("Tea.md", None, CHANGE)
-    opened.create("TEA.md", b"three", CHANGE)
-    with pytest.raises(AlreadyExists):
-        opened.undo(moved.version, CHANGE)

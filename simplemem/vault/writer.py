@@ -7,24 +7,21 @@ the vault's lock. Nothing here knows where a wish comes from, or what a note mea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
 from simplemem.vault.disk import Entry, Intruded, entry_at, sha256
-from simplemem.vault.history import History
-from simplemem.vault.journal import Journal
-from simplemem.vault.kernel import telling
-from simplemem.vault.log import Op, Version
-from simplemem.vault.paths import Beneath, check_path, is_path, parent
-from simplemem.vault.plan import OBSIDIAN_TRASH, OWN_TRASH, Step
+from simplemem.vault.history import OWN_TRASH, History
+from simplemem.vault.journal import OBSIDIAN_TRASH, Journal, Step
+from simplemem.vault.log import Op, Version, spell
+from simplemem.vault.paths import Beneath, check_path, is_path, parent, telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +104,18 @@ class Writer:
         """All of it or nothing; the answers in the order of the wishes."""
         self._check(wishes)
         first, staged = wishes[0], dict[str, str]()
-        with (
-            telling(first.op, first.path, writing=True),
-            Beneath(self._root) as here,
-            ExitStack() as held,
-        ):
+        with telling(first.op, first.path, writing=True), Beneath(self._root) as here, ExitStack() as held:
+            held.callback(_drop, here, staged)  # what was never in place
             if len(wishes) == 1:
                 # One note: its text is written and synced before the lock is asked for, so that others need not wait.
                 present = self._present(here, first)
                 if self._is_done(here, first, present):
                     return self._repeated(here, wishes)
                 self._check_expected(here, first, present)
-                held.enter_context(self._staged(here, first, staged))
+                if first.data is not None and first.trash is None:
+                    staged[first.path], fd = self._stage(here, first, first.data, hold=True)
+                    if fd >= 0:
+                        held.callback(os.close, fd)
             with self._lock():
                 return self._under_lock(here, wishes, change, staged)
 
@@ -135,9 +132,9 @@ class Writer:
             self._check_expected(here, wish, present)
             if present is not None:  # of a move too: where it goes, another program may change it unseen
                 self._history.keep(here, present.data, present.sha256)
-        folders: dict[str, _Names] = {}
+        folders: dict[str, tuple[list[str], str]] = {}
         for wish in wishes:
-            self._check_free(here, wish, folders)
+            _check_free(here, wish, folders)
             if wish.data is not None:
                 self._history.keep(here, wish.data, wish.after or "")
         versions = self._versions(here, wishes, change)
@@ -145,7 +142,7 @@ class Writer:
         if self.on_writing is not None:
             self.on_writing(versions[0])
         # From here on the journal answers for what is staged.
-        paired = zip(wishes, versions, strict=True)
+        paired = list(zip(wishes, versions, strict=True))
         steps = [Step(version, staged.pop(wish.path, wish.trash)) for wish, version in paired]
         try:
             self._journal.perform(here, steps)
@@ -156,7 +153,7 @@ class Writer:
             raise _exists(wishes[0].target) from error
         return [
             Written(wish.target, wish.after, wish.before, version.id, entry_at(here, wish.target), True)
-            for wish, version in zip(wishes, versions, strict=True)
+            for wish, version in paired
         ]
 
     # Checks
@@ -184,7 +181,11 @@ class Writer:
         """A repeated write that has happened is success: the answer to the first may have been lost (F66)."""
         if wish.new_path is None and not wish.gone:
             return present is not None and present.sha256 == wish.after
-        if present is not None or _hash(here, wish.target) != wish.after:
+        try:
+            there = disk.hash_of(here, wish.target)
+        except NotADirectoryError:
+            there = None
+        if present is not None or there != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
         last = next(self._history.log.of(wish.path), None)
@@ -195,7 +196,7 @@ class Writer:
             return
         if present is None:
             with suppress(FileNotFoundError):
-                disk.look(here, wish.path)  # a link or a file where a folder should be is told as such
+                here.stat(wish.path)  # a link or a file where a folder should be is told as such
             raise self._conflict(here, wish) if wish.op == "undo" else no_such(wish.path)
         if wish.before is None:
             raise self._conflict(here, wish) if wish.op == "undo" else _exists(wish.path)
@@ -203,24 +204,6 @@ class Writer:
             raise self._conflict(here, wish)
         if wish.data is not None and not present.writable:
             raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
-
-    def _check_free(self, here: Beneath, wish: Wish, folders: dict[str, _Names]) -> None:
-        """obsidian.md §5: unique without regard to case and to how accents are spelled."""
-        if wish.before is not None and wish.new_path is None:
-            return
-        for twin in _spellings(here, wish.target, folders):
-            respelled = twin == wish.path and wish.new_path is not None
-            if not respelled and not self._were_both_there(wish, twin):
-                raise _exists(twin)
-
-    def _were_both_there(self, wish: Wish, twin: str) -> bool:
-        """Whether a move is undone that parted two such names: what was there before us may be there again."""
-        if wish.op != "undo" or wish.new_path is None or twin == wish.new_path:
-            return False
-        log = self._history.log
-        parted = next((version.number for version in log.of(wish.path)), 0)
-        since = takewhile(lambda version: version.number > parted, log.of(twin))
-        return not any(version.before is None or version.new_path == twin for version in since)
 
     def _conflict(self, here: Beneath, wish: Wish) -> Conflict:
         path = wish.path
@@ -237,34 +220,17 @@ class Writer:
 
     # Staging
 
-    @contextmanager
-    def _staged(self, here: Beneath, wish: Wish, staged: dict[str, str]) -> Iterator[None]:
-        """Stage the text of a single wish. What is left in `staged` afterwards was never in place and is dropped."""
-        fd = -1
-        if wish.data is not None and wish.trash is None:
-            staged[wish.path], fd = self._stage(here, wish, wish.data, hold=True)
-        try:
-            yield
-        finally:
-            if fd >= 0:
-                os.close(fd)
-            for temp in staged.values():
-                disk.remove(here, temp)
-
     def _stage_all(self, here: Beneath, wishes: Sequence[Wish], staged: dict[str, str]) -> None:
-        try:
-            for wish in wishes:
-                # A file that can come back from the trash itself comes with its dates and attributes.
-                comes_back = wish.trash is not None and _hash(here, wish.trash) == wish.after
-                if wish.data is not None and wish.path not in staged and not comes_back:
-                    # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
-                    staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
-            if self._durable and len(wishes) > 1:
-                disk.sync_paths(here, list(staged.values()))
-        except BaseException:
-            while staged:
-                disk.remove(here, staged.popitem()[1])
-            raise
+        fresh = []
+        for wish in wishes:
+            # A file that can come back from the trash itself comes with its dates and attributes.
+            comes_back = wish.trash is not None and disk.hash_of(here, wish.trash) == wish.after
+            if wish.data is not None and wish.path not in staged and not comes_back:
+                # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
+                staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
+                fresh.append(staged[wish.path])
+        if self._durable:
+            disk.sync_paths(here, fresh)
 
     def _stage(self, here: Beneath, wish: Wish, data: bytes, *, hold: bool) -> tuple[str, int]:
         folder = parent(wish.target)
@@ -277,27 +243,21 @@ class Writer:
 
     def _versions(self, here: Beneath, wishes: Sequence[Wish], change: Change) -> list[Version]:
         number = self._history.log.next_number(here)
-        steps: list[dict[str, Any]] = []
-        for wish in wishes:
-            step = {"path": wish.path, "new_path": wish.new_path, "op": wish.op}
-            step |= {"before": wish.before, "after": wish.after}
-            if wish.gone:
-                step["trash"] = self._trash_place(here, wish.path, f"v{number:06d}")
-            steps.append(step)
+        steps = [
+            {"path": wish.path, "new_path": wish.new_path, "op": wish.op, "before": wish.before, "after": wish.after}
+            | ({"trash": self._trash_place(here, wish.path, spell(number))} if wish.gone else {})
+            for wish in wishes
+        ]
         return self._history.log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
 
     def _trash_place(self, here: Beneath, path: str, version: str) -> str:
-        """Where a deleted file goes: ours keeps versions apart, Obsidian's numbers what clashes (obsidian.md §5)."""
-        if self._trash == "own":
-            stem, end, first = f"{OWN_TRASH}/{version}-", f"/{path}", f"{OWN_TRASH}/{version}/{path}"
-        else:
-            first = f"{OBSIDIAN_TRASH}/{path}"
-            cut = first.rindex(".") if "." in path.rpartition("/")[2] else len(first)
-            stem, end = first[:cut] + " ", first[cut:]
-        place, number = first, 1
+        """Where a deleted file goes: ours keeps versions apart, and what clashes is numbered (obsidian.md §5)."""
+        place = first = f"{OWN_TRASH}/{version}/{path}" if self._trash == "own" else f"{OBSIDIAN_TRASH}/{path}"
+        cut = first.rindex(".") if "." in path.rpartition("/")[2] else len(first)
+        number = 1
         while entry_at(here, place) is not None:
             number += 1
-            place = f"{stem}{number}{end}"
+            place = f"{first[:cut]} {number}{first[cut:]}"
         return place
 
     def _repeated(self, here: Beneath, wishes: Sequence[Wish]) -> list[Written]:
@@ -320,47 +280,29 @@ def _exists(path: str) -> AlreadyExists:
     return AlreadyExists(f"{path!r} is there already.", hint=hint, path=path)
 
 
-def _hash(here: Beneath, path: str) -> str | None:
-    try:
-        return disk.hash_of(here, path)
-    except NotADirectoryError:
-        return None
+def _drop(here: Beneath, staged: dict[str, str]) -> None:
+    while staged:
+        disk.remove(here, staged.popitem()[1])
 
 
-class _Names:
-    """What lies in a folder, asked for by what names are compared by. The first time all are looked at, since a folder may
-    have many thousand and most operations ask once; then each lies under its key: one may make a thousand notes in one."""
-
-    def __init__(self, names: list[str]) -> None:
-        self._names = names
-        self._by_key: dict[str, list[str]] | None = None
-
-    def like(self, key: str) -> Sequence[str]:
-        if self._by_key is None:
-            self._by_key = {}
-            together = f"/{'/'.join(self._names)}/"
-            if together.isascii() and f"/{key}/" not in together.lower():
-                return ()
-            return [name for name in self._names if compare_key(name) == key]
-        if not self._by_key:
-            for name in self._names:
-                self._by_key.setdefault(compare_key(name), []).append(name)
-        return self._by_key.get(key, ())
-
-
-def _spellings(here: Beneath, path: str, folders: dict[str, _Names]) -> list[str]:
-    """The paths there are that differ from this one in nothing but case and composition, or in nothing. `folders` are
-    those that were looked into."""
-    found, parts = [""], check_path(path)
+def _check_free(here: Beneath, wish: Wish, folders: dict[str, tuple[list[str], str]]) -> None:
+    """obsidian.md §5: unique without regard to case and to how accents are spelled. `folders` are the names in those that
+    were looked into, and all of them in small letters: most operations ask once, of a folder that may have many thousand."""
+    if (wish.before is not None and wish.new_path is None) or (wish.op == "undo" and wish.new_path is not None):
+        return  # it stays where it is, or goes back to where it was
+    found, parts = [""], check_path(wish.target)
     for depth, part in enumerate(parts, 1):
-        ending, deeper = "/" if depth < len(parts) else "", list[str]()
+        key, ending, deeper = compare_key(part), "/" if depth < len(parts) else "", list[str]()
         for prefix in found:
             if prefix not in folders:
                 names: list[str] = []
                 with suppress(FileNotFoundError, NotADirectoryError):
                     names = here.folder(tuple(prefix.split("/")[:-1])).names()
-                folders[prefix] = _Names(names)
-            alike = folders[prefix].like(compare_key(part))
-            deeper += [f"{prefix}{name}{ending}" for name in alike if is_path(name)]
+                folders[prefix] = names, f"/{'/'.join(names)}/".lower()
+            names, together = folders[prefix]
+            if f"/{key}/" in together or not together.isascii():
+                deeper += [f"{prefix}{name}{ending}" for name in names if compare_key(name) == key and is_path(name)]
         found = deeper
-    return found
+    for twin in found:
+        if twin != wish.path or wish.new_path is None:
+            raise _exists(twin)
