@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,26 +74,22 @@ def search(
 
 @renderer
 def _found(found: Found, screen: Screen) -> None:
-    from simplemem.cli.explained import print_explained, print_why
-
     if found.why is None or found.explain is not None:
         if not found.hits:
             screen.say("Nothing found.")
         for rank, hit in enumerate(found.hits, 1):
             _hit(rank, hit, found.query, screen)
         if found.explain is not None:
-            print_explained(found, screen)
+            _explained(found, screen)
         if found.degraded:
             screen.warn(found.degraded)
         if found.mode != "text":
             _warn_unless_ready(found.index, found.degraded, screen)
     if found.why is not None:
-        print_why(found.why, screen)
+        _why(found.why, screen)
 
 
 def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
-    from simplemem.cli.explained import held_and_missing
-
     title = short_title(hit.title, hit.name)
     title = f"  {title}" if title else ""
     screen.say((f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (f"  {hit.score:.2f}", "dim"))
@@ -106,7 +103,7 @@ def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
         written = f", {day(hit.written)}" if hit.written else ""
         screen.say("    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim"))
     if hit.why:
-        screen.say("    ", (f"why  {held_and_missing(hit.why)}", "dim"))
+        screen.say("    ", (f"why  {_held_and_missing(hit.why)}", "dim"))
 
 
 def _warn_unless_ready(index: IndexState, said: str, screen: Screen) -> None:
@@ -114,6 +111,65 @@ def _warn_unless_ready(index: IndexState, said: str, screen: Screen) -> None:
     # Notes that vanished all at once are told of where the vault is opened.
     if (index.state == "indexing" or index.pending) and not (index.reason and index.reason.rstrip(".") in said):
         screen.warn(index.reason or f"{index.pending} notes are still to be indexed")
+
+
+def _held_and_missing(why: Mapping[str, Any]) -> str:
+    """`holds launch, budget · lacks quetzal`."""
+    held, lacking = ", ".join(why["matched"]), ", ".join(why["missing"])
+    return " · ".join([f"holds {held}" if held else "holds no word of it", *([f"lacks {lacking}"] if lacking else [])])
+
+
+def _why(why: Mapping[str, Any], screen: Screen) -> None:
+    """Where a named note is, or why it is not there."""
+    style = "green" if why["verdict"] == "hit" else "yellow"
+    screen.say((why["name"], "bold cyan"), "  ", (why["because"], style))
+    if why["hint"]:
+        screen.say("    ", why["hint"])
+    if why.get("matched") or why.get("missing"):
+        screen.say("    ", (_held_and_missing(why), "dim"))
+
+
+def _explained(found: Found, screen: Screen) -> None:
+    """The numbers of every hit in a table, then how the question was read and carried out. `--json` has all of it."""
+    facts = dict(found.explain or {})
+    parts = [part for part, weight in facts["weights"].items() if weight]
+    table: list[list[Part]] = [[(cell, "dim") for cell in ("", "score =", *parts)]]
+    for rank, hit in enumerate(found.hits, 1):
+        if hit.why is not None and parts:
+            made: list[Part] = [f"{hit.why.get(part, 0.0) * facts['weights'][part]:.2f}" for part in parts]
+            if "reranker" in hit.why:
+                made.append(f"reranker {hit.why['reranker']:.3f}, rank_before {hit.why['rank_before']}")
+            table.append([(f"{rank:>2}", "dim"), f"{hit.score:.2f}", *made])
+    screen.say()
+    if table[1:]:
+        widest = max(map(len, table))
+        screen.table([[*row, *[""] * (widest - len(row))] for row in table])
+        screen.say()
+    for key, sentence in _facts(facts):
+        screen.say((f"{key:<14}", "dim"), one_line(sentence))
+
+
+def _facts(explain: Mapping[str, Any]) -> list[tuple[str, str]]:
+    words = ", ".join(f"{word} in {_notes(count)}" for word, count in explain["notes_with"].items())
+    rows = [("formula", explain["formula"]), *([("words", words)] if words else [])]
+    rows += [
+        ("filter", f"{each['filter']} {each['value']}: removed {each['removed']}, left {each['left']}")
+        for each in explain["filters"]
+    ]
+    by = {"hybrid": "words and meaning", "text": "words", "semantic": "meaning"}[explain["mode"]]
+    rows.append(("searched", f"{explain['notes_after_filter']} of {explain['notes']} notes, by {by}"))
+    if reranker := explain.get("reranker"):
+        rows.append(("reranked", f"the first {reranker['candidates']} by {reranker['name']}"))
+    left = explain["not_searched"]
+    rows += [("not searched", f"{_notes(count)}: {reason}") for reason, count in left.get("hidden", {}).items()]
+    rows += [("not searched", f"{file['path']}: {file['why']}") for file in left.get("files", ())]
+    if left.get("without_vectors"):
+        rows.append(("not searched", f"{_notes(left['without_vectors'])} by words only: no vectors yet"))
+    return rows
+
+
+def _notes(count: int) -> str:
+    return counted(count, "note") if count else "no notes"
 
 
 # -- list
