@@ -8,7 +8,7 @@ An unknown argument is named in the answer: a reading tool ignores it, a writing
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -36,42 +36,25 @@ def read_arguments(
     `names` are the names that each argument goes by."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
     known = {spelling for name, spellings in names.items() for spelling in (name, *spellings)}
-    strange = [key for key in given if key not in known]
+    strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
+    takes = "It takes " + ", ".join(names) + "."
     if strange and strict:
-        raise Invalid(
-            f"There is no argument {_listed(strange)}; nothing was changed.", hint=_nearest(strange[0], list(names))
-        )
+        near = get_close_matches(strange.strip("'"), list(names), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else takes
+        raise Invalid(f"There is no argument {strange}; nothing was changed.", hint=hint)
     try:
         read = model.model_validate(given)
     except ValidationError as error:
-        raise _wrong(error, list(names)) from None
-    return read, [f"The argument {_listed(strange)} is not known here and was passed over."] if strange else []
+        raise Invalid("; ".join(dict.fromkeys(_wrong(error))) + ".", hint=takes) from None
+    return read, [f"The argument {strange} is not known here and was passed over."] if strange else []
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(repr(name[:40]) for name in names[:5])
-
-
-def _nearest(strange: str, known: list[str]) -> str:
-    near = get_close_matches(strange, known, n=1)
-    return f"Did you mean {near[0]!r}?" if near else "It takes " + ", ".join(known) + "."
-
-
-def _wrong(error: ValidationError, known: list[str]) -> Invalid:
+def _wrong(error: ValidationError) -> Iterator[str]:
     """Which arguments are wrong, in words. Never the value itself: it may be a whole note."""
-    wrong: dict[str, str] = {}
-    missing: list[str] = []
     for each in error.errors(include_url=False, include_context=False, include_input=False):
         where = ".".join(str(part) for part in each["loc"] if not str(part).startswith("function-")) or "arguments"
-        if each["type"] == "missing" and len(each["loc"]) == 1:
-            missing.append(where)
-        else:
-            wrong.setdefault(where, each["msg"].removeprefix("Value error, "))
-    said = [f"{name!r} is needed" for name in missing] + [f"{name!r}: {message}" for name, message in wrong.items()]
-    return Invalid("; ".join(said) + ".", hint="It takes " + ", ".join(known) + ".")
-
-
-# --- forms
+        is_missing = each["type"] == "missing" and len(each["loc"]) == 1
+        yield f"{where!r} is needed" if is_missing else f"{where!r}: {each['msg'].removeprefix('Value error, ')}"
 
 
 def from_json(value: Any) -> Any:
@@ -82,11 +65,6 @@ def from_json(value: Any) -> Any:
         except (ValueError, RecursionError):
             return value
     return value
-
-
-def _object(value: Any) -> Any:
-    value = from_json(value)
-    return {} if value == "" else value
 
 
 def _tags(value: Any) -> Any:
@@ -100,9 +78,7 @@ def _tags(value: Any) -> Any:
 def _several(value: Any) -> Any:
     """A list; a single thing is meant as one, null as none. A text with commas is one text."""
     value = from_json(value)
-    if value is None:
-        return []
-    return [value] if isinstance(value, (str, Mapping)) else value
+    return [] if value is None else [value] if isinstance(value, (str, Mapping)) else value
 
 
 def _words(value: Any) -> Any:
@@ -132,15 +108,11 @@ def _hash(value: Any) -> Any:
     between them accept the merge that a lost race offered."""
     if not isinstance(value, str):
         return value
-    if value.count("+") == 1:
-        base, current = (_hash(part) for part in value.split("+"))
-        return f"{base}+{current}" if base and current else base or current
-    digits = value.strip().strip("`").removeprefix("sha256:").strip().lower()
-    if not digits:
-        return None
-    if not 12 <= len(digits) <= 64 or digits.strip("0123456789abcdef"):
+    hashes = [part.strip(" `").removeprefix("sha256:").strip().lower() for part in value.split("+")]
+    hashes = [digits for digits in hashes if digits]
+    if len(hashes) > 2 or any(not 12 <= len(each) <= 64 or each.strip("0123456789abcdef") for each in hashes):
         raise ValueError("a SHA-256 has 64 hexadecimal digits; the first 12 or more of them will do")
-    return digits
+    return "+".join(hashes) or None
 
 
 def at_most(most: int) -> BeforeValidator:
@@ -159,11 +131,10 @@ def one_of(*words: str, **synonyms: str) -> BeforeValidator:
     """One of a few words, in any case; `synonyms` mean one of them."""
 
     def read(value: Any) -> Any:
-        word = value.strip().lower() if isinstance(value, str) else value
-        word = synonyms.get(word, word) if isinstance(word, str) else word
-        if word not in words:
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if (meant := synonyms.get(word, word)) not in words:
             raise ValueError("it is one of " + ", ".join(words))
-        return word
+        return meant
 
     return BeforeValidator(read)
 
@@ -181,7 +152,7 @@ def also(*names: str) -> Any:
 BareName = Annotated[str, BeforeValidator(name_in)]
 Name = Annotated[BareName, also("name", "path", "id", "memory_id")]
 Sha = Annotated[str | None, BeforeValidator(_hash)]
-Object = Annotated[dict[str, Any], BeforeValidator(_object)]
+Object = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value == "" else from_json(value))]
 Several = Annotated[list[T], BeforeValidator(_several)]
 Words = Annotated[list[str], BeforeValidator(_words)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -199,9 +170,6 @@ class EditIn(Arguments):
 
     old: Annotated[str, also("old", "old_str", "old_text", "oldText", "old_string")]
     new: Annotated[str, also("new", "new_str", "new_text", "newText", "new_string")]
-
-
-# --- what narrows a list, a search or a context pack
 
 
 @dataclass(frozen=True)

