@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -16,15 +16,13 @@ import typer
 from simplemem.cli.command import Answer, command, finish, for_a_program
 from simplemem.cli.opening import WHO, make_folder, opened
 from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
-from simplemem.cli.text import day, facts_table, one_line, tags_shown
+from simplemem.cli.text import facts_table, one_line, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
-    from simplemem.kinds.learned.analysis import Analysis
-    from simplemem.kinds.learned.entry import KnowledgeEntry
-    from simplemem.kinds.learned.knowledge import Knowledge, Reads
+    from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
 _knowledge = typer.Typer(
@@ -34,25 +32,7 @@ _knowledge = typer.Typer(
 )
 commands = typer.Typer()
 commands.add_typer(_knowledge, name="knowledge", rich_help_panel="Keep")
-_WORD = "reset"  # what a person types to empty it
-_UNSURE = 0.5
 _MOST = 10  # entries of one finding that a person is shown
-_TYPES = {"error": "red", "solution": "green", "decision": "magenta", "pattern": "blue", "insight": "yellow"}
-_LEVELS = {"error": "bold red", "warning": "yellow", "note": "dim"}
-_FINDINGS = {
-    "low_confidence": "Confidence below 0.5",
-    "unverified": "Not verified",
-    "never_read": "Never read",
-    "superseded": "Superseded",
-    "contradictions": "Contradictions",
-    "recurring": "Recurring",
-    "clusters": "Belong together",
-    "suggested_tags": "Tags to consider",
-    "insights": "To look at",
-    "antipatterns": "To avoid",
-}
-"""What `analyze` finds, as a person reads it."""
-
 
 EntryType = StrEnum("EntryType", "decision error solution pattern insight")
 Form = StrEnum("Form", "md html json dot")
@@ -80,11 +60,10 @@ def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[tuple[Enhanc
         yield store, knowledge_of(store)
 
 
-def _entries(count: int) -> str:
-    return counted(count, "entry", "entries")
-
-
-# -- init and stats
+def _row(entry: Mapping[str, Any]) -> list[Part]:
+    sure = "?" if entry["confidence"] is None else f"{entry['confidence']:.2f}"
+    said = one_line(entry["content"])[:120] + (" (superseded)" if "status" in entry else "")
+    return [(entry["id"][:8], "cyan"), entry["type"], (sure, "dim"), said, (tags_shown(entry["tags"]), "green")]
 
 
 @command(_knowledge)
@@ -94,98 +73,51 @@ def init(
 ) -> Answer:
     """Make a vault for what is learned, or look at the one that is there. No note is changed.
 
-    $ simplemem knowledge init
     $ simplemem knowledge init ~/project/.claude-memory
     """
-    if folder is not None and vault is not None:
-        raise typer.BadParameter("either FOLDER or --vault, not both")
     root = (folder or vault_of(vault) or Path(".claude-memory")).expanduser()
     is_new = make_folder(root)
     with _opened(root) as (store, knowledge):
         (store.root / ".simplemem").mkdir(exist_ok=True)
-        root, count = store.root, len(knowledge.entries())
-    lines: list[list[Part]] = [[("Ready" if is_new else "There already", "green"), f": {root}, {_entries(count)}"]]
-    if is_new:
-        lines.append(["Serve it: ", (f"simplemem serve --profile self-improving --vault {root}", "bold")])
-    return Answer({"vault": str(root), "new": is_new, "entries": count}, lines)
+        facts = {"vault": str(store.root), "new": is_new, "entries": len(knowledge.entries())}
+    return Answer(facts, [[("Ready" if is_new else "There already", "green"), f": {root}"]])
 
 
 @command(_knowledge)
 def stats(vault: VaultOption = None) -> Answer:
     """Show how much there is of what, how sure it is, and what is read most.
 
-    $ simplemem knowledge stats
     $ simplemem knowledge stats --json
     """
-    from simplemem.kinds.learned.counts import stats as count
+    from simplemem.kinds.learned.analysis import analysis_of
 
-    with _opened(vault) as (_, knowledge):
-        facts = count(knowledge.entries(), knowledge.reads())
-    rest = {key: value for key, value in facts.items() if key != "most_accessed"}
-    lines: list[list[Part]] = [
+    with _opened(vault) as (store, _):
+        facts = analysis_of(store).stats()
+    often: list[list[Part]] = [
         [f"{each['count']:>4}  ", (each["id"][:8], "cyan"), f"  {each['says']}"] for each in facts["most_accessed"]
     ]
-    return Answer(facts, [[("Most read", "bold")], *lines] if lines else [], facts_table(rest))
-
-
-# -- list, search, show
-
-Related = Mapping[str, Sequence[tuple[str, "KnowledgeEntry"]]]
-
-
-def _as_json(entry: KnowledgeEntry, read: Mapping[str, Reads], related: Related) -> dict[str, Any]:
-    """An entry with what it leads to, in which words."""
-    from simplemem.faces.self_improving import entry_shown
-    from simplemem.kinds.learned.knowledge import NEVER
-
-    ties = related.get(entry.path, ())
-    relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
-    shown = entry_shown(entry, read.get(entry.id, NEVER), [other for _, other in ties])
-    return shown | {"relations": relations}
-
-
-def _row(entry: KnowledgeEntry) -> list[Part]:
-    superseded = " (superseded)" if entry.is_superseded else ""
-    return [
-        (entry.id[:8], "cyan"),
-        (entry.type, _TYPES.get(entry.type, "")),
-        (_sure(entry), "dim"),
-        (f"{entry.headline}{superseded}", "dim" if superseded else ""),
-        (tags_shown(entry.tags), "green"),
-    ]
-
-
-def _sure(entry: KnowledgeEntry) -> str:
-    return ("?" if entry.confidence is None else f"{entry.confidence:.2f}") + (" ✓" if entry.verified else "")
+    rest = {key: value for key, value in facts.items() if key != "most_accessed"}
+    lines: list[list[Part]] = [["Most read"], *often] if often else []
+    return Answer(facts, lines, facts_table(rest))
 
 
 @command(_knowledge, name="list")
 def list_entries(
     kind: Annotated[EntryType | None, argument("TYPE", "Only entries of this type.")] = None,
-    type_: TypeOption = None,
     min_confidence: ConfidenceOption = 0.0,
     limit: LimitOption = 50,
     vault: VaultOption = None,
 ) -> Answer:
     """List entries, the newest first.
 
-    $ simplemem knowledge list
     $ simplemem knowledge list error --min-confidence 0.8
-    $ simplemem knowledge list --json
     """
-    wanted = kind or type_
     with _opened(vault) as (_, knowledge):
-        every = [
-            entry
-            for entry in reversed(knowledge.entries())
-            if (wanted is None or entry.type == wanted) and (entry.confidence or 0.0) >= min_confidence
-        ]
-        entries = every[:limit]
-        related, read = knowledge.leading_to(entries), knowledge.reads()
-    more: list[Part] = [(f"  {len(every) - limit} more: --limit {len(every)}", "dim")]
-    lines = [[("Nothing yet.", "yellow")]] if not every else [more] if len(every) > limit else []
-    facts = {"entries": [_as_json(entry, read, related) for entry in entries], "total": len(every)}
-    return Answer(facts, lines, [_row(entry) for entry in entries], gives_way=3)
+        entries = [e for e in reversed(knowledge.entries()) if kind in (None, e.type)]
+        entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
+        shown = knowledge.shown(entries[:limit])
+    more = [[f"{len(entries) - limit} more: --limit {len(entries)}"]] if len(entries) > limit else []
+    return Answer({"entries": shown, "total": len(entries)}, more, list(map(_row, shown)), gives_way=3)
 
 
 @command(_knowledge)
@@ -198,23 +130,18 @@ def search(
 ) -> Answer:
     """Find entries by meaning and words. Each one that is found counts as read.
 
-    $ simplemem knowledge search connection pool exhausted
-    $ simplemem knowledge search timeouts --type solution --min-confidence 0.6 --json
+    $ simplemem knowledge search timeouts --type solution --min-confidence 0.6
     """
     asked = " ".join(query)
     with _opened(vault, embed=True) as (_, knowledge):
-        found = knowledge.search(asked, kind=kind or "", least_confidence=min_confidence, limit=min(limit, 200))
-        related, read = knowledge.leading_to([hit.entry for hit in found.hits]), knowledge.reads()
-    lines: list[list[Part]] = []
-    for hit in found.hits:
-        *head, _, tags = _row(hit.entry)
-        lines.append([part for cell in (*head, f"{hit.score:.2f}", tags) for part in (cell, "  ")])
-        lines.append([f"  {one_line(hit.snippet or hit.entry.headline)}"])
-    lines += [] if found.hits else [[("Nothing found.", "yellow")]]
-    results = [_as_json(hit.entry, read, related) | {"score": hit.score} for hit in found.hits]
-    facts = {"query": asked, "results": results, "method": found.method, "degraded": found.degraded}
-    warnings = [found.degraded] if found.degraded else []
-    return Answer(facts, [*lines, [(f"  by {found.method}", "dim")]], warnings=warnings)
+        hits, method, degraded = knowledge.search(
+            asked, kind=kind or "", least_confidence=min_confidence, limit=min(limit, 200)
+        )
+        entries = knowledge.shown([entry for entry, _ in hits])
+    results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
+    facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
+    lines = [[f"by {method}" if hits else "Nothing found."]]
+    return Answer(facts, lines, list(map(_row, entries)), gives_way=3, warnings=[degraded] if degraded else [])
 
 
 @command(_knowledge)
@@ -222,35 +149,23 @@ def show(
     ref: Annotated[str, argument("ID", "An id, the first letters of one, or a note's name.")],
     vault: VaultOption = None,
 ) -> Answer:
-    """Show one entry: what it says, its context, what it is related to, and by whom it may have been superseded.
+    """Show one entry: what it says, its context, and what it is related to.
 
     $ simplemem knowledge show 4e8f50cf
-    $ simplemem knowledge show raise-the-pool-to-50 --json
     """
     with _opened(vault) as (_, knowledge):
         entry = knowledge.find(ref)
         knowledge.count([entry.id])
-        related, read = knowledge.leading_to(knowledge.entries()), knowledge.reads()
-    times = counted(read[entry.id].count, "time")
-    facts = f"confidence {_sure(entry)} · made {day(entry.created)} · read {times}"
-    lines: list[list[Part]] = [
-        [(entry.type, f"bold {_TYPES.get(entry.type, '')}".strip()), f"  {entry.id}"],
-        [(facts, "dim"), (f"  {tags_shown(entry.tags)}", "green")],
-    ]
-    if entry.is_superseded:
-        lines.append([(f"superseded by {entry.superseded_by} {entry.superseded_reason}".strip(), "yellow")])
-    lines += [[], [entry.content]]
-    lines += [[], [("Context: ", "bold"), entry.context]] if entry.context else []
-    for path, ties in related.items():
-        for words, other in ties:
-            if path == entry.path:
-                lines.append([(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"])
-            elif other.path == entry.path:
-                lines.append([("  from ", "dim"), (path.removesuffix(".md"), "cyan"), (f" ({words})", "dim")])
-    return Answer(_as_json(entry, read, related), lines)
-
-
-# -- export and analyze
+        (shown,), ties = knowledge.shown([entry]), knowledge.leading_to([entry])[entry.path]
+    table = facts_table(
+        {key: shown[key] for key in ("id", "type", "confidence", "verified", "timestamp", "accessCount", "tags")}
+        | ({"superseded by": entry.superseded_by, "because": entry.superseded_reason} if "status" in shown else {})
+    )
+    lines: list[list[Part]] = [[entry.content]]
+    lines += [["Context: ", entry.context]] if entry.context else []
+    lines += [[(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"] for words, other in ties]
+    relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
+    return Answer(shown | {"relations": relations}, lines, table)
 
 
 @command(_knowledge)
@@ -263,33 +178,24 @@ def export(
 
     $ simplemem knowledge export > knowledge.md
     $ simplemem knowledge export html --output knowledge.html
-    $ simplemem knowledge export dot | dot -Tsvg > knowledge.svg
     """
     from simplemem.kinds.learned.export import export_text
     from simplemem.store import write_file
 
     if out is None and for_a_program():
-        raise Invalid(
-            "--json says what was written, so it needs --output FILE", hint="Or: simplemem knowledge export json"
-        )
+        raise Invalid("--json says what was written, so it needs --output FILE")
     with _opened(vault) as (store, knowledge):
         text, count = export_text(store, form.value), len(knowledge.entries())
     facts = {"file": str(out or ""), "format": form.value, "entries": count}
     if out is None:
         return Answer(facts, text=text)
     write_file(out.expanduser(), text.encode(errors="backslashreplace"))
-    return Answer(facts, [[("Written", "green"), f": {out}, {_entries(count)}"]])
-
-
-_WHICH = "Ordinary notes instead: a folder, `type:NAME`, or `*` for all."
+    return Answer(facts, [[("Written", "green"), f": {out}, {counted(count, 'entry', 'entries')}"]])
 
 
 @command(_knowledge)
 def analyze(
-    notes: Annotated[str, option("--notes", "WHICH", _WHICH)] = "",
-    threshold: Annotated[
-        float, option("--threshold", "0..1", "How alike entries are that belong together.", min=0, max=1)
-    ] = 0.75,
+    notes: Annotated[str, option("--notes", "WHICH", "Ordinary notes instead: a folder, `type:NAME`, or `*`.")] = "",
     vault: VaultOption = None,
 ) -> Answer:
     """Show what to look at: what is unsure, unverified or never read, contradictions, what recurs and what belongs
@@ -297,82 +203,60 @@ def analyze(
 
     $ simplemem knowledge analyze
     $ simplemem knowledge analyze --notes projects/
-    $ simplemem knowledge analyze --notes '*' --json
     """
-    from simplemem.kinds.learned.analysis import analysis_of
+    from datetime import date
 
-    with _opened(vault, embed=True) as (store, _):
-        return _analysis(analysis_of(store, notes), threshold)
+    from simplemem.kinds.learned.analysis import analysis_of, brief
 
-
-def _analysis(look: Analysis, threshold: float) -> Answer:
-    from simplemem.faces.insight import brief, cluster, contradiction, finding, suggestion
-    from simplemem.kinds.learned.knowledge import NEVER
-
-    standing = [entry for entry in look.entries if not entry.is_superseded]
-    known = [entry for entry in standing if entry.is_own]
-    unsure = [entry for entry in standing if entry.confidence is not None and entry.confidence < _UNSURE]
-    unverified = [entry for entry in known if not entry.verified]
-    never_read = [entry for entry in known if not look.reads.get(entry.id, NEVER).count]
-    superseded = [entry for entry in look.entries if entry.is_superseded]
-    patterns = look.patterns()
-    facts: dict[str, Any] = {
-        "looked_at": {"what": look.what, "count": len(look.entries)},
-        "low_confidence": list(map(brief, unsure)),
-        "unverified": list(map(brief, unverified)),
-        "never_read": list(map(brief, never_read)),
-        "superseded": [brief(entry) | {"by": entry.superseded_by} for entry in superseded],
-        "contradictions": [contradiction(each, None) for each in look.contradictions()],
-        "recurring": [{"says": some[0].headline, "count": len(some)} for some in patterns.recurring],
-        "trend": patterns.trend,
-        "clusters": list(map(cluster, look.clusters(threshold))),
-        "suggested_tags": list(map(suggestion, look.suggestions(threshold))),
-        "insights": list(map(finding, look.insights(threshold))),
-        "antipatterns": list(map(finding, look.antipatterns())),
-        "method": look.method,
-    }
-    lines: list[list[Part]] = [[(f"{len(look.entries)} {look.what}", "bold"), (f", compared by {look.method}", "dim")]]
-    for key, title in _FINDINGS.items():
-        some: list[Any] = facts[key]
-        lines += [[(f"\n{title} ({len(some)})", "bold")]] if some else []
-        lines += [_finding(each) for each in some[:_MOST]]
+    with _opened(vault, embed=True) as (store, knowledge):
+        analysis, reads = analysis_of(store, notes), knowledge.reads()
+        standing, patterns = analysis.standing, analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
+        findings = {
+            "low_confidence": [brief(e) for e in standing if e.confidence is not None and e.confidence < 0.5],
+            "unverified": [brief(e) for e in standing if e.is_own and not e.verified],
+            "never_read": [brief(e) for e in standing if e.is_own and e.id not in reads],
+            "superseded": [brief(e) | {"by": e.superseded_by} for e in analysis.entries if e.is_superseded],
+            "contradictions": [each.data() for each in analysis.contradictions()],
+            "recurring": patterns["recurring"],
+            "clusters": [each.data() for each in analysis.themes()],
+            "suggested_tags": analysis.suggested_tags(),
+            "insights": analysis.insights(),
+            "antipatterns": analysis.antipatterns(),
+        }
+    looked_at = {"what": analysis.what, "count": len(analysis.entries)}
+    lines: list[list[Part]] = [[f"{len(analysis.entries)} {analysis.what}, compared by {analysis.method}"]]
+    for key, some in findings.items():
+        lines += [[(f"\n{key.replace('_', ' ').capitalize()} ({len(some)})", "bold")]] if some else []
+        lines += [[f"  {_finding(each)}"] for each in some[:_MOST]]
+    facts = {"looked_at": looked_at, **findings, "trend": patterns["trend"], "method": analysis.method}
     return Answer(facts, lines)
 
 
-def _finding(found: Mapping[str, Any]) -> list[Part]:
-    """A finding on a line or three: what it is, and the entries it is about."""
+def _finding(found: Mapping[str, Any]) -> str:
+    """A finding on a line: what it is, and the entries it is about."""
     if "rule" in found:
-        sides = "".join(f"\n    {side['name']}: {one_line(side['said'])}" for side in (found["one"], found["other"]))
-        return [(f"  {found['rule']}", "yellow"), (f"  {found['about']}", "dim"), sides]
-    head = f"#{found['tag']}" if "tag" in found else found.get("says") or ", ".join(found.get("words", ()))
-    more = f"  {found['count']} times" if "count" in found else ""
-    names = [found["name"]] if "name" in found else [entry["name"] for entry in found.get("entries", ())[:5]]
-    return [f"  {one_line(head)}", (f"{more}  {', '.join(names)}", "dim")]
-
-
-# -- validate and reset
+        return one_line(f"{found['rule']}: {found['one']['said']} | {found['other']['said']}")
+    head = found.get("says") or found.get("tag") or ", ".join(found["words"])
+    entries = [found] if "name" in found else found["entries"]
+    return one_line(f"{head}: {', '.join(entry['name'] for entry in entries[:5])}")
 
 
 @command(_knowledge)
 def validate(vault: VaultOption = None) -> Answer:
-    """Check every entry: its header, its id, its type, its confidence, and where its relations lead. Changes nothing; ends
-    with 1 when there is something to mend.
+    """Check every entry: its header, its id, its type and its confidence. Changes nothing; ends with 1 when there is
+    something to mend.
 
     $ simplemem knowledge validate
-    $ simplemem knowledge validate --json
     """
-    from simplemem.kinds.learned.counts import validate as problems_of
+    from simplemem.kinds.learned.analysis import problems
 
     with _opened(vault) as (_, knowledge):
         entries = knowledge.entries()
-        problems = problems_of(entries, knowledge.leading_nowhere(entries))
-    to_mend = sum(problem.level != "note" for problem in problems)
-    lines: list[list[Part]] = [
-        [(f"{each.level}: ", _LEVELS[each.level]), (each.entry.name, "cyan"), f": {each.says}"] for each in problems
-    ]
-    lines.append([(f"{_entries(len(entries))}, {to_mend} to mend", "yellow" if to_mend else "green")])
-    shown = [{"level": each.level, "name": each.entry.name, "says": each.says} for each in problems]
-    return Answer({"entries": len(entries), "problems": shown}, lines, failed=to_mend > 0)
+    found = problems(entries)
+    lines: list[list[Part]] = [[(entry.name, "cyan"), f": {says}"] for entry, says in found]
+    lines.append([f"{counted(len(entries), 'entry', 'entries')}, {len(found)} to mend"])
+    shown = [{"name": entry.name, "says": says} for entry, says in found]
+    return Answer({"entries": len(entries), "problems": shown}, lines, failed=bool(found))
 
 
 @command(_knowledge)
@@ -383,18 +267,18 @@ def reset(
     """Put every entry into the trash, once you have typed the word `reset`. One step, which `undo` takes back. Entities and
     all other notes stay.
 
-    $ simplemem knowledge reset
     $ simplemem knowledge reset --confirm reset
     """
     with _opened(vault) as (store, knowledge):
         if count := len(knowledge.entries()):
             if confirm is None and sys.stdin.isatty() and sys.stderr.isatty():
-                typer.echo(f"{_entries(count)} of {store.root} will go to the trash.", err=True)
-                confirm = typer.prompt(f"Type {_WORD} to do it", default="", show_default=False, err=True)
-            if (confirm or "").strip() != _WORD:
-                raise Invalid("nothing was deleted", hint=f"Type the word, or pass --confirm {_WORD}.")
+                question = (
+                    f"{counted(count, 'entry', 'entries')} of {store.root} will go to the trash. Type reset to do it"
+                )
+                confirm = typer.prompt(question, default="", show_default=False, err=True)
+            if (confirm or "").strip() != "reset":
+                raise Invalid("nothing was deleted", hint="Type the word, or pass --confirm reset.")
         finish()
         deleted, version = knowledge.reset(who=WHO, tool="reset")
-    back: list[Part] = [(f"  undo with: simplemem undo {version} --vault {store.root}", "dim")]
-    done = f"{_entries(deleted)} in the trash" if deleted else "There was nothing."
-    return Answer({"deleted": deleted, "version": version}, [[(done, "green")], *([back] if deleted else [])])
+    done = f"{counted(deleted, 'entry', 'entries')} in the trash; `simplemem undo {version}` brings them back"
+    return Answer({"deleted": deleted, "version": version}, [[done if deleted else "There was nothing."]])

@@ -8,7 +8,7 @@ with "Error: ", as clients of that server expect, and how long answers take is m
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, Field
@@ -16,20 +16,16 @@ from pydantic import BaseModel, BeforeValidator, Field
 from simplemem.errors import TooLong
 from simplemem.faces import graph_tools as verbs
 from simplemem.faces.arguments import Arguments, Several, Share, Words, about, also, at_most, one_of
-from simplemem.faces.face import HIDDEN, Call, Caller, Manner, Reply, Tool, tool
+from simplemem.faces.face import HIDDEN, Call, Caller, Data, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import Added, EntityOut, GraphOut, Outcome, RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
 from simplemem.kinds.graph.page import ENTITY
-from simplemem.memory import Filter
-from simplemem.note.names import path_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.entry import KnowledgeEntry
-    from simplemem.kinds.learned.knowledge import Knowledge, Reads
+    from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
-
 
 ENTITY_TYPES: Final = (
     *("project", "component", "dependency"),
@@ -38,18 +34,16 @@ ENTITY_TYPES: Final = (
     *("style-rule", "architectural-pattern", "tool-preference"),
     *("session-snapshot", "continuation-point", "work-in-progress"),
 )
-LONGEST_NAME: Final = 200
-LONGEST_OBSERVATION: Final = 10_000
-LONGEST_RELATION: Final = 100
-LONGEST_QUERY: Final = 500
-MOST_HITS: Final = 100
-MOST_NAMES: Final = 50
+_LONGEST_QUERY: Final = 500
 
 
 class _Learning(Manner):
     def perform(self, tool: Tool, call: Call, arguments: BaseModel) -> Reply[Any]:
-        with call.knowledge.latencies.measured(call.tool):
+        began = time.perf_counter()
+        try:
             return super().perform(tool, call, arguments)
+        finally:
+            call.knowledge.took[call.tool].append(1000 * (time.perf_counter() - began))
 
 
 MANNER: Final = _Learning("Error: ")
@@ -62,30 +56,26 @@ def as_json(data: Any) -> Reply[Any]:
 # --- the graph, with its types and limits
 
 _Trimmed = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
-_Name = Annotated[str, _Trimmed, Field(min_length=1, max_length=LONGEST_NAME)]
-_Observation = Annotated[str, _Trimmed, Field(min_length=1, max_length=LONGEST_OBSERVATION)]
+_Name = Annotated[str, _Trimmed, Field(min_length=1, max_length=200)]
+_RelationType = Annotated[str, _Trimmed, Field(min_length=1, max_length=100)]
+_Facts = Annotated[Several[Annotated[str, _Trimmed, Field(min_length=1, max_length=10_000)]], Field(min_length=1)]
 
 
-class EntityIn(Arguments):
+class TypedEntityIn(Arguments):
     name: _Name
     entityType: Annotated[Literal[ENTITY_TYPES], one_of(*ENTITY_TYPES)]  # type: ignore[valid-type]
-    observations: Annotated[Several[_Observation], Field(min_length=1)]
+    observations: _Facts
 
 
-class RelationIn(verbs.RelationIn):
+class ShortRelationIn(verbs.RelationIn):
     source: Annotated[_Name, also("from")]
     target: Annotated[_Name, also("to")]
-    relationType: Annotated[str, _Trimmed, Field(min_length=1, max_length=LONGEST_RELATION)]
+    relationType: _RelationType
 
 
-class Addition(Arguments):
+class FactsIn(Arguments):
     entityName: _Name
-    contents: Annotated[Several[_Observation], Field(min_length=1)]
-
-
-class Removal(Arguments):
-    entityName: _Name
-    observations: Several[str]
+    contents: _Facts
 
 
 Made = TypedDict("Made", {"entities": list[EntityOut], "existing": list[str]})
@@ -112,7 +102,7 @@ def _outcome(done: Outcome) -> Reply[Any]:
 
 
 class ScoredEntity(EntityOut):
-    score: NotRequired[float]
+    score: float
 
 
 Near = TypedDict("Near", {"entities": list[ScoredEntity], "relations": list[RelationOut], "method": str})
@@ -122,57 +112,47 @@ Near = TypedDict("Near", {"entities": list[ScoredEntity], "relations": list[Rela
 def search_nodes(
     store: EnhancedStore,
     graph: KnowledgeGraph,
-    knowledge: Knowledge,
     query: Annotated[str, about("up to 500 characters")],
-    limit: Annotated[int, at_most(MOST_HITS), Field(ge=1)] = 10,
+    limit: Annotated[int, at_most(100), Field(ge=1)] = 10,
 ) -> Reply[Near]:
     """Find entities by meaning and words, with their relations."""
+    from simplemem.kinds.learned.knowledge import hits_of_kind
+
     _refuse_long(query)
-    at = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
-    if not at:
-        return as_json({"entities": [], "relations": [], "method": "there are no entities"})
-    filters = [Filter(prefix=f"{ENTITY.folder}/")]
-    if not all(path.startswith(filters[0].prefix) for path in at):
-        filters.append(Filter(type=ENTITY.type))
-    found = [store.search(query, filter=each, limit=limit) for each in filters]
-    hits = sorted((hit for each in found for hit in each.hits), key=lambda hit: -hit.score)
-    scores = {at[path].name: hit.score for hit in hits if (path := path_of(hit.name)) in at}
-    scores = dict(list(scores.items())[:limit])
-    near = graph.open(scores)
-    there = {entity.name: entity for entity in near.entities}
-    entities = [entity_shown(there[name]) | {"score": score} for name, score in scores.items() if name in there]
-    embedder = knowledge.bench.embedder
-    method = "words" if found[0].mode == "text" or not embedder else f"words and meaning ({embedder})"
-    relations = [relation_shown(each) for each in near.relations]
-    return as_json({"entities": entities, "relations": relations, "method": method})
+    entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
+    hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
+    relations = graph.open([entity.name for entity, _ in hits]).relations
+    shown = [entity_shown(entity) | {"score": hit.score} for entity, hit in hits]
+    return as_json({"entities": shown, "relations": [relation_shown(each) for each in relations], "method": method})
 
 
 def _refuse_long(query: str) -> None:
-    if len(query) > LONGEST_QUERY:
-        raise TooLong(f"The query has {len(query)} characters; {LONGEST_QUERY} are allowed.")
+    if len(query) > _LONGEST_QUERY:
+        raise TooLong(f"The query has {len(query)} characters; {_LONGEST_QUERY} are allowed.")
 
 
 _WHOLE: Final = {"budget_tokens": HIDDEN, "cursor": HIDDEN, "return": Reply[GraphOut]}
+_RELATIONS = Annotated[Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")]
 _RULES: Final = Rules(
     _outcome,
     MANNER,
     hints={
-        "create_entities": {"entities": Several[EntityIn], "reason": HIDDEN, "return": Reply[Made]},
+        "create_entities": {"entities": Several[TypedEntityIn], "reason": HIDDEN, "return": Reply[Made]},
         "create_relations": {
-            "relations": Annotated[Several[RelationIn], about("uses, depends on, fixes, implements, supersedes, …")],
+            "relations": _RELATIONS,
             "create_missing": HIDDEN,
             "reason": HIDDEN,
             "return": Reply[Related],
         },
-        "add_observations": {"observations": Several[Addition], "reason": HIDDEN, "return": Reply[Learnt]},
-        "open_nodes": _WHOLE | {"names": Annotated[Several[str], Field(max_length=MOST_NAMES)]},
+        "add_observations": {"observations": Several[FactsIn], "reason": HIDDEN, "return": Reply[Learnt]},
+        "open_nodes": _WHOLE | {"names": Annotated[Several[str], Field(max_length=50)]},
         "read_graph": _WHOLE,
         "delete_entities": {
             "names": Annotated[Several[str], also("entityNames")],
             "reason": HIDDEN,
             "return": Reply[Deleted],
         },
-        "delete_observations": {"deletions": Several[Removal], "reason": HIDDEN, "return": Reply[Removed]},
+        "delete_observations": {"reason": HIDDEN, "return": Reply[Removed]},
     },
 )
 GRAPH: tuple[Tool, ...] = (
@@ -202,12 +182,13 @@ def save_knowledge(
     verified: bool = False,
 ) -> Reply[Saved]:
     """Keep one thing you learned: a decision, an error, a solution, a pattern or an insight."""
-    kept = knowledge.save(kind, content, context=context, confidence=confidence, verified=verified, tags=tags, **caller)
-    lines = [f"Knowledge saved with ID: {kept.entry.id}"]
-    if kept.twins:
-        lines.append(f"The very same was known already: {', '.join(entry.id for entry in kept.twins[:5])}")
-    data: Any = {"id": kept.entry.id, "name": kept.entry.name, "same_as": [entry.id for entry in kept.twins]}
-    return Reply("\n".join([*lines, *kept.warnings]), data | {"warnings": list(kept.warnings)})
+    entry, twins, warnings = knowledge.save(
+        kind, content, context=context, confidence=confidence, verified=verified, tags=tags, **caller
+    )
+    same = [each.id for each in twins]
+    known = [f"The very same was known already: {', '.join(same[:5])}"] if same else []
+    text = "\n".join([f"Knowledge saved with ID: {entry.id}", *known, *warnings])
+    return Reply(text, {"id": entry.id, "name": entry.name, "same_as": same, "warnings": list(warnings)})
 
 
 class EntryOut(TypedDict):
@@ -241,37 +222,14 @@ def search_knowledge(
     minConfidence: Share = 0.0,
 ) -> Reply[Hits]:
     """Find what was learned, by meaning and words: ten entries at most. Search before you solve something again."""
-    from simplemem.kinds.learned.knowledge import NEVER
-
     _refuse_long(query)
-    found = knowledge.search(query, kind=kind or "", least_confidence=minConfidence)
-    read = knowledge.reads()
-    related = knowledge.leading_to([hit.entry for hit in found.hits])
+    hits, method, degraded = knowledge.search(query, kind=kind or "", least_confidence=minConfidence)
+    entries = knowledge.shown([entry for entry, _ in hits])
     results: Any = [
-        entry_shown(hit.entry, read.get(hit.entry.id, NEVER), [other for _, other in related[hit.entry.path]])
-        | {"score": hit.score, "snippet": hit.snippet, "method": found.method}
-        for hit in found.hits
+        entry | {"score": hit.score, "snippet": hit.snippet, "method": method}
+        for entry, (_, hit) in zip(entries, hits, strict=True)
     ]
-    return Reply(pretty(results), {"results": results, "method": found.method, "degraded": found.degraded})
-
-
-def entry_shown(entry: KnowledgeEntry, read: Reads, related: Iterable[KnowledgeEntry]) -> dict[str, Any]:
-    """An entry with the fields that clients know, and its note's name."""
-    shown: dict[str, Any] = {
-        "id": entry.id,
-        "type": entry.type,
-        "content": entry.content,
-        "context": entry.context,
-        "confidence": entry.confidence,
-        "verified": entry.verified,
-        "tags": list(entry.tags),
-        "timestamp": entry.created,
-        "accessCount": read.count,
-        "lastAccessed": read.last or None,
-        "relatedIds": list(dict.fromkeys(each.id for each in related)),
-        "name": entry.name,
-    }
-    return shown | ({"status": "superseded", "supersededBy": entry.superseded_by} if entry.is_superseded else {})
+    return Reply(pretty(results), {"results": results, "method": method, "degraded": degraded})
 
 
 Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
@@ -283,9 +241,7 @@ def link_knowledge(
     caller: Caller,
     sourceId: str,
     targetId: str,
-    relationship: Annotated[
-        str, Field(max_length=LONGEST_RELATION), about("fixes, causes, supersedes, …")
-    ] = "relates_to",
+    relationship: Annotated[str, Field(max_length=100), about("fixes, causes, supersedes, …")] = "relates_to",
 ) -> Reply[Linked]:
     """Relate one entry to another, e.g. a solution that fixes an error."""
     one, other, is_new = knowledge.link(sourceId, targetId, relationship, **caller)
@@ -297,8 +253,7 @@ def link_knowledge(
 KNOWLEDGE: tuple[Tool, ...] = (save_knowledge, search_knowledge, link_knowledge)
 
 
-# --- its cache of vectors, over what there really is: vectors stand in the index, and those that a service made are
-# remembered in a file beside it
+# --- its cache of vectors: those that a service made are remembered in a file beside the index
 
 
 class CacheStats(TypedDict):
@@ -308,7 +263,7 @@ class CacheStats(TypedDict):
     by_embedder: dict[str, int]
     bytes: int
     max_bytes: int
-    index: dict[str, Any]
+    index: Data
 
 
 @tool("Cache statistics", manner=MANNER)
@@ -317,11 +272,10 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     cache, embedding, embed = store.bench.vector_cache(), store.bench.embedding(), store.settings.embed
     counts = cache.count()
     used = embed.provider not in ("wordllama", "none") and embed.cache_mb > 0
-    quick = "This embedder's vectors are made more quickly than they are looked up: none are remembered."
     return as_json(
         {
             "in_use": used,
-            "says": "Vectors that this embedder made are remembered." if used else quick,
+            "says": "Vectors that a service made are remembered." if used else "No vectors are remembered.",
             "size": sum(counts.values()),
             "by_embedder": counts,
             "bytes": cache.path.stat().st_size if cache.path.exists() else 0,
@@ -340,7 +294,6 @@ def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     store.bench.must_be_writable()
     gone = store.bench.vector_cache().clear()
     said = f"Cache cleared: {gone} remembered vectors. Those in the index are in use and stay."
-    said += " What is embedded anew will be asked of the embedder again." if gone else ""
     return Reply(said, {"cleared": gone, "says": said})
 
 

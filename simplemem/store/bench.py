@@ -202,7 +202,7 @@ class Bench:
         rows = [array("b", vector) for vector in self.vectors([path]).get(path, ())]
         if not rows or not self.embedder:
             return None
-        units = [[value / (hypot(*row) or 1.0) for value in row] for row in rows]
+        units = [[value / length for value in row] for row in rows for length in (hypot(*row) or 1.0,)]
         sums = [sum(column) for column in zip(*units, strict=True)]
         length = hypot(*sums) or 1.0
         return [round(value / length, 6) for value in sums], self.embedder

@@ -49,7 +49,6 @@ def test_init_makes_a_vault_and_changes_none(run: Run, tmp_path: Path, monkeypat
     assert made == {"vault": str(tmp_path / ".claude-memory"), "new": True, "entries": 0}
     assert "There already" in run("knowledge", "init", vault=None).out
     assert knowledge(run, "init", "--json").json["entries"] == 4
-    assert knowledge(run, "init", "x").code == 2
 
 
 def test_which_vault_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,10 +65,8 @@ def test_which_vault_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_entries_are_listed_counted_and_narrowed(run: Run) -> None:
     every = knowledge(run, "list", "--json").json["entries"]
     assert sorted(each["type"] for each in every) == ["decision", "decision", "error", "solution"]
-    for args in (("list", "error"), ("list", "--type", "error")):
-        assert [each["content"] for each in knowledge(run, *args, "--json").json["entries"]] == [
-            "The pool is exhausted"
-        ]
+    (error,) = knowledge(run, "list", "error", "--json").json["entries"]
+    assert error["content"] == "The pool is exhausted" and "#pg" in knowledge(run, "list", "error").out
     assert knowledge(run, "list", "--min-confidence", "0.7", "--json").json["total"] == 2
     assert "3 more: --limit 4" in knowledge(run, "list", "--limit", "1").out
     assert knowledge(run, "list", "fact").code == 2
@@ -90,8 +87,9 @@ def test_search_finds_by_words_counts_and_says_how(run: Run) -> None:
 def test_show_takes_the_beginning_of_an_id_or_a_name(run: Run) -> None:
     (error,) = knowledge(run, "list", "error", "--json").json["entries"]
     shown = knowledge(run, "show", error["id"][:8]).out
-    for part in ("The pool is exhausted", "Context: at night", "#pg", "raise-the-pool (fixes)", "confidence 0.90"):
+    for part in ("The pool is exhausted", "Context: at night", "pg", error["id"], "0.9"):
         assert part in shown
+    assert f"fixes {error['id'][:8]}" in knowledge(run, "show", "raise-the-pool").out
     value = knowledge(run, "show", "raise-the-pool", "--json").json
     assert value["relations"] == [{"relationship": "fixes", "id": error["id"], "name": error["name"]}]
     assert knowledge(run, "show", "nobody", "--json").json["error"]["code"] == "not_found"
@@ -110,11 +108,11 @@ def test_export_prints_or_writes_each_form(run: Run, tmp_path: Path) -> None:
 
 def test_analyze_shows_what_to_look_at(run: Run) -> None:
     shown = knowledge(run, "analyze").out
-    for part in ("Confidence below 0.5 (1)", "Not verified (3)", "Never read (4)", "Contradictions (1)", "words"):
+    for part in ("Low confidence (1)", "Unverified (3)", "Never read (4)", "Contradictions (1)"):
         assert part in shown
     facts = knowledge(run, "analyze", "--json").json
     assert [each["says"] for each in facts["low_confidence"]] == ["Raise the pool"]
-    assert facts["looked_at"] == {"what": "entries", "count": 4} and "words" in facts["method"]
+    assert facts["looked_at"] == {"what": "entries", "count": 4} and "no vectors" in facts["method"]
     looked = knowledge(run, "analyze", "--notes", "knowledge/error/", "--json").json["looked_at"]
     assert looked == {"what": "notes in knowledge/error/", "count": 1}
 

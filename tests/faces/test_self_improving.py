@@ -80,19 +80,18 @@ def create(ask: Ask, *names: str, kind: str = "component") -> Any:
     )
 
 
-@pytest.mark.parametrize("kind", ENTITY_TYPES)
-def test_each_of_the_seventeen_types_is_taken(ask: Ask, kind: str) -> None:
+def test_each_of_the_seventeen_types_is_taken(ask: Ask) -> None:
     assert len(ENTITY_TYPES) == 17
-    made = create(ask, "Aurora", kind=kind)
-    assert made.data["entities"] == [{"name": "Aurora", "entityType": kind, "observations": ["Aurora is"]}]
-    assert json.loads(made.text) == made.data
+    for kind in ENTITY_TYPES:
+        made = create(ask, kind, kind=kind)
+        assert made.data["entities"] == [{"name": kind, "entityType": kind, "observations": [f"{kind} is"]}]
+        assert json.loads(made.text) == made.data
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         {"entityType": "thing"},
-        {"entityType": "Component "[:0]},
         {"name": ""},
         {"name": "x" * 201},
         {"observations": []},
@@ -207,7 +206,6 @@ def test_a_search_is_answered_with_a_json_list_of_entries(ask: Ask) -> None:
     assert (known["type"], known["content"], known["context"]) == ("error", "The pool is exhausted", "at night")
     assert (known["confidence"], known["verified"], known["tags"]) == (0.8, True, ["pg"])
     assert known["accessCount"] == 1 and known["lastAccessed"] and known["timestamp"]
-    assert {each["accessCount"] for each in ask("search_knowledge", query="pool").data["results"]} == {2}
     assert [each["id"] for each in ask("search_knowledge", query="pool", type="solution").data["results"]] == [fix]
     assert ask("search_knowledge", query="pool", minConfidence=0.9).text == "[]"
     assert ask("search_knowledge", query="x" * 501).text.startswith("Error: ")
@@ -230,11 +228,7 @@ def test_the_relationship_is_kept(ask: Ask, vault: Path) -> None:
 @pytest.fixture
 def full(ask: Ask) -> Iterator[Ask]:
     for number in range(3):
-        save(
-            ask,
-            "The postgres connection pool of the billing service is exhausted under heavy load" + "!" * number,
-            "error",
-        )
+        save(ask, "The postgres connection pool of billing is exhausted under heavy load" + "!" * number, "error")
     save(ask, "Use Postgres for the billing store.", "decision", verified=True, tags=["db"])
     save(ask, "Use MySQL for the billing store.", "decision", confidence=0.3, tags=["db"])
     yield ask
@@ -275,31 +269,22 @@ def test_contradictions_are_found_shown_resolved_and_remembered(full: Ask, vault
     assert hits[-1]["status"] == "superseded" and hits[-1]["supersededBy"] == gone["winner"]["name"]
 
 
-def test_every_analysis_says_how_it_was_done_and_that_no_model_was_asked(full: Ask) -> None:
-    for tool in (
-        "detect_contradictions",
-        "auto_resolve_contradictions",
-        "analyze_patterns",
-        "generate_insights",
-        "detect_antipatterns",
-        "suggest_tags",
-        "cluster_knowledge",
-    ):
-        answer = full(tool)
-        assert (
-            "no language model was asked" in answer.data["method"]
-            and f"Method: {answer.data['method']}." in answer.text
-        )
-
-
-def test_patterns_insights_and_antipatterns_name_their_entries(full: Ask) -> None:
-    patterns = full("analyze_patterns").data
-    assert [(each["type"], each["count"]) for each in patterns["recurring"]] == [("error", 3)]
-    assert patterns["types"] == {"error": 3, "decision": 2} and patterns["lately"] == {"7": 5, "30": 5, "90": 5}
-    insights = {each["kind"]: each for each in full("generate_insights").data["insights"]}
-    assert insights["recurring error"]["priority"] == "critical" and len(insights["recurring error"]["entries"]) == 3
-    habits = {each["kind"]: each for each in full("detect_antipatterns").data["antipatterns"]}
-    assert set(habits) == {"untagged", "errors without solution"}
+@pytest.mark.parametrize(
+    ("tool", "key"),
+    [
+        ("detect_contradictions", "contradictions"),
+        ("auto_resolve_contradictions", "resolved"),
+        ("analyze_patterns", "recurring"),
+        ("generate_insights", "insights"),
+        ("detect_antipatterns", "antipatterns"),
+        ("suggest_tags", "suggestions"),
+        ("cluster_knowledge", "clusters"),
+    ],
+)
+def test_every_analysis_says_how_it_was_done_and_that_no_model_was_asked(full: Ask, tool: str, key: str) -> None:
+    answer = full(tool)
+    assert isinstance(answer.data[key], list) and "no language model was asked" in answer.data["method"]
+    assert f"Method: {answer.data['method']}." in answer.text
 
 
 def test_ordinary_notes_are_looked_at_when_they_are_asked_for(ask: Ask, write: Callable[..., Path]) -> None:

@@ -1,72 +1,56 @@
-"""What entries show when they are compared: what belongs together, what cannot all be right, and who would win.
+"""What entries show when they are counted and compared: contradictions, themes, habits. Each finding names the entries it
+is from, and no sentence says more than a count does.
 
-Compared are the vectors that the index has of them, else their words; nothing is embedded for it and no model is asked.
-Contradictions are told by three rules, each pair labelled with its own (capabilities.md §3.5): *slot*, one subject with two
-values; *polarity*, the same words once affirmed and once denied; *duplicate?*, alike but of different confidence. Which
-of two is true, only a reader can say.
+Compared are the vectors that the index has; no model is asked. Contradictions are told by three rules, each pair labelled
+with its own (capabilities.md §3.5): *slot*, one subject with two values; *polarity*, the same words once affirmed and once
+denied; *duplicate?*, alike but of different confidence. Which of two is true, only a reader can say.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import zlib
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from operator import mul
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import TooLong
-from simplemem.kinds.learned import counts
-from simplemem.kinds.learned.counts import EntryFinding, Patterns
-from simplemem.kinds.learned.entry import LEARNED, KnowledgeEntry, entry_of_note, plain, read_entry
-from simplemem.kinds.learned.knowledge import NEVER, Reads, knowledge_of
+from simplemem.kinds.learned.entry import TYPES, KnowledgeEntry, plain, read_entry
+from simplemem.kinds.learned.knowledge import NEVER, knowledge_of
 from simplemem.memory import Filter
 from simplemem.note.sentences import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
 
 if TYPE_CHECKING:
-    from simplemem.memory import Listed
     from simplemem.store import EnhancedStore
 
-Rule = Literal["slot", "polarity", "duplicate?"]
-_RULES: Final[tuple[Rule, ...]] = ("slot", "polarity", "duplicate?")
+Data = dict[str, Any]
 _MOST: Final = 20_000  # entries that are compared with each other
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
-_PAGE: Final = 1000
-_BUCKETS: Final = 1024  # of words, where there are no vectors
-_LABEL_WORDS: Final = 4
-_NEGATIONS: Final = frozenset("not never no cannot without avoid don't nicht kein keine nie jamais nunca".split())
-_SHOULD: Final = frozenset("always should must shall please prefer we you i".split())
-_CONTRACTED: Final = re.compile(r"\b(?:ca|wo|[a-z]+)n['’]t\b", re.IGNORECASE)
-_IS: Final = r"(?:is|are|was|were|=|:|equals|defaults? to|(?:is|are) set to|must be|should be)"
-# `the A of B is V`, `B's A is V`, `the default A is V`, `A defaults to V`, `use V for A`: forms that leave little doubt.
-_SLOTS: Final = (
-    re.compile(
-        r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
-        r"(?P<v>[^,;:()]{1,60}?) (?P<a>(?:for|as|when|in) [^,;:()]{3,80})"
-    ),
-    re.compile(rf"(?:the |our |its )?(?P<a>[\w .`/-]{{2,60}}? (?:of|for|in) [\w .`/'-]{{2,60}}?) {_IS} (?P<v>.+)"),
-    re.compile(rf"(?P<a>[\w .`/-]{{2,60}}?['’]s [\w .`/-]{{2,60}}?) {_IS} (?P<v>.+)"),
-    re.compile(
-        rf"(?:the |our )?(?P<a>(?:default|maximum|minimum|current|preferred|main|only) [\w .`/-]{{2,60}}?) {_IS} (?P<v>.+)"
-    ),
-    re.compile(r"(?P<a>[\w .`/-]{2,60}?) (?:defaults? to|(?:is|are) set to|listens on) (?P<v>.+)"),
+_EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
+_SOLVING: Final = ("fix", "solve", "resolve", "address", "mitigat", "handle", "work around", "workaround")
+# `use V for A`, `A is V`: forms that leave little doubt.
+_USE: Final = re.compile(
+    r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
+    r"(?P<v>[^,;:()]{1,60}?) (?P<a>(?:for|as|when|in) [^,;:()]{3,80})"
 )
-_REASON: Final = re.compile(r",? (?:because|since|so that) .*")
-_STOPPING: Final = re.compile(
-    r"\s(?:because|since|so that|which|where|but|and|or|instead|rather|unless|if)\b.*|[,;:(].*"
+_IS: Final = re.compile(
+    r"(?:the |our |its )?(?P<a>[\w .`/'’-]{2,120}?) "
+    r"(?P<verb>is|are|was|were|=|must be|should be|(?:is |are )?set to|defaults? to|listens on) (?P<v>.+)"
 )
+_NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
+_STOPPING: Final = re.compile(r"[,\s](?:because|since|so that|which|where|but|and|or|instead|unless|if)\b.*|[,;:(].*")
 
 
 class Contradiction(NamedTuple):
     """Two entries that disagree: by which rule, and the words of each that do. `similarity` is theirs as a whole."""
 
-    rule: Rule
+    rule: str
     one: KnowledgeEntry
     other: KnowledgeEntry
     said: str
@@ -74,279 +58,338 @@ class Contradiction(NamedTuple):
     similarity: float
     about: str = ""
 
+    def data(self) -> Data:
+        """As it is told."""
+        one = brief(self.one) | {"said": self.said, "confidence": self.one.confidence}
+        other = brief(self.other) | {"said": self.instead, "confidence": self.other.confidence}
+        return {"rule": self.rule, "one": one, "other": other, "about": self.about, "similarity": self.similarity}
+
 
 class Verdict(NamedTuple):
-    """A contradiction with the entry that would win, and why."""
+    """Which entry of a contradiction would win, and why."""
 
-    contradiction: Contradiction
     winner: KnowledgeEntry
     loser: KnowledgeEntry
     why: str
+    contradiction: Contradiction
 
 
 class Theme(NamedTuple):
-    """Some entries that belong together, the one in the middle first, and words that are theirs more than the others'."""
+    """Some entries that belong together, the one in the middle first, and words that most of them have."""
 
     members: tuple[KnowledgeEntry, ...]
     words: tuple[str, ...]
 
-
-class TagSuggestion(NamedTuple):
-    """A tag, and the entries that lack it; `is_known` when the vault has it already."""
-
-    tag: str
-    entries: tuple[KnowledgeEntry, ...]
-    having: int
-    of: int
-    is_known: bool
+    def data(self) -> Data:
+        """As it is told."""
+        return {"words": list(self.words), "size": len(self.members), "entries": list(map(brief, self.members))}
 
 
-# -- alike
+class _Statement(NamedTuple):
+    entry: int
+    sentence: Sentence
+    value: frozenset[str]
 
 
-class Similarity:
-    """How alike some entries are, by a vector of each; one without a vector is like none."""
+@dataclass(frozen=True)
+class Analysis:
+    """Some entries of a store, and what can be said of them. Everything is found when it is asked for."""
 
-    def __init__(self, vectors: Sequence[bytes]) -> None:
-        width = max(map(len, vectors), default=0)
-        self._known = [k for k, vector in enumerate(vectors) if len(vector) == width and any(vector)]
-        self._vectors = {k: memoryview(vectors[k]).cast("b", [1, width]) for k in self._known}
-        self._all, self._width = b"".join(vectors[k] for k in self._known), width
-        self._pairs: dict[float, dict[tuple[int, int], float]] = {}
+    store: EnhancedStore
+    entries: Sequence[KnowledgeEntry]
+    what: str = "entries"  # or which notes
 
-    def of(self, one: int, other: int) -> float:
-        import simsimd
+    @cached_property
+    def method(self) -> str:
+        """By what entries are compared."""
+        embedder = self.store.bench.embedder
+        return f"embedding ({embedder})" if embedder else "nothing (there are no vectors)"
 
-        if one not in self._vectors or other not in self._vectors:
-            return 0.0
-        found: Any = simsimd.cdist(self._vectors[one], self._vectors[other], "cosine")
-        return _share(1 - memoryview(found).cast("B").cast("d")[0])
+    @cached_property
+    def standing(self) -> list[KnowledgeEntry]:
+        """Those that hold."""
+        return [entry for entry in self.entries if not entry.is_superseded]
 
-    def pairs(self, least: float) -> dict[tuple[int, int], float]:
-        """All pairs that are at least so near, each once."""
-        if least not in self._pairs:
-            self._pairs[least] = dict(self._near(least))
-        return self._pairs[least]
-
-    def _near(self, least: float) -> Iterator[tuple[tuple[int, int], float]]:
-        import simsimd
-
-        farthest = 1 - least + 1e-6
-        for at, one in enumerate(self._known[:-1]):
-            rest = memoryview(self._all)[(at + 1) * self._width :]
-            found: Any = simsimd.cdist(
-                self._vectors[one], rest.cast("b", [len(rest) // self._width, self._width]), "cosine"
+    @cached_property
+    def _vectors(self) -> list[list[float]]:
+        if len(self.entries) > _MOST:
+            raise TooLong(
+                f"{len(self.entries):,} entries are too many to be compared; at most {_MOST:,} are",
+                hint="Choose a folder or a type.",
             )
-            row = memoryview(found).cast("B").cast("d")
-            if min(row) <= farthest:
-                for k, far in enumerate(row, at + 1):
-                    if far <= farthest:
-                        yield (one, self._known[k]), _share(1 - far)
+        found = (self.store.bench.vector_of(entry.path) for entry in self.entries)
+        return [vector[0] if vector is not None else [] for vector in found]
+
+    def near(self, least: float) -> dict[tuple[int, int], float]:
+        """All pairs that are at least so much alike, by their places."""
+        import simsimd
+
+        known = [place for place, vector in enumerate(self._vectors) if vector]
+        width = len(self._vectors[known[0]]) if known else 0
+        every: Any = memoryview(array("f", [number for place in known for number in self._vectors[place]])).cast("B")
+        found = {}
+        for at, one in enumerate(known[:-1], 1):
+            first, rest = every[4 * (at - 1) * width : 4 * at * width], every[4 * at * width :]
+            row: Any = simsimd.cdist(first.cast("f", [1, width]), rest.cast("f", [len(known) - at, width]), "cosine")
+            for other, distance in zip(known[at:], memoryview(row).cast("B").cast("d"), strict=True):
+                if distance <= 1 - least + 1e-6:
+                    found[one, other] = _share(1 - distance)
+        return found
+
+    # -- contradictions
+
+    def contradictions(
+        self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
+    ) -> list[Contradiction]:
+        """Every pair that disagrees, told once by the strongest rule. What is superseded takes no part, nor do two of which
+        one leads to the other: somebody has looked at those."""
+        found: dict[tuple[int, int], Contradiction] = {}
+        for rule, about, a, b in self._disagreeing():
+            first, second = sorted((a, b), key=lambda each: each.entry)
+            one, other = self.entries[first.entry], self.entries[second.entry]
+            score = _share(sum(map(mul, self._vectors[first.entry], self._vectors[second.entry])))
+            said = Contradiction(rule, one, other, first.sentence.text, second.sentence.text, score, about)
+            found.setdefault((first.entry, second.entry), said)
+        for ends, score in self.near(threshold).items():
+            one, other = self.entries[ends[0]], self.entries[ends[1]]
+            sure = [each.confidence for each in (one, other) if each.confidence is not None]
+            if len(sure) == 2 and abs(sure[0] - sure[1]) >= least_delta - 1e-9:
+                words = [f"{each.headline} (confidence {each.confidence:g})" for each in (one, other)]
+                found.setdefault(ends, Contradiction("duplicate?", one, other, words[0], words[1], score))
+        order = ("slot", "polarity", "duplicate?").index
+        disagreeing = (
+            each
+            for each in found.values()
+            if not (each.one.is_superseded or each.other.is_superseded)
+            and not (same_type_only and each.one.type != each.other.type)
+            and not (_leads_to(each.one, each.other) or _leads_to(each.other, each.one))
+        )
+        return sorted(
+            disagreeing, key=lambda each: (order(each.rule), -each.similarity, each.one.name, each.other.name)
+        )
+
+    def _disagreeing(self) -> Iterator[tuple[str, str, _Statement, _Statement]]:
+        """Pairs of sentences with what they are about: those that give one subject two values, then those of one frame."""
+        by_subject: dict[frozenset[str], list[_Statement]] = defaultdict(list)
+        by_frame: dict[tuple[str, ...], list[_Statement]] = defaultdict(list)
+        for number, entry in enumerate(self.entries):
+            for each in () if entry.is_superseded else sentences(plain(entry.text)):
+                sentence = replace(each, frame=tuple(word for word in each.frame if word not in _EMPHASIS))
+                subject, value = _slot(sentence)
+                if subject and 0 < len(value) <= 5:
+                    by_subject[subject].append(_Statement(number, sentence, value))
+                by_frame[sentence.frame].append(_Statement(number, sentence, value))
+        for subject, group in by_subject.items():
+            for a, b in _pairs(group):
+                if not a.value <= b.value and not b.value <= a.value:
+                    yield "slot", " ".join(sorted(subject)), a, b
+        # What a note is called tells two subjects apart; an entry is called by what it says.
+        abouts = ["" if entry.is_own else entry.name for entry in self.entries]
+        for frame, group in by_frame.items():
+            for a, b in _pairs(group):
+                if disagree(a.sentence, b.sentence, abouts[a.entry], abouts[b.entry]):
+                    yield "polarity" if a.sentence.values == b.sentence.values else "slot", " ".join(frame), a, b
+
+    def verdicts(self, found: Sequence[Contradiction]) -> list[Verdict]:
+        """For each contradiction who wins, in this order: edited by a person, verified, newer, surer. An entry that lost
+        takes no part any more, and what nothing decides between is left out."""
+        tests: tuple[tuple[str, Callable[[KnowledgeEntry], Any]], ...] = (
+            ("a person edited it", lambda entry: self.store.bench.is_by_hand(entry.path, entry.sha256)),
+            ("it is verified", lambda entry: entry.verified),
+            ("it is newer", lambda entry: entry.modified[:19].replace(" ", "T")),
+            ("it has the higher confidence", lambda entry: entry.confidence or 0.0),
+        )
+        decided: dict[str, Verdict] = {}  # by the path of the loser
+        for each in found:
+            if each.one.path not in decided and each.other.path not in decided:
+                for why, test in tests:
+                    if (a := test(each.one)) != (b := test(each.other)):
+                        winner, loser = (each.one, each.other) if a > b else (each.other, each.one)
+                        decided[loser.path] = Verdict(winner, loser, why, each)
+                        break
+        return list(decided.values())
+
+    # -- themes
+
+    def themes(self, threshold: float = 0.75, least: int = 2) -> list[Theme]:
+        """Groups of near entries, grown around the most read, then the surest, then the newest; the largest first. No entry
+        is in two of them."""
+        around: dict[int, dict[int, float]] = defaultdict(dict)
+        for (one, other), score in self.near(threshold).items():
+            around[one][other] = around[other][one] = score
+        free = {place for place, entry in enumerate(self.entries) if not entry.is_superseded}
+        reads, found = knowledge_of(self.store).reads(), []
+
+        def weight(place: int) -> tuple[int, float, str, str]:
+            entry = self.entries[place]
+            return reads.get(entry.id, NEVER).count, entry.confidence or 0.0, entry.created, entry.name
+
+        for seed in sorted(free, key=weight, reverse=True):
+            close = sorted(
+                free & around[seed].keys(), key=lambda place: (-around[seed][place], self.entries[place].name)
+            )
+            if seed in free and len(close) + 1 >= least:
+                free -= {seed, *close}
+                members = tuple(self.entries[place] for place in (seed, *close))
+                having = Counter(word for entry in members for word in _words(entry))
+                shared = [word for word, count in having.items() if count >= max(2, len(members) / 2)]
+                found.append(Theme(members, tuple(sorted(shared, key=lambda word: (-having[word], word))[:4])))
+        return sorted(found, key=lambda theme: (-len(theme.members), theme.members[0].name))
+
+    def suggested_tags(self, threshold: float = 0.75) -> list[Data]:
+        """Tags for themes of three and more: what most members are tagged and some are not, and words that most of them
+        have and none is tagged with."""
+        spelled, suggested = {tag.casefold(): tag for tag in self.store.tags()}, []
+        for members, words in self.themes(threshold, 3):
+            tags = [{tag.casefold() for tag in entry.tags} for entry in members]
+            tagged = Counter(tag for some in tags for tag in some)
+            wanted = [tag for tag, count in tagged.most_common() if len(members) / 2 <= count < len(members)]
+            for tag in [*wanted, *(word for word in words if word not in tagged)][:3]:
+                lacking = [brief(entry) for entry, some in zip(members, tags, strict=True) if tag not in some]
+                facts = {"having": tagged[tag], "of": len(members), "entries": lacking}
+                suggested.append({"tag": spelled.get(tag, tag), "known": tag in spelled} | facts)
+        return suggested
+
+    # -- counts
+
+    def stats(self) -> Data:
+        """How much there is of what; confidence is high from 0.8 on, medium from 0.5 on."""
+        reads, sure = knowledge_of(self.store).reads(), [e.confidence for e in self.entries if e.confidence is not None]
+        often = sorted((e for e in self.entries if e.id in reads), key=lambda e: (-reads[e.id].count, e.name))
+        return {
+            "total": len(self.entries),
+            "by_type": dict(sorted(Counter(entry.type for entry in self.entries).items())),
+            "by_confidence": {
+                "high": sum(each >= 0.8 for each in sure),
+                "medium": sum(0.5 <= each < 0.8 for each in sure),
+                "low": sum(each < 0.5 for each in sure),
+            },
+            "verified": sum(entry.verified for entry in self.entries),
+            "superseded": len(self.entries) - len(self.standing),
+            "never_read": sum(entry.id not in reads for entry in self.entries),
+            "most_accessed": [
+                {"id": e.id, "says": e.headline, "count": reads[e.id].count, "last": reads[e.id].last}
+                for e in often[:5]
+            ],
+        }
+
+    def patterns(self, today: date) -> Data:
+        """What recurs, how much there is of what, and whether there is more of late."""
+
+        def made_within(days: int) -> int:
+            return sum(entry.created[:10] > (today - timedelta(days)).isoformat() for entry in self.entries)
+
+        lately, before = made_within(30), made_within(60) - made_within(30)
+        sure: dict[str, list[float]] = defaultdict(list)
+        for entry in self.entries:
+            if entry.confidence is not None:
+                sure[entry.type].append(entry.confidence)
+        return {
+            "recurring": [
+                {"type": some[0].type, "says": some[0].headline, "count": len(some), "entries": list(map(brief, some))}
+                for some in sorted(_alike(self.entries, 50), key=lambda some: (-len(some), some[0].name))
+            ],
+            "types": dict(Counter(entry.type for entry in self.entries).most_common()),
+            "tags": dict(Counter(tag for entry in self.entries for tag in entry.tags).most_common()),
+            "lately": {str(days): made_within(days) for days in (7, 30, 90)},
+            "before": before,
+            "trend": "rising" if lately > before else "falling" if lately < before else "steady",
+            "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sorted(sure.items())},
+        }
+
+    def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
+        """What the entries show that hold, the most pressing first."""
+        found = self._habits("low confidence", "never read", "errors without solution")
+        for members, words in self.themes(threshold, least):
+            kind, priority = ("theme", "high") if len(members) >= 5 else ("group", "low")
+            said = f"{len(members)} entries are about one thing" + (f": {', '.join(words)}" if words else "")
+            found.append(_finding(kind, priority, said, members, words))
+            errors = [entry for entry in members if entry.type == "error"]
+            if len(errors) >= 3:
+                said = f"one error is recorded {len(errors)} times: {errors[0].headline}"
+                found.append(_finding("recurring error", "critical", said, errors))
+        return _pressing_first(found)
+
+    def antipatterns(self) -> list[Data]:
+        """Habits that make what is kept worth less."""
+        found = self._habits("low confidence", "untagged", "errors without solution")
+        for some in _alike(self.standing, 100):
+            found.append(_finding("duplicates", "high", f"{len(some)} entries begin with the same words", some))
+        return _pressing_first(found)
+
+    def _habits(self, *kinds: str) -> list[Data]:
+        """What is so of more of the entries than it should be."""
+        knowledge, standing = knowledge_of(self.store), self.standing
+        reads, solved = knowledge.reads(), set[str]()
+        for path, ties in knowledge.leading_to(standing).items():
+            source = knowledge.shelf.items.get(path)
+            for relationship, target in ties:
+                if target.type == "solution" or (source is not None and source.type == "solution"):
+                    solved |= {path, target.path}
+                elif relationship.casefold().startswith(_SOLVING):
+                    solved.add(target.path)
+        sure = [entry for entry in standing if entry.confidence is not None]
+        own = [entry for entry in standing if entry.is_own]  # nobody counts how often a person reads a note
+        errors = [entry for entry in standing if entry.type == "error"]
+        found = []
+        for kind, priority, of, most, is_so in (
+            ("low confidence", "medium", sure, 0.2, lambda entry: entry.confidence < 0.5),
+            ("never read", "medium", own, 0.3, lambda entry: entry.id not in reads),
+            ("untagged", "low", standing, 0.3, lambda entry: not entry.tags),
+            ("errors without solution", "high", errors, 0.5, lambda entry: entry.path not in solved),
+        ):
+            some = [entry for entry in of if is_so(entry)]
+            if kind in kinds and len(some) > most * len(of):
+                share = len(some) / len(of)
+                found.append(
+                    _finding(kind, priority, f"{kind}: {len(some)} of {len(of)} ({share:.0%})", some[:20], share=share)
+                )
+        return found
+
+
+def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
+    """The entries of a store, or ordinary notes in the same way: those of a folder (`projects/`), of a type
+    (`type:decision`), or all (`*`)."""
+    wanted = notes.strip()
+    if not wanted:
+        return Analysis(store, knowledge_of(store).entries())
+    kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
+    folder = "" if kind or wanted in ("*", "/") else wanted.rstrip("/*") + "/"
+    listed = {each.path: each for each in store.list(filter=Filter(type=kind, prefix=folder), limit=10**9).items}
+    entries = [
+        replace(
+            read_entry(read.path, read.text, read.sha256),
+            created=listed[read.path].created or "",
+            modified=listed[read.path].modified,
+        )
+        for read in store.bench.read(sorted(listed))
+    ]
+    named = f"notes of type {kind}" if kind else f"notes in {folder}" if folder else "notes of the vault"
+    return Analysis(store, entries, named)
 
 
 def _share(similarity: float) -> float:
     return round(max(0.0, min(1.0, similarity)), 4)
 
 
-def _mean(passages: Sequence[bytes]) -> bytes:
-    """The vector of a note: that of its one passage, or what its passages have in common."""
-    if len(passages) < 2:
-        return passages[0] if passages else b""
-    sums = [0.0] * len(passages[0])
-    for vector in (array("b", each) for each in passages if len(each) == len(sums)):
-        length = math.sqrt(sum(number * number for number in vector)) or 1.0
-        sums = [total + number / length for total, number in zip(sums, vector, strict=True)]
-    return _as_bytes(sums)
-
-
-def _by_words(entries: Sequence[KnowledgeEntry]) -> list[bytes]:
-    """Vectors of words, weighed by how few entries have them."""
-    said = [Counter(content_words(words_in_order(entry.text))) for entry in entries]
-    having = Counter(word for words in said for word in words)
-    vectors = []
-    for words in said:
-        numbers = [0.0] * _BUCKETS
-        for word, times in words.items():
-            rare = math.log(1 + len(entries) / having[word])
-            numbers[zlib.crc32(word.encode()) % _BUCKETS] += (1 + math.log(times)) * rare
-        vectors.append(_as_bytes(numbers))
-    return vectors
-
-
-def _as_bytes(numbers: Sequence[float]) -> bytes:
-    most = max(map(abs, numbers), default=0.0) or 1.0
-    return array("b", [round(127 * number / most) for number in numbers]).tobytes()
-
-
-# -- contradictions
-
-
-class _Statement(NamedTuple):
-    """A sentence of an entry with what it can be compared by."""
-
-    entry: int
-    sentence: Sentence
-    claim: frozenset[str]
-    is_denied: bool
-    value: frozenset[str]
-
-
-def contradictions(
-    entries: Sequence[KnowledgeEntry],
-    similarity: Similarity,
-    *,
-    threshold: float = 0.85,
-    least_delta: float = 0.1,
-    same_type_only: bool = False,
-) -> list[Contradiction]:
-    """Every pair that disagrees, told once by the strongest rule. What is superseded, or says itself that it supersedes or
-    contradicts the other, takes no part."""
-    found: dict[tuple[int, int], Contradiction] = {}
-    for rule, a, b, about in _disagreeing(entries):
-        first, second = sorted((a, b), key=lambda each: each.entry)
-        pair = first.entry, second.entry
-        one, other = entries[pair[0]], entries[pair[1]]
-        if pair not in found and not (same_type_only and one.type != other.type) and not _are_settled(one, other):
-            said = first.sentence.text, second.sentence.text
-            found[pair] = Contradiction(rule, one, other, *said, similarity.of(*pair), about)
-    for pair, score in similarity.pairs(threshold).items():
-        one, other = entries[pair[0]], entries[pair[1]]
-        if pair in found or one.is_superseded or other.is_superseded or (same_type_only and one.type != other.type):
-            continue
-        if one.confidence is None or other.confidence is None or _links(one, other) or _links(other, one):
-            continue
-        if abs(one.confidence - other.confidence) >= least_delta - 1e-9:
-            words = [f"{entry.headline} (confidence {entry.confidence:g})" for entry in (one, other)]
-            found[pair] = Contradiction("duplicate?", one, other, words[0], words[1], score)
-    return sorted(
-        found.values(), key=lambda each: (_RULES.index(each.rule), -each.similarity, each.one.name, each.other.name)
-    )
-
-
-def _disagreeing(entries: Sequence[KnowledgeEntry]) -> Iterator[tuple[Rule, _Statement, _Statement, str]]:
-    """Pairs of sentences, in the order of the rules: those of one subject, of one frame, of one claim."""
-    by_subject: dict[object, list[_Statement]] = defaultdict(list)
-    by_frame: dict[object, list[_Statement]] = defaultdict(list)
-    by_claim: dict[object, list[_Statement]] = defaultdict(list)
-    for number, entry in enumerate(entries):
-        for sentence in () if entry.is_superseded else sentences(plain(entry.text)):
-            words = words_in_order(_CONTRACTED.sub(" not ", sentence.text))
-            denied = sum(word in _NEGATIONS for word in words) % 2 == 1
-            claim = frozenset(words) - _NEGATIONS - STOP_WORDS - _SHOULD
-            subject, value = _slot(sentence.text)
-            said = _Statement(number, sentence, claim, denied, value)
-            if subject:
-                by_subject[subject].append(said)
-            by_frame[sentence.frame].append(said)
-            if len(claim) > 2:
-                by_claim[claim].append(said)
-    # What a note is called tells two subjects apart; an entry is called by what it says.
-    abouts = ["" if entry.is_own else entry.name for entry in entries]
-    for a, b in _pairs(by_subject):
-        if (
-            not a.value <= b.value
-            and not b.value <= a.value
-            and 2 * len(a.value & b.value) <= min(len(a.value), len(b.value))
-        ):
-            yield "slot", a, b, " ".join(sorted(a.claim & b.claim))
-    for a, b in _pairs(by_frame):
-        if disagree(a.sentence, b.sentence, abouts[a.entry], abouts[b.entry]):
-            rule: Rule = "polarity" if a.sentence.values == b.sentence.values else "slot"
-            yield rule, a, b, " ".join(a.sentence.frame)
-    for a, b in _pairs(by_claim):
-        if a.is_denied != b.is_denied:
-            yield "polarity", a, b, " ".join(sorted(a.claim))
-
-
-def _pairs(groups: Mapping[object, Sequence[_Statement]]) -> Iterator[tuple[_Statement, _Statement]]:
-    for group in groups.values():
-        if 1 < len(group) <= _MOST_ALIKE:
-            yield from ((a, b) for a, b in combinations(group, 2) if a.entry != b.entry)
-
-
-def _slot(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What a sentence says the value of, and which; nothing where it is no such form."""
-    said = _REASON.sub("", " ".join(text.replace("*", "").replace("`", "").split()).lower()).rstrip(".!… ")
-    for form in _SLOTS if not said.endswith("?") else ():
-        if (found := form.fullmatch(said)) is not None:
-            subject = frozenset(words_in_order(re.sub("['’]s ", " ", found["a"]))) - STOP_WORDS
-            value = frozenset(words_in_order(_STOPPING.sub("", found["v"]))) - STOP_WORDS
-            is_denied = _NEGATIONS & {*words_in_order(_CONTRACTED.sub(" not ", found["v"]))}
-            if subject and 0 < len(value) <= 5 and not is_denied:
-                return subject, value
-    return frozenset(), frozenset()
-
-
-def _links(one: KnowledgeEntry, other: KnowledgeEntry) -> list[str]:
-    """The words of the relations that lead from one entry to another."""
+def _leads_to(one: KnowledgeEntry, other: KnowledgeEntry) -> bool:
     names = (other.name.casefold(), other.name.casefold().rsplit("/", 1)[-1], other.id.casefold())
-    return [tie.relationship for tie in one.ties if tie.target.removesuffix(".md").casefold() in names]
+    return any(tie.target.removesuffix(".md").casefold() in names for tie in one.ties)
 
 
-def _are_settled(one: KnowledgeEntry, other: KnowledgeEntry) -> bool:
-    """Whether one says of the other that it supersedes or contradicts it."""
-    said = (*_links(one, other), *_links(other, one))
-    return any(word.casefold().startswith(("supersed", "contradict", "replace")) for word in said)
+def _pairs(group: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
+    some = group if len(group) <= _MOST_ALIKE else ()
+    return ((a, b) for a, b in combinations(some, 2) if a.entry != b.entry)
 
 
-def verdicts(found: Sequence[Contradiction], is_by_hand: Callable[[KnowledgeEntry], bool]) -> list[Verdict]:
-    """For each contradiction who wins, in this order: edited by a person, verified, newer, surer. An entry that lost takes
-    no part any more, and what nothing decides between is left out."""
-    lost: set[str] = set()
-    decided = []
-    for each in found:
-        if each.one.id in lost or each.other.id in lost:
-            continue
-        tests: tuple[tuple[str, Callable[[KnowledgeEntry], Any]], ...] = (
-            ("a person edited it", is_by_hand),
-            ("it is verified", lambda entry: entry.verified),
-            ("it is newer", lambda entry: entry.modified[:19].replace(" ", "T")),
-            ("it has the higher confidence", lambda entry: entry.confidence or 0.0),
-        )
-        for why, test in tests:
-            a, b = test(each.one), test(each.other)
-            if a != b:
-                winner, loser = (each.one, each.other) if a > b else (each.other, each.one)
-                decided.append(Verdict(each, winner, loser, why))
-                lost.add(loser.id)
-                break
-    return decided
-
-
-# -- themes
-
-
-def themes(
-    entries: Sequence[KnowledgeEntry],
-    near: Mapping[tuple[int, int], float],
-    reads: Mapping[str, Reads],
-    *,
-    least: int = 2,
-    most: int | None = 10,
-) -> list[Theme]:
-    """Groups of entries that are `near`, grown around the most read, then the surest, then the newest; the largest first.
-    No entry is in two of them."""
-    around: dict[int, dict[int, float]] = defaultdict(dict)
-    for (one, other), score in near.items():
-        if not entries[one].is_superseded and not entries[other].is_superseded:
-            around[one][other] = around[other][one] = score
-    spread = Counter(word for entry in entries for word in _words(entry))
-    free = {k for k, entry in enumerate(entries) if not entry.is_superseded}
-    found = []
-
-    def weight(k: int) -> tuple[int, float, str, str]:
-        entry = entries[k]
-        return reads.get(entry.id, NEVER).count, entry.confidence or 0.0, entry.created, entry.name
-
-    for seed in sorted(free, key=weight, reverse=True):
-        close = [k for k in around[seed] if k in free] if seed in free else []
-        if seed in free and len(close) + 1 >= least:
-            free -= {seed, *close}
-            close.sort(key=lambda k: (-around[seed][k], entries[k].name))
-            members = tuple(entries[k] for k in (seed, *close))
-            found.append(Theme(members, _own_words(members, spread)))
-    found.sort(key=lambda theme: (-len(theme.members), theme.members[0].name))
-    return found[:most]
+def _slot(sentence: Sentence) -> tuple[frozenset[str], frozenset[str]]:
+    """What a sentence says the value of, and which; nothing where it is no such form."""
+    said = " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower().rstrip(".!… ")
+    found = None if sentence.negated or said.endswith("?") else _USE.match(said) or _IS.fullmatch(said)
+    if found is None or (found.re is _IS and " " not in found["verb"] and not _NAMES_A_VALUE.search(found["a"])):
+        return frozenset(), frozenset()
+    subject, value = (_STOPPING.sub("", re.sub("['’]s ", " ", found[part])) for part in ("a", "v"))
+    return frozenset(words_in_order(subject)) - STOP_WORDS, frozenset(words_in_order(value)) - STOP_WORDS
 
 
 def _words(entry: KnowledgeEntry) -> set[str]:
@@ -355,138 +398,43 @@ def _words(entry: KnowledgeEntry) -> set[str]:
     return {word for word in words if len(word) > 2 and not any(map(str.isdigit, word))}
 
 
-def _own_words(members: Sequence[KnowledgeEntry], spread: Mapping[str, int]) -> tuple[str, ...]:
-    """Words that at least half of the members have, those that few others have first."""
-    having = Counter(word for entry in members for word in _words(entry))
-    shared = (word for word, count in having.items() if count >= max(2, len(members) / 2))
-    return tuple(sorted(shared, key=lambda word: (spread[word] / having[word], -having[word], word))[:_LABEL_WORDS])
+def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[KnowledgeEntry]]:
+    """Entries of one type whose first characters are the same, without regard to case and blanks."""
+    groups: dict[tuple[str, str], list[KnowledgeEntry]] = defaultdict(list)
+    for entry in entries:
+        groups[entry.type, " ".join(plain(entry.content).casefold().split())[:characters]].append(entry)
+    return [some for (_, said), some in groups.items() if said and len(some) > 1]
 
 
-def suggested_tags(found: Sequence[Theme], known: Mapping[str, int]) -> list[TagSuggestion]:
-    """Tags for themes of three and more: what most members are tagged and some are not, and words that most of them have
-    and none is tagged with. `known` are the tags of the vault."""
-    spelled = {tag.casefold(): tag for tag in known}
-    suggested = []
-    for members, words in found:
-        if len(members) < 3:
-            continue
-        tags = [{tag.casefold() for tag in entry.tags} for entry in members]
-        states = ("status", "state", "todo", "done")  # how far something is, is nobody else's
-        tagged = Counter(tag for some in tags for tag in some if tag.split("/")[0] not in states)
-        wanted = [tag for tag, count in tagged.most_common() if len(members) / 2 <= count < len(members)]
-        have = {part for tag in tagged for part in tag.split("/")}
-        new = [word for word in words if word not in have and word.rstrip("s") not in have]
-        for tag in (wanted + sorted(new, key=lambda word: word not in spelled))[:3]:
-            lacking = [entry for entry, some in zip(members, tags, strict=True) if tag not in some]
-            having = len(members) - len(lacking)
-            if some_entries := tuple(entry for entry in lacking if having or tag in _words(entry)):
-                suggested.append(
-                    TagSuggestion(spelled.get(tag, tag), some_entries, having, len(members), tag in spelled)
-                )
-    return suggested
+def brief(entry: KnowledgeEntry) -> Data:
+    """An entry as it is named in a finding."""
+    return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
 
 
-# -- all of it
+def _finding(
+    kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry], words: Sequence[str] = (), **numbers: float
+) -> Data:
+    shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
+    return shown | {"words": list(words), "numbers": {key: round(number, 3) for key, number in numbers.items()}}
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """Some entries, and what can be said of them. Everything is found when it is asked for."""
+def _pressing_first(found: Iterable[Data]) -> list[Data]:
+    return sorted(found, key=lambda each: ("critical", "high", "medium", "low").index(each["priority"]))
 
-    store: EnhancedStore
-    entries: tuple[KnowledgeEntry, ...]
-    what: str  # "entries", or which notes
 
-    @cached_property
-    def reads(self) -> Mapping[str, Reads]:
-        """How often each was read, by its id."""
-        return knowledge_of(self.store).reads()
-
-    @cached_property
-    def similarity(self) -> Similarity:
-        """How alike each is to each."""
-        if len(self.entries) > _MOST:
-            raise TooLong(
-                f"{len(self.entries):,} entries are too many to be compared; at most {_MOST:,} are",
-                hint="Choose a folder or a type.",
-            )
-        if not self._vectors:
-            return Similarity(_by_words(self.entries))
-        return Similarity([_mean(self._vectors.get(entry.path, ())) for entry in self.entries])
-
-    @cached_property
-    def _vectors(self) -> Mapping[str, Sequence[bytes]]:
-        return self.store.bench.vectors(entry.path for entry in self.entries)
-
-    @cached_property
-    def method(self) -> str:
-        """By what they are compared."""
-        if not self._vectors:
-            return "words (there are no vectors)"
-        unknown = sum(entry.path not in self._vectors for entry in self.entries)
-        missing = f"; {unknown} of {len(self.entries)} have no vectors yet" if unknown else ""
-        return f"embedding ({self.store.bench.embedder}){missing}"
-
-    @cached_property
-    def _solved(self) -> set[str]:
-        return counts.solved_errors(self.entries, knowledge_of(self.store).leading_to(self.entries, self.entries))
-
-    def _is_solved(self, entry: KnowledgeEntry) -> bool:
-        return entry.id in self._solved
-
-    def contradictions(
-        self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
-    ) -> list[Contradiction]:
-        """What cannot all be right."""
-        return contradictions(
-            self.entries, self.similarity, threshold=threshold, least_delta=least_delta, same_type_only=same_type_only
+def problems(entries: Sequence[KnowledgeEntry]) -> list[tuple[KnowledgeEntry, str]]:
+    """What is wrong with entries, which somebody wrote or merged by hand. Links that lead nowhere are the doctor's."""
+    ids = Counter(entry.id for entry in entries)
+    return [
+        (entry, says)
+        for entry in entries
+        for is_wrong, says in (
+            (entry.problem, entry.problem),
+            (ids[entry.id] > 1, f"its id {entry.id} is that of {ids[entry.id] - 1} more"),
+            (entry.type not in TYPES, f"its type {entry.type} is none of {', '.join(TYPES)}"),
+            (not entry.content, "it says nothing"),
+            (entry.confidence is None, "it has no confidence from 0 to 1"),
+            (entry.is_superseded and not entry.superseded_by, "it is superseded, and does not say by what"),
         )
-
-    def verdicts(self, found: Sequence[Contradiction]) -> list[Verdict]:
-        """Who would win each contradiction."""
-        return verdicts(found, lambda entry: self.store.bench.is_by_hand(entry.path, entry.sha256))
-
-    def clusters(self, threshold: float = 0.75, least: int = 2, most: int | None = 10) -> list[Theme]:
-        """What belongs together."""
-        return themes(self.entries, self.similarity.pairs(threshold), self.reads, least=least, most=most)
-
-    def suggestions(self, threshold: float = 0.75) -> list[TagSuggestion]:
-        """Tags that what belongs together lacks."""
-        return suggested_tags(self.clusters(threshold, 3, None), self.store.tags())
-
-    def patterns(self, today: date | None = None) -> Patterns:
-        """What recurs."""
-        return counts.patterns(self.entries, today or date.today())  # noqa: DTZ011  (local, as notes are)
-
-    def insights(self, threshold: float = 0.75, least: int = 2) -> list[EntryFinding]:
-        """What they show together."""
-        return counts.insights(self.entries, self.clusters(threshold, least, None), self.reads, self._is_solved)
-
-    def antipatterns(self) -> list[EntryFinding]:
-        """Habits that make them worth less."""
-        return counts.antipatterns(self.entries, self._is_solved)
-
-
-def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
-    """The entries of a store, or ordinary notes in the same way: those of a folder (`projects/`), of a type
-    (`type:decision`), or all (`*`)."""
-    wanted = notes.strip()
-    if not wanted:
-        return Analysis(store, tuple(knowledge_of(store).entries()), "entries")
-    kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
-    folder = "" if kind or wanted in ("*", "/", "all") else wanted.rstrip("/*") + "/"
-    listed: dict[str, Listed] = {}
-    cursor: str | None = ""
-    while cursor is not None:
-        page = store.list(filter=Filter(type=kind, prefix=folder), sort="name", limit=_PAGE, cursor=cursor or None)
-        listed |= {each.path: each for each in page.items}
-        cursor = page.next_cursor
-    entries = []
-    for read in store.bench.read(sorted(listed)):
-        each = listed[read.path]
-        if LEARNED.holds(read.path, "" if each.type == "memory" else each.type):
-            entries.append(replace(read_entry(read.path, read.text, read.sha256), is_own=True))
-        else:
-            entries.append(entry_of_note(read.path, read.text, read.sha256, each.created or "", each.modified))
-    named = f"notes of type {kind}" if kind else f"notes in {folder}" if folder else "notes of the vault"
-    return Analysis(store, tuple(entries), named)
+        if is_wrong
+    ]

@@ -10,34 +10,32 @@ import re
 import time
 import uuid
 import weakref
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import By, ChangeSet, change, one_of
+from simplemem.kinds.kind import By, ChangeSet, Kind, change, one_of
 from simplemem.kinds.learned import entry as entries
-from simplemem.kinds.learned.counts import Latencies
-from simplemem.kinds.learned.entry import FOLDER, KIND, LEARNED, MOST_CHARACTERS, SUPERSEDED, TYPES, KnowledgeEntry
+from simplemem.kinds.learned.entry import FOLDER, LEARNED, MOST_CHARACTERS, TYPES, KnowledgeEntry
 from simplemem.kinds.shelf import Shelf
 from simplemem.kinds.state_log import StateLog
-from simplemem.memory import Filter
+from simplemem.memory import Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import set_property
-from simplemem.note.tags import parse_tag_request, tags_for_new_note
+from simplemem.note.tags import tags_for_new_note
+from simplemem.note.words import well_formed
 from simplemem.store import Carried, now
 
 if TYPE_CHECKING:
     from simplemem.kinds.learned.analysis import Verdict
     from simplemem.store import EnhancedStore
 
-R = TypeVar("R")
+T = TypeVar("T")
 MOST_HITS: Final = 10
 _LEAST_PREFIX: Final = 3
-_SECTIONS: Final = re.compile(r"## (?:Context|Relations)\b")
-_LESS: Final = 0.3  # confidence that what is superseded loses,
-_FLOOR: Final = 0.1  # and what is left of it at least
-
+_ODD_LINE_ENDS: Final = re.compile(r"\r\n?")
 Related = dict[str, list[tuple[str, KnowledgeEntry]]]
 """For entries by their paths, their relations: the words, and the entry they lead to."""
 
@@ -51,22 +49,6 @@ class Reads:
 
 
 NEVER: Final = Reads()
-
-
-class EntryHit(NamedTuple):
-    """An entry that answers a question, how well, and where in it."""
-
-    entry: KnowledgeEntry
-    score: float
-    snippet: str
-
-
-class EntriesFound(NamedTuple):
-    """The answer to a question. `method` says how it was found; `degraded` what was missing, "" when nothing was."""
-
-    hits: list[EntryHit]
-    method: str
-    degraded: str
 
 
 class SavedEntry(NamedTuple):
@@ -84,16 +66,11 @@ class Knowledge:
         self._held = weakref.ref(store)  # whoever holds the store may let it go
         self.bench = store.bench
         self.shelf = Shelf(store.bench, LEARNED)
-        self.latencies = Latencies()
+        self.took: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=1000))
+        """Milliseconds of the last answers of each tool in this process."""
         self._reads: StateLog[dict[str, Reads]] = StateLog(
             store.bench, "state/access.jsonl", dict, _count_line, lines=_lines_of
         )
-
-    @property
-    def _store(self) -> EnhancedStore:
-        store = self._held()
-        assert store is not None
-        return store
 
     # -- reading
 
@@ -116,66 +93,57 @@ class Knowledge:
         """The entry of this id, of an id that begins so, or of this name."""
         return _pick(self.entries(), ref)
 
-    def leading_to(self, some: Sequence[KnowledgeEntry], among: Iterable[KnowledgeEntry] | None = None) -> Related:
-        """The relations of some entries to others: all there are, or those `among` some."""
-        at = self.shelf.items if among is None else {entry.path: entry for entry in among}
+    def leading_to(self, some: Sequence[KnowledgeEntry]) -> Related:
+        """The relations of some entries to others."""
         links = [(entry, tie) for entry in some for tie in entry.ties]
         meant = self.bench.meant([(tie.target, entry.path) for entry, tie in links])
         found: Related = {entry.path: [] for entry in some}
         for (entry, tie), path in zip(links, meant, strict=True):
-            if path in at:
-                found[entry.path].append((tie.relationship, at[path]))
+            if path in self.shelf.items:
+                found[entry.path].append((tie.relationship, self.shelf.items[path]))
         return found
 
-    def leading_nowhere(self, some: Sequence[KnowledgeEntry]) -> dict[str, list[str]]:
-        """For each entry by its path, what its relations and its header name that is no note."""
-        wanted = [(tie.target, entry.path) for entry in some for tie in entry.ties]
-        wanted += [(entry.superseded_by, entry.path) for entry in some if entry.superseded_by]
-        found: dict[str, list[str]] = {}
-        for (target, source), path in zip(wanted, self.bench.meant(wanted), strict=True):
-            if path is None:
-                found.setdefault(source, []).append(target)
-        return found
+    def shown(self, some: Sequence[KnowledgeEntry]) -> list[dict[str, Any]]:
+        """Entries with the fields that clients know, and the names of their notes."""
+        reads, related = self.reads(), self.leading_to(some)
+        return [
+            {
+                "id": entry.id,
+                "type": entry.type,
+                "content": entry.content,
+                "context": entry.context,
+                "confidence": entry.confidence,
+                "verified": entry.verified,
+                "tags": list(entry.tags),
+                "timestamp": entry.created,
+                "accessCount": reads.get(entry.id, NEVER).count,
+                "lastAccessed": reads.get(entry.id, NEVER).last or None,
+                "relatedIds": list(dict.fromkeys(other.id for _, other in related[entry.path])),
+                "name": entry.name,
+            }
+            | ({"status": "superseded", "supersededBy": entry.superseded_by} if entry.is_superseded else {})
+            for entry in some
+        ]
 
     def search(
         self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = MOST_HITS
-    ) -> EntriesFound:
-        """The entries that answer a question, best first, those that are superseded behind all others. Each hit counts as
-        a read."""
-        every = [entry for entry in self.entries() if kind in ("", entry.type)]
-        passing = {
-            entry.path: entry
-            for entry in every
-            if not least_confidence or (entry.confidence or 0.0) >= least_confidence
-        }
-        told = {"knowledge_type": kind} if kind and all(entry.is_typed for entry in every) else {}
-        filters = [Filter(prefix=f"{FOLDER}/", properties=told)]
-        if not all(path.startswith(f"{FOLDER}/") for path in passing):
-            filters.append(Filter(type=KIND, properties=told))
-        method, degraded = "words and meaning", ""
-        best: dict[str, EntryHit] = {}
-        wanted = min(limit, len(passing))
-        for narrowed in filters if wanted else ():
-            size = wanted if len(passing) == len(every) else 5 + 3 * wanted * len(every) // len(passing) // 2
-            while True:
-                found = self._store.search(query, filter=narrowed, limit=size)
-                method, degraded = self._method(found.mode, found.degraded), found.degraded
-                for hit in found.hits:
-                    if (entry := passing.get(path_of(hit.name))) is not None:
-                        snippet = _SECTIONS.split(hit.snippet)[0].strip()
-                        best.setdefault(entry.path, EntryHit(entry, hit.score, snippet))
-                if sum(not hit.entry.is_superseded for hit in best.values()) >= wanted or len(found.hits) < size:
-                    break
-                size *= 4
-        hits = sorted(best.values(), key=lambda hit: hit.entry.is_superseded)[:limit]
-        self.count([hit.entry.id for hit in hits])
-        return EntriesFound(hits, method, degraded)
-
-    def _method(self, mode: str, degraded: str) -> str:
-        embedder = self.bench.embedder
-        if mode == "text" or not embedder or degraded.startswith("Searched by words only"):
-            return "words"
-        return f"words and meaning ({embedder})"
+    ) -> tuple[list[tuple[KnowledgeEntry, Hit]], str, str]:
+        """The entries that answer a question, best first, superseded ones behind all others; how they were found, and what
+        was missing. Each hit counts as a read."""
+        store, hits, method, degraded = self._held(), list[tuple[KnowledgeEntry, Hit]](), "", ""
+        assert store is not None
+        passing = [
+            entry
+            for entry in self.entries()
+            if kind in ("", entry.type) and (not least_confidence or (entry.confidence or 0.0) >= least_confidence)
+        ]
+        for is_superseded in (False, True):
+            some = {entry.path: entry for entry in passing if entry.is_superseded is is_superseded}
+            if len(hits) < limit and (some or not method):
+                found, method, degraded = hits_of_kind(store, LEARNED, some, query, limit - len(hits))
+                hits += found
+        self.count([entry.id for entry, _ in hits])
+        return hits, method, degraded
 
     # -- changing
 
@@ -190,31 +158,34 @@ class Knowledge:
         tags: Sequence[str] = (),
         **by: Unpack[By],
     ) -> SavedEntry:
-        """Keep something that was learned, as a note of its own."""
-        said, where = entries.clean_text(content, "content"), entries.clean_text(context, "context")
-        _refuse(kind, said, where, confidence)
-        body, said, more = entries.body_of(said, where)
+        """Keep something that was learned, as a note of its own. Angle brackets stay (SI-35: taking them out destroys
+        code); what is too long is refused and never cut."""
+        if kind not in TYPES:
+            raise Invalid(f"there is no type {kind[:40]!r}", hint=f"Types are: {', '.join(TYPES)}.")
+        if not 0 <= confidence <= 1:
+            raise Invalid(f"a confidence is a number from 0 to 1, not {confidence:g}")
+        said, where = _clean(content, "content"), _clean(context, "context")
+        if not said:
+            raise Invalid("the content is empty")
         legal, warnings = _legal_tags(tags)
-        properties = entries.properties_of(str(uuid.uuid4()), kind, confidence, verified, legal)
-        slug = f"{FOLDER}/{kind}/{entries.slug_of(said)}"
+        properties: dict[str, Any] = {"tags": legal, "id": str(uuid.uuid4()), "knowledge_type": kind}
+        properties |= {"confidence": int(confidence) if confidence in (0, 1) else confidence, "verified": verified}
+        text = LEARNED.render(properties, entries.body_of(said, where), now())
+        slug, new = f"{FOLDER}/{kind}/{entries.slug_of(said)}", entries.read_entry(f"{FOLDER}/{kind}/x.md", text)
 
         def draft(step: ChangeSet) -> tuple[str, list[KnowledgeEntry]]:
             taken = {path.casefold() for path in self.shelf.items}
             paths = (path_of(slug if number == 1 else f"{slug}-{number}") for number in range(1, 100_000))
             path = next(path for path in paths if path.casefold() not in taken and not self.bench.is_taken(path))
-            step.put(path, LEARNED.render(properties | more, body, now()))
+            step.put(path, text)
             every = self.shelf.in_order()
-            return path, [e for e in every if (e.type, e.content, e.context) == (kind, said, where)]
+            return path, [e for e in every if (e.type, e.content, e.context) == (kind, new.content, new.context)]
 
         (path, twins), carried = self._change(draft, By(tool="save_knowledge") | by)
         return SavedEntry(self.shelf.items[path], twins, (*warnings, *carried.warnings))
 
     def link(
-        self,
-        source: str,
-        target: str,
-        relationship: str = "relates_to",
-        **by: Unpack[By],
+        self, source: str, target: str, relationship: str = "relates_to", **by: Unpack[By]
     ) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
         """Relate an entry to another. Returns both, and whether that was new."""
         kind = " ".join(relationship.split()) or "relates_to"
@@ -232,11 +203,7 @@ class Knowledge:
         (one, other, is_new), _ = self._change(draft, By(tool="link_knowledge") | by)
         return self.shelf.items[one.path], other, is_new
 
-    def supersede(
-        self,
-        verdicts: Sequence[Verdict],
-        **by: Unpack[By],
-    ) -> str:
+    def supersede(self, verdicts: Sequence[Verdict], **by: Unpack[By]) -> str:
         """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says what
         it supersedes. One step; its version."""
         moment = now()
@@ -247,17 +214,16 @@ class Knowledge:
                 there = self.shelf.items.get(entry.path)
                 if there is None or there.sha256 != entry.sha256:
                     return entry.name
-            for verdict in verdicts:
-                winner, loser = verdict.winner, verdict.loser
+            for winner, loser, why, found in verdicts:
                 step.put(winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name))
                 properties: dict[str, Any] = {
-                    "status": SUPERSEDED,
+                    "status": "superseded",
                     "superseded_by": f"[[{winner.name}]]",
                     "superseded_at": moment,
-                    "superseded_reason": f"{verdict.contradiction.rule}: {verdict.why}",
+                    "superseded_reason": f"{found.rule}: {why}",
                 }
                 if loser.confidence is not None:
-                    properties["confidence"] = less_sure(loser.confidence)
+                    properties["confidence"] = max(0.1, round(loser.confidence - 0.3, 4))
                 for key, value in properties.items():
                     step.put(loser.path, set_property(step.text(loser.path), key, value))
             return ""
@@ -279,15 +245,36 @@ class Knowledge:
         count, carried = self._change(draft, By(tool="reset") | by)
         return count, carried.written[0].version if carried.written else ""
 
-    def _change(self, draft: Callable[[ChangeSet], R], by: By) -> tuple[R, Carried]:
+    def _change(self, draft: Callable[[ChangeSet], T], by: By) -> tuple[T, Carried]:
         return change([self.shelf], lambda: ChangeSet(self.bench), draft, by)
+
+
+def hits_of_kind(
+    store: EnhancedStore, kind: Kind[Any], items: Mapping[str, T], query: str, limit: int
+) -> tuple[list[tuple[T, Hit]], str, str]:
+    """Which of the `items` (notes of a kind, by path) answer a question, best first; how they were found, and what was
+    missing."""
+    filters = [Filter(prefix=f"{kind.folder}/")]
+    if not all(path.startswith(filters[0].prefix) for path in items):
+        filters.append(Filter(type=kind.type))
+    hits: dict[str, tuple[T, Hit]] = {}
+    for narrowed in filters:
+        size = limit
+        while True:
+            found = store.search(query, filter=narrowed, limit=size)
+            there = {path_of(hit.name): hit for hit in found.hits}
+            hits |= {path: (items[path], hit) for path, hit in there.items() if path in items and path not in hits}
+            if len(hits) >= min(limit, len(items)) or len(found.hits) < size:
+                break
+            size *= 4  # of what was found, much is not asked for
+    embedder = store.bench.embedder
+    method = f"words and meaning ({embedder})" if found.mode != "text" and embedder else "words"
+    return list(hits.values())[:limit], method, found.degraded
 
 
 def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
     """The entry that an id, the beginning of one, or a name means."""
     wanted = ref.strip()
-    if not wanted:
-        raise Invalid("an id is needed")
     key = wanted.removeprefix("[[").removesuffix("]]").removesuffix(".md").casefold()
     found = [entry for entry in every if entry.id == wanted]
     found = found or [entry for entry in every if key in (name := entry.name.casefold(), name.rsplit("/", 1)[-1])]
@@ -299,48 +286,36 @@ def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
             hint="An id, the first letters of one, or the name of a note in knowledge/.",
         )
     if len(found) > 1:
-        raise Ambiguous(
-            f"{wanted[:60]} may be any of {len(found)} entries",
-            candidates=[f"{entry.id} ({entry.name})" for entry in found],
-        )
+        candidates = [f"{entry.id} ({entry.name})" for entry in found]
+        raise Ambiguous(f"{wanted[:60]} may be any of {len(found)} entries", candidates=candidates)
     return found[0]
+
+
+def _clean(text: str, what: str) -> str:
+    """A text as it is kept: without blanks around it, its lines ended in one way."""
+    clean = _ODD_LINE_ENDS.sub("\n", text).strip()
+    if "\0" in clean or clean != well_formed(clean):
+        raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
+    if len(clean) > MOST_CHARACTERS:
+        raise TooLong(
+            f"the {what} has {len(clean):,} characters; {MOST_CHARACTERS:,} are allowed",
+            hint="Nothing was saved or cut. Keep the point, or make several entries and link them.",
+        )
+    return clean
 
 
 def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
     """Tags as Obsidian takes them, and what is to be said of those that were spelled otherwise."""
-    legal: list[str] = []
-    warnings: list[str] = []
+    legal, warnings = list[str](), list[str]()
     for tag in tags:
         try:
-            tags_for_new_note([tag])
-            legal.append(tag)
+            legal += tags_for_new_note([tag])[0]
         except Invalid as refused:
-            proposed = refused.details.get("proposed")
-            if not isinstance(proposed, str):
+            if "proposed" not in refused.details:
                 raise
-            legal.append(proposed)
-            warnings.append(f"the tag {tag!r} is kept as {proposed!r}: a tag has letters, digits, _, - and / only")
-    return tags_for_new_note(parse_tag_request(legal))[0] if legal else [], warnings
-
-
-def _refuse(kind: str, content: str, context: str, confidence: float) -> None:
-    if kind not in TYPES:
-        raise Invalid(f"there is no type {kind[:40]!r}", hint=f"Types are: {', '.join(TYPES)}.")
-    if not content:
-        raise Invalid("the content is empty")
-    if not 0 <= confidence <= 1:
-        raise Invalid(f"a confidence is a number from 0 to 1, not {confidence:g}")
-    for what, text in (("content", content), ("context", context)):
-        if len(text) > MOST_CHARACTERS:
-            raise TooLong(
-                f"the {what} has {len(text):,} characters; {MOST_CHARACTERS:,} are allowed",
-                hint="Nothing was saved or cut. Keep the point, or make several entries and link them.",
-            )
-
-
-def less_sure(confidence: float) -> float:
-    """What is left of the confidence in something that is superseded."""
-    return max(_FLOOR, round(confidence - _LESS, 4))
+            legal.append(str(refused.details["proposed"]))
+            warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
+    return list(dict.fromkeys(legal)), warnings
 
 
 def _count_line(counts: dict[str, Reads], line: Mapping[str, Any]) -> None:
