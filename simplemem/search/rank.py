@@ -25,7 +25,7 @@ MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
 
-PARTS = {  # what a score is made of, for `explain`
+SIGNALS = {  # what a score is made of, for `explain`
     "words": f"BM25 of the whole note, and {_BLOCK_WEIGHT} of its best block",
     "phrases": "BM25 of neighbouring words of the question",
     "meaning": "the mean cosine of the best passage and the best block",
@@ -35,7 +35,7 @@ PARTS = {  # what a score is made of, for `explain`
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Signal:
     """Something that speaks for notes: how much of it each has, and what it counts beside the others."""
 
     name: str
@@ -45,9 +45,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a ranking was made of: its parts, each with its best value, the legs of words, and nearness."""
+    """What a ranking was made of: its signals, each with its best value, the legs of words, and nearness."""
 
-    parts: Sequence[tuple[Part, float]] = ()
+    signals: Sequence[tuple[Signal, float]] = ()
     legs: Mapping[str, Mapping[NoteId, Match]] = field(default_factory=dict)
     near: Mapping[NoteId, Nearness] = field(default_factory=dict)
 
@@ -62,9 +62,9 @@ class Ranked:
     behind: Behind = Behind()
 
     @property
-    def parts(self) -> dict[str, float]:
-        """What the note has of each part, divided by the best of its kind."""
-        return {part.name: part.values.get(self.note, 0.0) / best for part, best in self.behind.parts}
+    def shares(self) -> dict[str, float]:
+        """What the note has of each signal, divided by the best of its kind."""
+        return {signal.name: signal.values.get(self.note, 0.0) / best for signal, best in self.behind.signals}
 
     @property
     def matches(self) -> dict[str, Match]:
@@ -82,7 +82,7 @@ class Ranked:
         return best.place if best is not None else 0
 
 
-def parts_of(answer: Answer, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Part]:
+def signals_of(answer: Answer, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
     """What an answer of the index says for notes: their words, neighbouring words and meaning."""
     words = {match.note: match.score for match in answer.notes}
     for match in _best_blocks(answer).values():
@@ -92,29 +92,29 @@ def parts_of(answer: Answer, mode: Mode = "hybrid", lexical_weight: float = 0.6)
     share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
     left = 1 - _PHRASES if phrases else 1.0
     return [
-        Part("words", left * share, words),
-        Part("phrases", 1 - left, phrases),
-        Part("meaning", left * (1 - share), meaning),
+        Signal("words", left * share, words),
+        Signal("phrases", 1 - left, phrases),
+        Signal("meaning", left * (1 - share), meaning),
     ]
 
 
-def beside(parts: Sequence[Part], name: str, weight: float, values: Mapping[NoteId, float]) -> list[Part]:
-    """The parts with a further one, whose weight is said beside 1 of all others. One that nobody has is left out."""
+def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[NoteId, float]) -> list[Signal]:
+    """The signals with a further one, whose weight is said beside 1 of all others. One that nobody has is left out."""
     if not any(values.values()):
-        return list(parts)
-    return [replace(part, weight=part.weight / (1 + weight)) for part in [*parts, Part(name, weight, values)]]
+        return list(signals)
+    return [replace(signal, weight=signal.weight / (1 + weight)) for signal in [*signals, Signal(name, weight, values)]]
 
 
-def rank(answer: Answer, parts: Sequence[Part]) -> list[Ranked]:
+def rank(answer: Answer, signals: Sequence[Signal]) -> list[Ranked]:
     """The notes for which anything speaks, best first; equal scores in order of their names."""
-    counting = [(part, max(part.values.values(), default=0.0) or 1.0) for part in parts]
+    counting = [(signal, max(signal.values.values(), default=0.0) or 1.0) for signal in signals]
     legs = {
         "note": {match.note: match for match in answer.notes},
         "block": _best_blocks(answer),
         "phrase": {match.note: match for match in answer.pairs},
     }
     behind = Behind(counting, legs, answer.near or {})
-    weighed = [(part.weight / best, part.values) for part, best in counting if part.weight]
+    weighed = [(signal.weight / best, signal.values) for signal, best in counting if signal.weight]
     scored = []
     for note in legs["note"].keys() | behind.near.keys():
         score = 0.0

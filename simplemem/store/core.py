@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import Database
-from simplemem.index.door import Standing
+from simplemem.index.door import Row, Standing
 from simplemem.index.file import Damaged
 from simplemem.index.notes import Stat, is_note, stat_of
 from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
@@ -37,6 +38,7 @@ from simplemem.vault.paths import Access
 from simplemem.vault.vault import Entry, Vault
 
 _COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
@@ -333,14 +335,16 @@ class Core:
         # Who leads hears of a file that another process has put, and finds it indexed: that is told too.
         self.tell({name_of(path) for path in {*report.changed(), *filter(is_note, notes)}})
 
-    def recheck(self, paths: Iterable[str]) -> bool:
-        """Look again at notes about to be returned; True when one of them had changed."""
-        paths = list(paths)
-        known = self.index.known_at(paths)
-        return self.recheck_known({path: known[path].stat if path in known else None for path in paths})
+    def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
+        """An answer of the index, asked once more when one of the notes that it shows had changed."""
+        for _ in range(2):
+            found = ask()
+            if not self._recheck({row.path: Stat(row.size, row.mtime_ns, row.ctime_ns) for row in rows(found)}):
+                break
+        return found
 
-    def recheck_known(self, stats: Mapping[str, Stat | None]) -> bool:
-        """The same, of notes by what the disk said when they were indexed."""
+    def _recheck(self, stats: Mapping[str, Stat]) -> bool:
+        """Look again at notes by what the disk said when they were indexed; True when one of them had changed."""
         self._follow_obsidian()
         owed, self._owed = self._owed, set()
         changed = {path for path, stat in stats.items() if self._differs(path, stat)} | owed
@@ -361,9 +365,9 @@ class Core:
         self.tell({name_of(path) for path in report.changed()})
         return True
 
-    def _differs(self, path: str, stat: Stat | None) -> bool:
+    def _differs(self, path: str, stat: Stat) -> bool:
         entry = self.entry(path)
-        return stat is None or entry is None or stat_of(entry) != stat
+        return entry is None or stat_of(entry) != stat
 
     def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
         """Index files that were just written. They are safe; an index that fails now is caught up with later."""

@@ -14,7 +14,7 @@ from simplemem.memory import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.search.excerpt import passage_around
-from simplemem.search.pack import Count, Piece, pack
+from simplemem.search.pack import Piece, pack
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking, Recall, within
 
@@ -41,71 +41,61 @@ class _Source(NamedTuple):
     via: str
 
 
-class Packs:
-    """Context packs of one vault."""
+def build(core: Core, recall: Recall, text: str, budget: int, filter_: Filter) -> Pack:
+    """The best passages for a question within a budget of tokens, cited."""
+    budget = within(budget, 50, 100_000, "budget_tokens")
+    asked = recall.ask(text, filter_)
 
-    def __init__(self, core: Core, recall: Recall) -> None:
-        self._core = core
-        self._recall = recall
+    def ask() -> tuple[Ranking, list[_Source]]:
+        ranking = recall.ranking(asked, _NOTES, "hybrid")
+        return ranking, _sources(core, ranking)
 
-    def build(self, text: str, budget: int, filter_: Filter) -> Pack:
-        """The best passages for a question within a budget of tokens, cited."""
-        budget = within(budget, 50, 100_000, "budget_tokens")
-        asked = self._recall.ask(text, filter_)
-        for _ in range(2):
-            ranking = self._recall.ranking(asked, _NOTES, "hybrid")
-            sources = self._sources(ranking)
-            if not self._recall.recheck(source.note.row for source in sources if source.via):
-                break
-        tokenizer, count = self._tokenizer()
-        packed = pack(self._pieces(sources), budget, count)
-        return Pack(
-            text, packed.text, packed.tokens, packed.items, packed.left_out, self._core.state(ranking.asked.standing),
-            ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
-        )  # fmt: skip
+    ranking, sources = core.fresh(ask, lambda found: [source.note.row for source in found[1] if source.via])
+    embedder, _ = core.embedding.wanted()
+    tokenizer, count = "estimate", count_tokens
+    if isinstance(embedder, _Counts):
+        tokenizer, count = embedder.name, embedder.count_tokens
+    packed = pack(_pieces(recall, sources), budget, count)
+    return Pack(
+        text, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.asked.standing),
+        ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
+    )  # fmt: skip
 
-    def _tokenizer(self) -> tuple[str, Count]:
-        embedder, _ = self._core.embedding.wanted()
-        if isinstance(embedder, _Counts):
-            return embedder.name, embedder.count_tokens
-        return "estimate", count_tokens
 
-    def _sources(self, ranking: Ranking) -> list[_Source]:
-        """The hits in their order, and between them the neighbours of the best, by their scores."""
-        hits = {found.note: found for found in ranking.best}
-        near = {found.note: found for found in ranking.every if found.matches and found.note not in hits}
-        strong = [found.note for found in ranking.best[:_STRONG]] if near else []
-        shown = self._core.index.shown(
-            dict.fromkeys(hits, 0), ranking.question, blocks=True, beside=strong, among=frozenset(near)
-        )
-        sources = [_Source(shown[note], found.score, "") for note, found in hits.items() if note in shown]
-        neighbours: dict[NoteId, _Source] = {}
-        for hit in (hits[note] for note in strong if note in shown):
-            for note, via in shown[hit.note].beside:
-                if note in near and note in shown and note not in neighbours:
-                    score = near[note].score + LENT * hit.score
-                    if ranking.reranker:  # what it scored is of another scale, on which no reranker has seen this one
-                        score = min(score, ranking.best[-1].score)
-                    neighbours[note] = _Source(shown[note], score, f"{via} {name_of(hit.path)}")
-        sources += sorted(neighbours.values(), key=lambda source: source.note.row.path)
-        return sorted(sources, key=lambda source: -round(source.score, 6))
+def _sources(core: Core, ranking: Ranking) -> list[_Source]:
+    """The hits in their order, and between them the neighbours of the best, by their scores."""
+    hits = {found.note: found for found in ranking.best}
+    near = {found.note: found for found in ranking.every if found.matches and found.note not in hits}
+    strong = [found.note for found in ranking.best[:_STRONG]] if near else []
+    question = ranking.question
+    shown = core.index.shown(dict.fromkeys(hits, 0), question, blocks=True, beside=strong, among=frozenset(near))
+    sources = [_Source(shown[note], found.score, "") for note, found in hits.items() if note in shown]
+    neighbours: dict[NoteId, _Source] = {}
+    for hit in (hits[note] for note in strong if note in shown):
+        for note, via in shown[hit.note].beside:
+            if note in near and note in shown and note not in neighbours:
+                score = near[note].score + LENT * hit.score
+                if ranking.reranker:  # what it scored is of another scale, on which no reranker has seen this one
+                    score = min(score, ranking.best[-1].score)
+                neighbours[note] = _Source(shown[note], score, f"{via} {name_of(hit.path)}")
+    sources += sorted(neighbours.values(), key=lambda source: source.note.row.path)
+    return sorted(sources, key=lambda source: -round(source.score, 6))
 
-    def _pieces(self, sources: Sequence[_Source]) -> list[Piece]:
-        """The best passage of every note in order, then the next best ones."""
-        rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
-        for source in sources:
-            row, text = source.note.row, self._recall.text(source.note.row.path)
-            if text is None:
-                continue
-            for k, (place, at) in enumerate(list(_passages_of(source.note).items())[:_PASSAGES]):
-                heading, score = " > ".join(place.headings), source.score / (k + 1)
-                body, from_here = text[place.start : place.stop], max(0, at - place.start)
-                piece = Piece(
-                    name_of(row.path), row.title, heading, place.line, row.modified, body, score, place.start,
-                    from_here, source.via,
-                )  # fmt: skip
-                rounds[k].append(piece)
-        return [piece for one in rounds for piece in one]
+
+def _pieces(recall: Recall, sources: Sequence[_Source]) -> list[Piece]:
+    """The best passage of every note in order, then the next best ones."""
+    rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
+    for note, score, via in sources:
+        row, text = note.row, recall.text(note.row.path)
+        if text is None:
+            continue
+        for k, (place, at) in enumerate(list(_passages_of(note).items())[:_PASSAGES]):
+            piece = Piece(
+                name_of(row.path), row.title, " > ".join(place.headings), place.line, row.modified,
+                text[place.start : place.stop], score / (k + 1), place.start, max(0, at - place.start), via,
+            )  # fmt: skip
+            rounds[k].append(piece)
+    return [piece for one in rounds for piece in one]
 
 
 def _passages_of(note: Shown) -> Mapping[Place, int]:

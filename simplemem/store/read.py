@@ -44,9 +44,8 @@ def read(core: Core, name: str, section: str | None, version: str | None, at: st
 def _read_now(core: Core, path: str, section: str | None) -> Memory:
     file = core.vault.read(path)
     core.read_lately.keep(file.sha256, file.data)
-    core.recheck([path])
-    known = None if section else core.index.outline(path)
-    if known is None or known.row.sha256 != file.sha256:
+    known = core.fresh(lambda: core.index.outline(path), lambda found: () if found is None else (found.row,))
+    if section or known is None or known.row.sha256 != file.sha256:
         note = read_note(file.data, file.sha256)
         return _memory(core, path, note.text, _facts(core, path, note, file.entry.mtime_ns), section, None)
     row, text = known.row, file.data.decode("utf-8", "replace")

@@ -1,18 +1,18 @@
-"""What the store finds: searches and lists. Reads the index and the notes, writes nothing."""
+"""What the store finds: searches, lists, and what leads to a memory. Reads the index and the notes, writes nothing."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.index.door import SORTS, Narrow, NoteId, QueryVector, Question, Row, Shown, Standing
-from simplemem.index.notes import Stat
-from simplemem.memory import Filter, Found, Hit, Listed, Page
+from simplemem.index.door import SORTS, Narrow, NoteId, QueryVector, Question, Shown, Standing
+from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
 from simplemem.note.authors import local
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
@@ -25,23 +25,28 @@ from simplemem.search.rank import (
     COVERED_WEIGHT,
     MODES,
     Mode,
-    Part,
     Ranked,
+    Signal,
     WordVectors,
     beside,
     coverage,
     is_question,
-    parts_of,
     rank,
-)
+    signals_of,
+)  # fmt: skip
 from simplemem.store.core import Core
 
 if TYPE_CHECKING:
+    from simplemem.index.links import StoredLink
     from simplemem.store.reranking import Reranking
 
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
-NO_WORD = "The question has no word that could be looked for."
+_SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
+_DATED = re.compile(  # what any date has: most questions need no closer look
+    r"\d|day|week|month|year|january|february|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +68,17 @@ class Ranking:
     best: Sequence[Ranked]
     shown: Mapping[NoteId, Shown]
     every: Sequence[Ranked]
-    parts: Sequence[Part]
+    signals: Sequence[Signal]
     question: Question
     degraded: str
     reranked: Mapping[NoteId, Mapping[str, Any]] = field(default_factory=dict)
     reranker: Mapping[str, Any] = field(default_factory=dict)  # its name, and whether it is remote
 
     @property
-    def narrow(self) -> Narrow:
-        """The filter it was made with: without quoted phrases that no memory holds."""
-        return self.question.narrow
-
-    @property
     def degraded_by(self) -> str:
         """What lessened it, in sentences."""
         phrases = ""
-        if self.asked.narrow.phrases and not self.narrow.phrases:
+        if self.asked.narrow.phrases and not self.question.narrow.phrases:
             said = " and ".join(f'"{phrase}"' for phrase in self.asked.narrow.phrases)
             phrases = f"No memory holds {said} word for word{'; these are found by its words' if self.best else ''}."
         return " ".join(filter(None, (self.asked.query.instead, phrases, self.degraded)))
@@ -97,12 +97,7 @@ class Recall:
         if self._made_reranking is not None:
             self._made_reranking.close()
 
-    def reranker(self) -> tuple[str, str]:
-        """The reranker's name, and what is wrong with it if anything is."""
-        reranking = self._reranking()
-        return reranking.name() if reranking is not None else ("none", "")
-
-    def _reranking(self) -> Reranking | None:
+    def reranking(self) -> Reranking | None:
         """The reranker, where the settings name one."""
         if self._made_reranking is None and self._settings.rerank.provider != "none":
             from simplemem.store.reranking import Reranking
@@ -113,35 +108,30 @@ class Recall:
     # -- search
 
     def search(
-        self,
-        text: str,
-        filter_: Filter,
-        limit: int,
-        mode: str,
-        explain: bool,
-        why: str = "",
-        *,
-        rerank: bool = True,
-        authors: bool = False,
+        self, text: str, filter_: Filter, limit: int, mode: str, *, explain: bool, why: str, rerank: bool, authors: bool
     ) -> Found:
         """Ranked hits. Without words, the newest of what the filter leaves. `why` names a note to account for."""
-        limit, chosen = within(limit, 1, MAX_LIMIT, "limit"), _mode(mode)
+        limit = within(limit, 1, MAX_LIMIT, "limit")
+        chosen = next((known for known in MODES if known == mode), None)
+        if chosen is None:
+            raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(MODES)}.")
         asked = self.ask(text, filter_)
         ranking = self.ranking(asked, limit, chosen, rerank=rerank)
-        hits = self._hits(ranking)
-        degraded = ranking.degraded_by
+        hits = [
+            hit for found in ranking.best if (hit := self._hit(ranking.shown[found.note], found, asked.query.words))
+        ]
         if authors or asked.narrow.author or ANYONE in (asked.query.author, filter_.author):
             hits = [self._with_author(hit) for hit in hits]
         told = of_note = None
         if explain or why:
-            from simplemem.store.why import Explained
+            from simplemem.store.explain import Explained
 
             explained = Explained(self._core, ranking, limit, self.ranking)
             if explain:
                 told, hits = explained.search(), explained.hits(hits)
             of_note = explained.note(why, hits) if why else None
         state = self._core.state(ranking.asked.standing)
-        return Found(text, chosen, tuple(hits), state, told, degraded, of_note)
+        return Found(text, chosen, tuple(hits), state, told, ranking.degraded_by, of_note)
 
     def ask(self, text: str, filter_: Filter) -> Asked:
         """A question taken apart, its words in the forms in which this vault may hold them."""
@@ -150,56 +140,56 @@ class Recall:
 
     def ranking(self, asked: Asked, limit: int, mode: Mode, *, rerank: bool = True) -> Ranking:
         """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
-        reranking = self._reranking() if rerank else None
+        reranking = self.reranking() if rerank else None
         reach = limit if reranking is None else reranking.reach(limit)
-        for _ in range(2):
-            ranking = self._ranked(asked, reach, mode)
-            if not self.recheck(ranking.shown[found.note].row for found in ranking.best):
-                break
-            asked = replace(asked, standing=self._index.vocabulary(())[1])
+        standings = [asked.standing]
+
+        def ranked() -> Ranking:
+            now = standings.pop() if standings else self._index.standing()
+            return self._ranked(replace(asked, standing=now), reach, mode)
+
+        ranking = self._core.fresh(ranked, lambda found: [found.shown[each.note].row for each in found.best])
         return ranking if reranking is None else reranking.reordered(ranking, limit)
 
-    def recheck(self, rows: Iterable[Row]) -> bool:
-        """Look again at notes about to be returned; True when one of them had changed."""
-        return self._core.recheck_known({row.path: Stat(row.size, row.mtime_ns, row.ctime_ns) for row in rows})
-
     def _ranked(self, asked: Asked, limit: int, mode: Mode) -> Ranking:
-        query = asked.query
+        query, now = asked.query, datetime.now()  # noqa: DTZ005  (local, as notes are)
         if query.asks_nothing():
-            return Ranking(asked, "text", (), {}, (), (), Question(narrow=asked.narrow), NO_WORD)
+            said = "The question has no word that could be looked for."
+            return Ranking(asked, "text", (), {}, (), (), Question(narrow=asked.narrow), said)
         if not query.words:
             return self._newest(asked, limit)
         vector, degraded = self.vector(query, mode, asked.standing)
-        if vector is None and mode == "semantic":
-            degraded = degraded or self._no_meaning()
+        if vector is None and mode == "semantic" and not degraded:
+            is_off = self._settings.embed.provider == "none"
+            why = "the setting embed.provider is none" if is_off else "there are no vectors"
+            degraded = f"Searched by words only: {why}."
         mode = "text" if vector is None else mode
         question = Question(vector=vector, narrow=asked.narrow)
         if mode != "semantic":
             question = replace(question, terms=query.terms(), pairs=query.side_by_side())
         answer = self._index.ask(question)
         if vector is not None and answer.near is None:  # another generation came into use in this moment
-            return self._ranked(replace(asked, standing=self._index.vocabulary(())[1]), limit, mode)
+            return self._ranked(replace(asked, standing=self._index.standing()), limit, mode)
         if asked.narrow.phrases and not answer.passed:
             # Quotation marks around a name in a question are not meant to hide every answer.
             question = replace(question, narrow=replace(asked.narrow, phrases=()))
             answer = self._index.ask(question)
-        parts = parts_of(answer, mode, self._settings.search.lexical_weight)
-        first = rank(answer, parts)
-        spans = dates.spans_in(query.text, datetime.now())  # noqa: DTZ005  (local, as notes are)
-        covers = mode == "hybrid" and vector is not None and is_question(query.text)
+        signals = signals_of(answer, mode, self._settings.search.lexical_weight)
+        every = rank(answer, signals)
+        spans = dates.spans_in(query.text, now) if _DATED.search(query.text) else []
+        covers = mode == "hybrid" and is_question(query.text)
         reach = max(limit, COVERED_NOTES if covers else 0, dates.DATED_NOTES if spans else 0)
-        shown = self._index.shown({found.note: found.place for found in first[:reach]}, question)
-        there = [found for found in first[:reach] if found.note in shown]
-        every = first
+        shown = self._index.shown({found.note: found.place for found in every[:reach]}, question)
+        there = [found for found in every[:reach] if found.note in shown]
         if covers and vector is not None:
-            parts = beside(parts, "covered", COVERED_WEIGHT, self._covered(query, vector, there, shown))
+            signals = beside(signals, "covered", COVERED_WEIGHT, self._covered(query, vector, there, shown))
         if spans:
             dated = [found.note for found in there[: dates.DATED_NOTES] if dates.is_of(shown[found.note].row, spans)]
-            parts = beside(parts, "dated", dates.DATED_WEIGHT, dict.fromkeys(dated, 1.0))
-        if len(parts) > 3:
-            every = rank(answer, parts)
+            signals = beside(signals, "dated", dates.DATED_WEIGHT, dict.fromkeys(dated, 1.0))
+        if len(signals) > 3:
+            every = rank(answer, signals)
             there = [found for found in every if found.note in shown]
-        return Ranking(asked, mode, there[:limit], shown, every, parts, question, degraded)
+        return Ranking(asked, mode, there[:limit], shown, every, signals, question, degraded)
 
     def _newest(self, asked: Asked, limit: int) -> Ranking:
         question = Question(narrow=asked.narrow)
@@ -235,38 +225,26 @@ class Recall:
         """The question as a vector, and what lessens the search for its meaning."""
         return (None, "") if mode == "text" else self._core.embedding.question(query.text, standing)
 
-    def _no_meaning(self) -> str:
-        is_off = self._settings.embed.provider == "none"
-        return f"Searched by words only: {'the setting embed.provider is none' if is_off else 'there are no vectors'}."
-
-    def _hits(self, ranking: Ranking) -> list[Hit]:
-        hits = []
-        limit, words = self._settings.search.snippet_characters, ranking.asked.query.words
-        for found in ranking.best:
-            note = ranking.shown[found.note]
-            row, text = note.row, self.text(note.row.path)
-            if text is None:
-                continue
-            around, place = where_words_stand(text, note.passages, note.best, words, limit)
-            shown = snippet(text, around, place, limit) if around is not None else ""
-            stands = place or around
-            hits.append(
-                Hit(
-                    name=name_of(row.path),
-                    title=row.title,
-                    description=row.description,
-                    type=row.type or "memory",
-                    score=round(found.score, 4),
-                    snippet=shown or squeezed(row.description),
-                    heading=" > ".join(stands.headings) if stands is not None else "",
-                    line=stands.line if stands is not None else 1,
-                    tags=note.tags,
-                    created=row.created or None,
-                    modified=row.modified,
-                    sha256=row.sha256,
-                )
-            )
-        return hits
+    def _hit(self, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | None:
+        row, text, limit = note.row, self.text(note.row.path), self._settings.search.snippet_characters
+        if text is None:
+            return None
+        around, place = where_words_stand(text, note.passages, note.best, words, limit)
+        stands = place or around
+        return Hit(
+            name=name_of(row.path),
+            title=row.title,
+            description=row.description,
+            type=row.type or "memory",
+            score=round(found.score, 4),
+            snippet=(snippet(text, around, place, limit) if around is not None else "") or squeezed(row.description),
+            heading=" > ".join(stands.headings) if stands is not None else "",
+            line=stands.line if stands is not None else 1,
+            tags=note.tags,
+            created=row.created or None,
+            modified=row.modified,
+            sha256=row.sha256,
+        )
 
     def _with_author(self, hit: Hit) -> Hit:
         author = self._core.changes.last_author(hit.sha256)
@@ -281,10 +259,9 @@ class Recall:
         except SimplememError:
             return None
 
-    # -- filters
-
     def narrow(self, given: Filter, query: Query | None = None) -> Narrow:
-        now = datetime.now()  # noqa: DTZ005  (local, as notes are)
+        """A filter with its names and dates resolved, and what a question narrows by."""
+        now, meant = datetime.now(), self._core.path_meant  # noqa: DTZ005  (local, as notes are)
         author = (query.author if query else "") or well_formed(given.author).strip()
         if author:
             self._core.changes.newest()  # the filter stands on what the log has
@@ -297,8 +274,8 @@ class Recall:
             prefix=((query.prefix if query else "") or well_formed(given.prefix)).strip().lstrip("/"),
             since=dates.read_when(given.since, now) if given.since else "",
             until=dates.read_when(given.until, now, end=True) if given.until else "",
-            link_to=self._core.path_meant(given.link_to) if given.link_to else "",
-            linked_by=self._core.path_meant(given.linked_by) if given.linked_by else "",
+            link_to=meant(given.link_to) if given.link_to else "",
+            linked_by=meant(given.linked_by) if given.linked_by else "",
             phrases=query.phrases if query else (),
             without=query.without if query else (),
             without_forms=query.without_forms if query else (),
@@ -312,28 +289,86 @@ class Recall:
         limit = within(limit, 1, 1000, "limit")
         if sort not in SORTS:
             raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of: {', '.join(SORTS)}.")
-        after, narrow = _offset(cursor, sort), self.narrow(filter_)
-        listing = self._index.page(narrow, sort, limit, after)
-        if self.recheck(listing.rows):
-            listing = self._index.page(self.narrow(filter_), sort, limit, after)
-        items = tuple(_listed(row, listing.tags.get(row.id, ())) for row in listing.rows)
+        after = _offset(cursor, sort)
+        listing = self._core.fresh(
+            lambda: self._index.page(self.narrow(filter_), sort, limit, after), lambda found: found.rows
+        )
+        items = tuple(
+            Listed(
+                name_of(row.path), row.path, row.title, row.description, row.type or "memory",
+                listing.tags.get(row.id, ()), row.created or None, row.modified, row.size, row.sha256, row.problem,
+            )
+            for row in listing.rows
+        )  # fmt: skip
         after += len(items)
         more = _cursor(after, sort) if after < listing.total else None
         return Page(items, more, listing.total, self._core.state())
 
+    # -- what leads to a memory
 
-def _listed(row: Row, tags: tuple[str, ...]) -> Listed:
-    return Listed(
-        name_of(row.path), row.path, row.title, row.description, row.type or "memory", tags, row.created or None,
-        row.modified, row.size, row.sha256, row.problem,
-    )  # fmt: skip
+    def backlinks(self, path: str, query: str | None, limit: int, kinds: Sequence[str]) -> tuple[Backlink, ...]:
+        """Memories that lead to this one: links first, then those nearest in meaning; by a query when one is given."""
+        limit = within(limit, 1, MAX_LIMIT, "limit")
+        unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
+        if unknown:
+            raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
 
+        def ask() -> tuple[list[StoredLink], dict[NoteId, float], Mapping[NoteId, Shown]]:
+            links = self._index.links_to(path)
+            wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(links) < limit)
+            near = self._near(path, links, 3 * limit) if wants_more else {}
+            links = links if "link" in kinds else []
+            wanted = dict.fromkeys((*(link.source_id for link in links), *near), 0)
+            return links, near, self._index.shown(wanted, Question(like=path)) if wanted else {}
 
-def _mode(mode: str) -> Mode:
-    for known in MODES:
-        if mode == known:
-            return known
-    raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(MODES)}.")
+        links, near, shown = self._core.fresh(ask, lambda found: [each.row for each in found[2].values()])
+        items = self._linking(links, shown)
+        items += self._alike(near, shown, 3 * limit if query else limit - len(items))
+        return tuple((self._by_query(items, query) if query else items)[:limit])
+
+    def _linking(self, links: Sequence[StoredLink], shown: Mapping[NoteId, Shown]) -> list[Backlink]:
+        found: list[Backlink] = []
+        texts: dict[str, list[str]] = {}
+        for link in links:
+            if link.source not in texts:
+                texts[link.source] = (self.text(link.source) or "").replace("\r\n", "\n").split("\n")
+            lines, source, name = texts[link.source], shown.get(link.source_id), name_of(link.source)
+            line = squeezed(lines[link.line - 1])[:300] if 0 < link.line <= len(lines) else ""
+            title = source.row.title if source is not None else name
+            found.append(Backlink(name, title, "link", link.form, line, link.line, 1.0))
+        return found
+
+    def _near(self, path: str, links: Sequence[StoredLink], limit: int) -> dict[NoteId, float]:
+        """The notes nearest to the middle of a note's passages, without those that link to it."""
+        answer = self._index.ask(Question(like=path, nearest=4 * limit))
+        near = {note: max(each.passage, each.score) for note, each in (answer.near or {}).items()}
+        others = [note for note in near if near[note] >= _SEMANTIC_FLOOR and answer.paths[note] != path]
+        best = sorted(others, key=lambda note: (-round(near[note], 6), answer.paths[note]))[:limit]
+        linking = {link.source for link in links}
+        return {note: near[note] for note in best if answer.paths[note] not in linking}
+
+    def _alike(self, near: Mapping[NoteId, float], shown: Mapping[NoteId, Shown], limit: int) -> list[Backlink]:
+        found: list[Backlink] = []
+        for note, score in near.items():
+            text = self.text(shown[note].row.path) if note in shown and len(found) < limit else None
+            if text is not None:
+                row, place = shown[note].row, shown[note].best
+                said = snippet(text, place, None, 200) if place is not None else row.description
+                line = place.line if place is not None else 1
+                found.append(Backlink(name_of(row.path), row.title, "semantic", "", said, line, round(score, 4)))
+        return found
+
+    def _by_query(self, items: Sequence[Backlink], text: str) -> list[Backlink]:
+        """Candidates in the order in which a search for the query would give them."""
+        asked = self.ask(text, Filter())
+        query, scores = asked.query, dict[str, float]()
+        if query.words and items:
+            vector, _ = self.vector(query, "hybrid", asked.standing)
+            narrow = Narrow(only=tuple(f"{item.name}.md" for item in items), hidden=True)
+            answer = self._index.ask(Question(query.terms(), query.side_by_side(), vector, narrow=narrow))
+            scores = {name_of(found.path): found.score for found in rank(answer, signals_of(answer))}
+        scored = [replace(item, score=round(scores.get(item.name, 0.0), 4)) for item in items]
+        return sorted(scored, key=lambda item: -scores.get(item.name, 0.0))
 
 
 def within(value: int, least: int, most: int, what: str) -> int:

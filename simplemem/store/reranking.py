@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.index.door import NoteId, Row, Shown
+from simplemem.index.door import NoteId
 from simplemem.note.names import private_by_rule
 from simplemem.search.excerpt import passage_around
 from simplemem.search.rank import Ranked
@@ -59,14 +59,14 @@ class Reranking:
             return as_it_was
         if self._reranker is None:
             return replace(as_it_was, degraded=f"{ranking.degraded} {self._failure}".strip())
-        texts = self._texts(ranking.best[: self._settings.candidates], ranking.shown, remote=self._reranker.remote)
+        name, remote = self._reranker.name, self._reranker.remote
+        texts = self._texts(ranking, remote=remote)
         if len(texts) < 2:
             return as_it_was
         try:
             until = time.monotonic() + self._settings.seconds
             scores = self._reranker.scores(ranking.asked.query.text, list(texts.values()), until)
         except SimplememError as error:
-            name = self._reranker.name
             said = error.message.removeprefix(f"{name} does not answer: ").removeprefix(f"{name} ")
             failure = f"The reranker {name} does not answer ({said}); {_ORDER_STANDS}"
             if not self._failure:  # the first of several; each answer tells of its own
@@ -77,33 +77,30 @@ class Reranking:
         of_note = dict(zip(texts, scores, strict=True))
         before = {found.note: place for place, found in enumerate(ranking.best, 1)}
         said_of = {note: {"reranker": round(score, 4), "rank_before": before[note]} for note, score in of_note.items()}
-        about = {"name": self._reranker.name, "remote": self._reranker.remote, "candidates": self._settings.candidates}
+        about = {"name": name, "remote": remote, "candidates": self._settings.candidates}
         best = reordered(ranking.best, of_note)[:limit]
         return replace(ranking, best=best, reranked=said_of, reranker=about)
 
-    def _texts(self, ranked: Sequence[Ranked], shown: Mapping[NoteId, Shown], *, remote: bool) -> dict[NoteId, str]:
-        """By note, what is scored: title, headings and the best passage. A note that may not leave has no text here."""
+    def _texts(self, ranking: Ranking, *, remote: bool) -> dict[NoteId, str]:
+        """By note, what is scored: title, headings and the best passage. It must be what the index read, and what is private
+        goes to no other machine: by what the note says, or by a rule that may be newer than the index."""
         texts: dict[NoteId, str] = {}
-        for found in ranked:
-            note = shown[found.note]
-            text = self._text(note.row, remote=remote)
-            if text is None:
+        rules = self._core.settings.embed.private
+        for found in ranking.best[: self._settings.candidates]:
+            note = ranking.shown[found.note]
+            row = note.row
+            try:
+                file = self._core.vault.read(row.path)
+            except SimplememError:
                 continue
-            around = passage_around(note.passages, note.best)
-            headings = [heading for heading in (around.headings if around else ()) if heading != note.row.title]
-            passage = text[around.start : around.stop].strip() if around else note.row.description
-            texts[found.note] = "\n".join((" > ".join((note.row.title, *headings)), passage))[:_MOST_CHARACTERS]
+            is_private = row.private is not None or private_by_rule(row.path, rules)
+            if file.sha256 != row.sha256 or (remote and is_private):
+                continue
+            text, around = file.data.decode("utf-8", "replace"), passage_around(note.passages, note.best)
+            headings = [heading for heading in (around.headings if around else ()) if heading != row.title]
+            passage = text[around.start : around.stop].strip() if around else row.description
+            texts[found.note] = "\n".join((" > ".join((row.title, *headings)), passage))[:_MOST_CHARACTERS]
         return texts
-
-    def _text(self, row: Row, *, remote: bool) -> str | None:
-        """A note's text, if it may be scored: it must be what the index read, and not private where it would be sent."""
-        try:
-            file = self._core.vault.read(row.path)
-        except SimplememError:
-            return None
-        if file.sha256 != row.sha256 or (remote and not may_leave(row, self._core.settings.embed.private)):
-            return None
-        return file.data.decode("utf-8", "replace")
 
 
 def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[Ranked]:
@@ -122,12 +119,6 @@ def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[
         ceiling = min(ceiling, found.score)
         ordered.append(replace(found, score=ceiling))
     return ordered
-
-
-def may_leave(row: Row, rules: Sequence[str]) -> bool:
-    """Whether a note's text may be sent to another machine: not if it says so itself, nor if a rule does that is newer
-    than the index."""
-    return row.private is None and not private_by_rule(row.path, rules)
 
 
 def reranker_of(settings: Settings) -> Reranker | None:

@@ -41,12 +41,10 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, history, undo, write
-from simplemem.store.backlinks import Backlinks
+from simplemem.store import conflicts, history, packs, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.conflicts import Keep
 from simplemem.store.core import Core
-from simplemem.store.packs import Packs
 from simplemem.store.read import read
 from simplemem.store.recall import Recall
 from simplemem.vault.vault import Change
@@ -85,8 +83,6 @@ class EnhancedStore:
         self.settings = self._core.settings
         self.read_only = self._core.read_only
         self._recall = Recall(self._core)
-        self._backlinks = Backlinks(self._core, self._recall)
-        self._packs = Packs(self._core, self._recall)
         self.bench = Bench(self._core)
 
     def __enter__(self) -> Self:
@@ -185,19 +181,23 @@ class EnhancedStore:
         wanted = limit if limit is not None else self.settings.search.limit
         asked = filter or Filter()
         return self._core.index.consistently(
-            lambda: self._recall.search(query, asked, wanted, mode, explain, why, rerank=rerank, authors=authors)
+            lambda: self._recall.search(
+                query, asked, wanted, mode, explain=explain, why=why, rerank=rerank, authors=authors
+            )
         )
 
     def context(self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
         """The best passages for a question within a budget of tokens."""
-        return self._core.index.consistently(lambda: self._packs.build(query, budget_tokens, filter or Filter()))
+        return self._core.index.consistently(
+            lambda: packs.build(self._core, self._recall, query, budget_tokens, filter or Filter())
+        )
 
     def backlinks(
         self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
     ) -> tuple[Backlink, ...]:
         """Memories that lead to this one, by a link or by meaning."""
         path = self._core.path_meant(name)
-        return self._core.index.consistently(lambda: self._backlinks.find(path, query, limit, kinds))
+        return self._core.index.consistently(lambda: self._recall.backlinks(path, query, limit, kinds))
 
     def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
         """Memories near in meaning."""
@@ -356,7 +356,8 @@ class EnhancedStore:
 
         core = self._core
         embedding = core.embedding.facts()
-        reranker, wrong = self._recall.reranker()
+        reranking = self._recall.reranking()
+        reranker, wrong = reranking.name() if reranking is not None else ("none", "")
         unread = core.conventions.unread_filters().items()
         warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
         return {

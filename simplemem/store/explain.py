@@ -8,7 +8,7 @@ A note that the ranking never looked at is ranked here without the limits of the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,14 +16,18 @@ from simplemem.errors import NotFound
 from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.memory import Hit
 from simplemem.note.names import clean_reference, is_copy_reason, name_of
-from simplemem.search.rank import PARTS, Part, Ranked, parts_of, rank
+from simplemem.search.rank import SIGNALS, Ranked, rank, signals_of
 from simplemem.store.core import Core
 from simplemem.store.recall import Asked, Ranking
 
 _FAR = 200_000  # rows of a leg, for a note that lies behind all that a search looks at
 _MOST_FILES = 20  # named among those that were not searched
-_VALUES = ("type", "prefix", "since", "until", "link_to", "linked_by", "author")  # of a filter
 _LEGS = ("note", "block", "phrase", "passage_meaning", "block_meaning")
+_CONDITIONS = {  # of a filter, by what they are called
+    "tags": "tag", "all_tags": "tag", "properties": "property", "type": "type", "prefix": "path", "since": "since",
+    "until": "until", "link_to": "link_to", "linked_by": "linked_by", "author": "author", "phrases": "phrase",
+    "without": "without",
+}  # fmt: skip
 
 LegNumbers = Mapping[str, Mapping[NoteId, Mapping[str, Any]]]
 """By leg, then by note: its place (equal scores share one), its score, and that divided by the leg's best."""
@@ -38,7 +42,7 @@ class Explained:
         self._ranking = ranking
         self._limit = limit
         self._ranked = ranked
-        self._filters = list(single_filters(ranking.narrow))
+        self._conditions = list(conditions(ranking.question.narrow))
 
     # -- the search
 
@@ -56,9 +60,12 @@ class Explained:
         """What is told of the search as a whole."""
         ranking, query = self._ranking, self._ranking.asked.query
         notes_with = {word: count for word, (count, _) in self._holding.items()}
-        alone = [narrow for _, _, narrow in self._filters]
-        notes, *counts = self._index.passing([Narrow(), *alone, *one_after_another(alone)])
-        left = [notes, *counts[len(alone) :]]
+        narrow, filters = Narrow(), []
+        notes = left = self._passing(narrow)
+        for label, value, changes in self._conditions:
+            before, narrow = left, replace(narrow, **changes)
+            left = self._passing(narrow)
+            filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
         told = {
             "words": list(query.words),
             "notes_with": notes_with,
@@ -67,26 +74,20 @@ class Explained:
             "without": list(query.without),
             "mode": ranking.mode,
             "embedder": getattr(ranking.question.vector, "embedder", "none"),
-            "weights": {part.name: round(part.weight, 4) for part in ranking.parts},
-            "formula": formula(ranking.parts) if query.words else "There are no words to rank by: the newest come first.",
+            "weights": {signal.name: round(signal.weight, 4) for signal in ranking.signals},
+            "formula": _formula(ranking),
             "legs": {leg: len(placed) for leg, placed in self._legs.items()},
             "ranked": len(ranking.every),
-            "filter": _asked_for(ranking.narrow),
-            "filters": [
-                {
-                    "filter": name, "value": value, "removed": left[k] - left[k + 1],
-                    "removed_alone": notes - counts[k], "left": left[k + 1],
-                }
-                for k, (name, value, _) in enumerate(self._filters)
-            ],
+            "filters": filters,
             "notes": notes,
-            "notes_after_filter": left[-1],
+            "notes_after_filter": left,
             "not_searched": self._not_searched(),
             "degraded": ranking.degraded,
-        }  # fmt: skip
-        if ranking.reranker:
-            told["reranker"] = dict(ranking.reranker)
-        return told
+        }
+        return told | ({"reranker": dict(ranking.reranker)} if ranking.reranker else {})
+
+    def _passing(self, narrow: Narrow) -> int:
+        return self._index.page(narrow, "modified", 0, 0).total
 
     @cached_property
     def _legs(self) -> LegNumbers:
@@ -113,7 +114,7 @@ class Explained:
         files = self._core.not_indexed()
         state = self._core.state(self._ranking.asked.standing)
         told = {
-            "hidden": self._index.hidden_counts(),
+            "hidden": self._index.counts()["hidden"],
             "files": [{"path": path, "why": reason} for path, reason in files[:_MOST_FILES]],
             "more_files": max(0, len(files) - _MOST_FILES),
             "without_vectors": state.pending if self._ranking.question.vector is not None else 0,
@@ -128,46 +129,36 @@ class Explained:
         try:
             path = self._core.path_meant(name)
         except NotFound:
-            if (told := self._no_note(name)) is not None:
-                return told
-            raise
-        row = self._index.row(path)
+            clean = clean_reference(name)
+            if self._core.entry(clean) is None:
+                raise
+            return _told(
+                clean, "not_a_note", "Only Markdown notes (.md) are searched.", "Write what it holds in a note."
+            )
+        row = next(iter(self._index.page(Narrow(only=(path,), hidden=True), "modified", 1, 0).rows), None)
         if row is None:
-            return self._not_indexed(path)
+            reason = next((why for file, why in self._core.not_indexed() if f"{path}/".startswith(f"{file}/")), "")
+            hint = "A larger index.max_note_mb lets it in." if "are not indexed" in reason else ""
+            if reason:
+                return _told(path, "not_indexed", f"It is not in the index: {reason.rstrip('.')}.", hint)
+            because = f"It is not indexed yet. {self._core.state().reason}".strip()
+            return _told(path, "not_indexed", because, "Ask again in a moment.")
         if row.hidden is not None:
-            return _told(path, "hidden", f"It is left out of every search: {row.hidden}.", _way_out(row.hidden))
+            hint = "Move or rename it to have it found."
+            if row.hidden.startswith("excluded in"):
+                hint = "Take it out of the excluded files in Obsidian's settings (Files and links)."
+            elif is_copy_reason(row.hidden):
+                hint = "`simplemem conflicts` shows how it differs from its note, and merges the two."
+            return _told(path, "hidden", f"It is left out of every search: {row.hidden}.", hint)
         return self._of_note(row, hits)
-
-    def _no_note(self, name: str) -> dict[str, Any] | None:
-        """What is told of a file that is there and is no note; None when nothing is there."""
-        for path in dict.fromkeys((name.strip(), clean_reference(name))):
-            if any(part.startswith(".") for part in path.split("/")):
-                vault = self._core.vault  # where notes are hidden, the trash has some of them
-                if not vault.access.hidden and (vault.is_taken(path) or vault.is_taken(f"{path}.md")):
-                    because = "Folders and files that begin with a dot are not part of the vault."
-                    return _told(path, "not_a_note", because, "Move it to a folder without a dot.")
-            elif self._core.entry(path) is not None:
-                because = "Only Markdown notes (.md) are searched."
-                return _told(path, "not_a_note", because, "Write what it holds in a note.")
-        return None
-
-    def _not_indexed(self, path: str) -> dict[str, Any]:
-        """A note that is on the disk and not in the index."""
-        reasons, parts = dict(self._core.not_indexed()), path.split("/")
-        for place in ("/".join(parts[:count]) for count in range(len(parts), 0, -1)):
-            if place in reasons:
-                hint = "A larger index.max_note_mb lets it in." if "are not indexed" in reasons[place] else ""
-                return _told(path, "not_indexed", f"It is not in the index: {reasons[place].rstrip('.')}.", hint)
-        because = f"It is not indexed yet. {self._core.state().reason}".strip()
-        return _told(path, "not_indexed", because, "Ask again in a moment.")
 
     def _of_note(self, row: Row, hits: Sequence[Hit]) -> dict[str, Any]:
         """Where a note that may be found stands."""
-        passes = self._index.passing([replace(narrow, only=(row.path,)) for _, _, narrow in self._filters])
+        only = Narrow(only=(row.path,))
         stopped_by = [
             {"filter": label, "value": value}
-            for (label, value, _), count in zip(self._filters, passes, strict=True)
-            if not count
+            for label, value, changes in self._conditions
+            if not self._passing(replace(only, **changes))
         ]
         every = self._every(row, unfiltered=bool(stopped_by))
         place = next((k for k, found in enumerate(every, 1) if found.note == row.id), 0)
@@ -189,25 +180,18 @@ class Explained:
             hint = "Ask without this filter, or change the note."
             return _told(row.path, "filtered", because, hint, **numbers, filters=stopped_by)
         if not place:
-            return _told(row.path, "no_match", self._why_no_match(lacking), **numbers)
-        because, hint = self._below(place, every, hits, numbers)
-        return _told(row.path, "below", because + only_words, hint, **numbers)
-
-    def _below(
-        self, place: int, every: Sequence[Ranked], hits: Sequence[Hit], numbers: dict[str, Any]
-    ) -> tuple[str, str]:
-        if place <= self._limit and self._core.settings.rerank.provider != "none":
-            because = f"By words and meaning it is number {place} of {len(every)}; the reranker put others before it."
-            return because, "Without the reranker it is among them."
+            because = "" if self._ranking.mode == "semantic" else "it holds none of the question's words"
+            if self._ranking.question.vector is not None:
+                because += f"{', and ' if because else ''}{lacking or 'its meaning is nowhere near'}"
+            return _told(row.path, "no_match", f"{because[:1].upper()}{because[1:]}.", **numbers)
         because = f"It is number {place} of {len(every)}, and {len(hits)} {'was' if len(hits) == 1 else 'were'} shown."
+        if place <= self._limit and self._ranking.reranker:
+            because = f"By words and meaning it is number {place} of {len(every)}; the reranker put others before it."
         last = next((found for found in every if hits and name_of(found.path) == hits[-1].name), None)
-        mine = every[place - 1]
-        if last is not None and last.parts and last.score >= mine.score - 1e-4:  # a reranker has another order
+        if last is not None:
             numbers["last_hit"] = {"name": hits[-1].name, **_score(last, every)}
-            gap = max(0.0, round(last.score, 4) - round(mine.score, 4))
-            because += f" It scores {mine.score:.2f}; the last hit, {hits[-1].name}, has {last.score:.2f}"
-            because += f": {gap:.2f} more."
-        return because, f"A limit of {place} shows it." if self._limit < place <= 200 else ""
+        hint = f"A limit of {place} shows it." if self._limit < place <= 200 else ""
+        return _told(row.path, "below", because + only_words, hint, **numbers)
 
     def _why_no_vectors(self, row: Row) -> str:
         """Why its meaning could not be compared with that of the question; nothing when it could."""
@@ -217,61 +201,32 @@ class Explained:
             return "it is private, and not given to an embedder on another machine"
         if refused := dict(self._index.refused()).get(row.path):
             return f"the embedder would not take its text ({refused.rstrip('.')})"
-        has_text = self._index.shown({row.id: 0}, self._ranking.question)[row.id].passages
-        return "it has no vectors yet" if has_text else "it has no text that could have a meaning"
-
-    def _why_no_match(self, lacking: str) -> str:
-        query, mode = self._ranking.asked.query, self._ranking.mode
-        if not query.words:
-            return "The question has no words to rank by."
-        meaning = lacking or "its meaning is nowhere near"
-        if self._ranking.question.vector is None:
-            meaning = "there was no vector to compare" if self._ranking.degraded else "meaning was not asked for"
-        words = "" if mode == "semantic" else "It holds none of the question's words, and "
-        return f"{words}{meaning}." if words else f"{meaning[:1].upper()}{meaning[1:]}."
+        return "it has no vectors yet" if row.words else "it has no text that could have a meaning"
 
     def _every(self, row: Row, *, unfiltered: bool) -> Sequence[Ranked]:
         """A ranking that holds the note if any can: that of the search, else one without the limits of the legs."""
-        ranking = self._ranking
-        asked, query = ranking.asked, ranking.asked.query
-        narrow = Narrow() if unfiltered else ranking.narrow
+        ranking, query = self._ranking, self._ranking.asked.query
+        narrow = Narrow() if unfiltered else ranking.question.narrow
         if query.asks_nothing():
             return ()
         if unfiltered:
-            ranking = self._ranked(Asked(query, asked.standing, narrow), self._limit, ranking.mode, rerank=False)
+            asked = Asked(query, ranking.asked.standing, narrow)
+            ranking = self._ranked(asked, self._limit, ranking.mode, rerank=False)
         if any(found.note == row.id for found in ranking.every):
             return ranking.every
         if not query.words:
             rows = self._index.page(narrow, "modified", _FAR, 0).rows
             return [Ranked(each.id, each.path, 1.0) for each in rows]
-        question = replace(ranking.question, notes=_FAR, blocks=_FAR, nearest=_FAR)
-        answer = self._index.ask(question)
-        return rank(answer, parts_of(answer, ranking.mode, self._core.settings.search.lexical_weight))
-
-
-def _score(found: Ranked, every: Sequence[Ranked]) -> dict[str, Any]:
-    return {"score": round(found.score, 4), **numbers_of(found, leg_numbers(every))}
+        answer = self._index.ask(replace(ranking.question, notes=_FAR, blocks=_FAR, nearest=_FAR))
+        return rank(answer, signals_of(answer, ranking.mode, self._core.settings.search.lexical_weight))
 
 
 def _told(path: str, verdict: str, because: str, hint: str = "", **more: Any) -> dict[str, Any]:
     return {"name": name_of(path), "verdict": verdict, "because": because, "hint": hint, **more}
 
 
-def _way_out(reason: str) -> str:
-    if reason.startswith("excluded in"):
-        return "Take it out of the excluded files in Obsidian's settings (Files and links)."
-    if is_copy_reason(reason):
-        return "`simplemem conflicts` shows how it differs from its note, and merges the two."
-    return "Move or rename it to have it found."
-
-
-def _asked_for(narrow: Narrow) -> dict[str, Any]:
-    told = {"tags": {**narrow.tags, **narrow.all_tags}, "properties": dict(narrow.properties)}
-    told |= {name: getattr(narrow, name) for name in _VALUES}
-    return {key: value for key, value in told.items() if value}
-
-
-# -- the numbers of a ranking, and the conditions of a filter
+def _score(found: Ranked, every: Sequence[Ranked]) -> dict[str, Any]:
+    return {"score": round(found.score, 4), **numbers_of(found, leg_numbers(every))}
 
 
 def leg_numbers(every: Sequence[Ranked]) -> LegNumbers:
@@ -298,57 +253,38 @@ def _placed(scores: Mapping[NoteId, float]) -> dict[NoteId, Mapping[str, Any]]:
 
 
 def numbers_of(found: Ranked, legs: LegNumbers) -> dict[str, Any]:
-    """The numbers behind one score: each part divided by the best of its kind, and each leg's own."""
+    """The numbers behind one score: each signal divided by the best of its kind, and each leg's own."""
     always = ("words", "phrases", "meaning")
-    parts = {part: round(share, 4) for part, share in found.parts.items() if share or part in always}
+    shares = {name: round(share, 4) for name, share in found.shares.items() if share or name in always}
     own = {leg: placed[found.note] for leg, placed in legs.items() if found.note in placed}
-    return {**dict.fromkeys(always, 0.0), **parts, "legs": own}
+    return {**dict.fromkeys(always, 0.0), **shares, "legs": own}
 
 
-def formula(parts: Sequence[Part]) -> str:
-    """How the parts become a score, in words."""
-    counting = [part for part in parts if part.weight]
-    added = " + ".join(f"{round(part.weight, 4):g} × {part.name}" for part in counting)
-    meant = "; ".join(f"{part.name}: {PARTS[part.name]}" for part in counting)
+def _formula(ranking: Ranking) -> str:
+    """How the signals become a score, in words."""
+    if not ranking.asked.query.words:
+        return "There are no words to rank by: the newest come first."
+    counting = [signal for signal in ranking.signals if signal.weight]
+    added = " + ".join(f"{round(signal.weight, 4):g} × {signal.name}" for signal in counting)
+    meant = "; ".join(f"{signal.name}: {SIGNALS[signal.name]}" for signal in counting)
     return f"score = {added}, each divided by the best of its kind. {meant[:1].upper()}{meant[1:]}."
 
 
-def single_filters(narrow: Narrow) -> Iterator[tuple[str, str, Narrow]]:
-    """Every condition of a filter: what it is called, what it asks for, and the filter with it alone."""
-    if narrow.tags:
-        said = (" and " if narrow.require_all else " or ").join(_pair(*tag) for tag in narrow.tags.items())
-        yield "tag", said, Narrow(tags=narrow.tags, require_all=narrow.require_all)
-    for key, value in narrow.all_tags.items():
-        yield "tag", _pair(key, value), Narrow(all_tags={key: value})
-    for key, value in narrow.properties.items():
-        yield "property", _pair(key, value), Narrow(properties={key: value})
-    for name in _VALUES:
-        if value := getattr(narrow, name):
-            yield "path" if name == "prefix" else name, value, replace(Narrow(), **{name: value})
-    for phrase in narrow.phrases:
-        yield "phrase", phrase, Narrow(phrases=(phrase,))
-    if narrow.without_forms:  # which of them are of which word is not told apart
-        without = Narrow(without=narrow.without, without_forms=narrow.without_forms)
-        yield "without", " or ".join(narrow.without), without
-    else:
-        yield from (("without", word, Narrow(without=(word,))) for word in narrow.without)
-
-
-def _pair(key: str, value: str) -> str:
-    return f"{key}={value}" if value else key
-
-
-def one_after_another(narrows: Sequence[Narrow]) -> list[Narrow]:
-    """Filters so that each has those before it as well."""
-    joined: list[Narrow] = []
-    for narrow in narrows:
-        before = joined[-1] if joined else Narrow()
-        both = {each.name: _both(getattr(before, each.name), getattr(narrow, each.name)) for each in fields(Narrow)}
-        joined.append(Narrow(**both))
-    return joined
-
-
-def _both(one: Any, other: Any) -> Any:
-    if isinstance(one, Mapping):
-        return {**one, **other}
-    return one + other if isinstance(one, tuple) else one or other
+def conditions(narrow: Narrow) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every condition of a filter: what it is called, what it asks for, and the fields that ask it."""
+    for field, label in _CONDITIONS.items():
+        asked = getattr(narrow, field)
+        if not asked:
+            continue
+        changes = {field: asked}
+        said = asked
+        if isinstance(asked, Mapping):
+            pairs = (f"{key}={value}" if value else key for key, value in asked.items())
+            said = (" or " if field == "tags" and not narrow.require_all else " and ").join(pairs)
+        elif not isinstance(asked, str):
+            said = (" or " if field == "without" else " and ").join(asked)
+        if field == "tags":
+            changes["require_all"] = narrow.require_all
+        elif field == "without":
+            changes["without_forms"] = narrow.without_forms
+        yield label, said, changes
