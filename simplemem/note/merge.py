@@ -12,22 +12,24 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from simplemem.errors import SimplememError
 from simplemem.note.diff import matches
 from simplemem.note.header import find_key, read_header, same
 from simplemem.note.properties import remove_property, render_header, set_property
 
-NAMES: Final = ("ours", "theirs")
+_NAMES: Final = ("ours", "theirs")
 _LATER: Final = ("modified", "updated", "date modified", "last_modified")
 _EARLIER: Final = ("created", "date created")
-_BOM: Final = "\ufeff"
 _ABSENT: Final = object()
+_CLASH: Final = object()  # both sides set a property to different things
 _MOST_ITEMS: Final = 1_000  # of lists that are merged as sets
 _TAG_GAP: Final = re.compile(r"[,\s]+")
 _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
+
+_Disputed = dict[str, tuple[Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,19 @@ class Merged:
         return self.conflicts == 0
 
 
-def merge(base: str | None, ours: str, theirs: str, names: tuple[str, str] = NAMES) -> Merged:
+def merge(base: str | None, ours: str, theirs: str, names: tuple[str, str] = _NAMES) -> Merged:
     """One note out of two that began as `base`; without a base nothing is taken for deleted."""
-    settled = _settled(base, ours, theirs)
-    if settled is not None:
-        return Merged(settled, 0)
-    bom = _settled(*(None if text is None else text.startswith(_BOM) for text in (base, ours, theirs)))
-    merged = _merge_parts(base and base.removeprefix(_BOM), ours.removeprefix(_BOM), theirs.removeprefix(_BOM), names)
-    return merged if bom is False else Merged(_BOM + merged.text, merged.conflicts)
+    headers = [read_header(text or "") for text in (base, ours, theirs)]
+    if not all(header.editable for header in headers) or all(header.style == "none" for header in headers):
+        return _merge_lines(base, ours, theirs, names)
+    was, mine, yours = (header.body_start for header in headers)
+    try:
+        head, disputed = _merge_headers(base and base[:was], ours[:mine], theirs[:yours])
+    except SimplememError:  # written in a way that cannot be changed without changing something else
+        return _merge_lines(base, ours, theirs, names)
+    body = _merge_lines(base and base[was:], ours[mine:], theirs[yours:], names)
+    both = _marked(_shown(disputed, 0), _shown(disputed, 1), names, _newline_of(ours)) if disputed else []
+    return Merged(head + "".join(both) + body.text, body.conflicts + len(disputed))
 
 
 def _settled(base: Any, ours: Any, theirs: Any) -> Any:
@@ -59,35 +66,10 @@ def _settled(base: Any, ours: Any, theirs: Any) -> Any:
     return theirs if ours == base else None
 
 
-def _merge_parts(base: str | None, ours: str, theirs: str, names: tuple[str, str]) -> Merged:
-    texts = (base, ours, theirs)
-    headers = [read_header(text or "") for text in texts]
-    if all(header.editable for header in headers) and any(header.style == "yaml" for header in headers):
-        heads = [None if text is None else text[: h.body_start] for text, h in zip(texts, headers, strict=True)]
-        bodies = [None if text is None else text[h.body_start :] for text, h in zip(texts, headers, strict=True)]
-        try:
-            head, disputed = _merge_headers(heads[0], heads[1] or "", heads[2] or "")
-        except SimplememError:  # written in a way that cannot be changed without changing something else
-            return merge_lines(base, ours, theirs, names)
-        body = merge_lines(bodies[0], bodies[1] or "", bodies[2] or "", names)
-        both = _marked(_shown(disputed, 0), _shown(disputed, 1), names, _newline_of(ours)) if disputed else []
-        return Merged(head + "".join(both) + body.text, body.conflicts + len(disputed))
-    return merge_lines(base, ours, theirs, names)
-
-
 # ------------------------------------------------------------------ lines
 
 
-class _Chunk(NamedTuple):
-    """A stretch of each text that stands in the same place. `same`: the same lines but for their ends."""
-
-    base: list[str]
-    ours: list[str]
-    theirs: list[str]
-    same: bool
-
-
-def merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str] = NAMES) -> Merged:
+def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str] = _NAMES) -> Merged:
     """One text out of two that began as `base`. Lines are compared without their ends: a side that was saved with other
     line ends has not changed every line."""
     settled = _settled(base, ours, theirs)
@@ -97,15 +79,15 @@ def merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str]
     newline = _settled(base and _newline_of(base), *newlines) or min(newlines)
     parts: list[str] = []
     conflicts = 0
-    for chunk in _chunks(base, ours, theirs):
-        if chunk.same:
-            parts += (_settled(*lines) or min(lines[1:]) for lines in zip(*chunk[:3], strict=True))
+    for *chunk, is_same in _chunks(base, ours, theirs):
+        if is_same:
+            parts += (_settled(*lines) or min(lines[1:]) for lines in zip(*chunk, strict=True))
             continue
         mine, yours = (
             lines if held == newline else [_ended(line, newline) for line in lines]
-            for lines, held in zip(chunk[1:3], newlines, strict=True)
+            for lines, held in zip(chunk[1:], newlines, strict=True)
         )
-        old, my_keys, your_keys = map(_keys, chunk[:3])
+        old, my_keys, your_keys = map(_keys, chunk)
         if my_keys == your_keys:
             parts += map(max, mine, yours)  # the one with a line end, where only one has it
         elif your_keys == old or (base is None and not your_keys):
@@ -120,13 +102,13 @@ def merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str]
     return Merged(text, conflicts)
 
 
-def _chunks(base: str | None, ours: str, theirs: str) -> Iterator[_Chunk]:
+def _chunks(base: str | None, ours: str, theirs: str) -> Iterator[tuple[list[str], list[str], list[str], bool]]:
+    """The stretches of each text that stand in the same place, and whether they are the same lines but for their ends."""
     mine, yours = _lines_of(ours), _lines_of(theirs)
     my_keys, your_keys = _keys(mine), _keys(yours)
     if base is None:  # what both have is all that is known of where they began
-        found = matches(my_keys, your_keys)
-        to_mine = [at for at, other in enumerate(found) if other >= 0]
-        to_yours = [other for other in found if other >= 0]
+        pairs = [(at, other) for at, other in enumerate(matches(my_keys, your_keys)) if other >= 0]
+        to_mine, to_yours = [at for at, _ in pairs], [other for _, other in pairs]
         common = [mine[at] for at in to_mine]
     else:
         common = _lines_of(base)
@@ -144,7 +126,7 @@ def _chunks(base: str | None, ours: str, theirs: str) -> Iterator[_Chunk]:
             while end < len(common) and (to_mine[end] < 0 or to_yours[end] < 0):
                 end += 1
             my_end, your_end = (to_mine[end], to_yours[end]) if end < len(common) else (len(mine), len(yours))
-        yield _Chunk(common[at:end], mine[my_at:my_end], yours[your_at:your_end], is_same)
+        yield common[at:end], mine[my_at:my_end], yours[your_at:your_end], is_same
         at, my_at, your_at = end, my_end, your_end
 
 
@@ -188,12 +170,6 @@ def _ended(line: str, newline: str) -> str:
 
 # ------------------------------------------------------------------ properties
 
-_Disputed = dict[str, tuple[Any, Any]]
-
-
-class _DisputedError(Exception):
-    """Both sides set a property to different things. An event inside this module."""
-
 
 def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, _Disputed]:
     """The merged header, and the properties that both sides set to different things: as ours has them."""
@@ -203,7 +179,7 @@ def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, _Disp
     was, mine, yours = (None if text is None else read_header(text).properties for text in (base, ours, theirs))
     wanted, disputed = _merge_properties(was, mine or {}, yours or {})
     # What both changed is brought to one value in all three first, so that the rest, with comments, can go line by line.
-    by_lines = merge_lines(base and _agreeing(base, wanted), _agreeing(ours, wanted), _agreeing(theirs, wanted))
+    by_lines = _merge_lines(base and _agreeing(base, wanted), _agreeing(ours, wanted), _agreeing(theirs, wanted))
     header = read_header(by_lines.text)
     if by_lines.clean and header.editable and header.body_start == len(by_lines.text):
         held = header.properties
@@ -237,10 +213,11 @@ def _merge_properties(
     for key in dict.fromkeys((*ours, *theirs)):
         if key not in ours and find_key(ours, key) is not None:
             continue  # the same property in other letters
-        old, mine, yours = (_ABSENT if side is None else _value(side, key) for side in (base, ours, theirs))
-        try:
-            value = _merge_values(key, old, mine, yours, two_way=base is None)
-        except _DisputedError:
+        old, mine, yours = (
+            _ABSENT if side is None else side.get(find_key(side, key) or key, _ABSENT) for side in (base, ours, theirs)
+        )
+        value = _merge_values(key, old, mine, yours, two_way=base is None)
+        if value is _CLASH:
             value = mine
             disputed[key] = (None if mine is _ABSENT else mine, None if yours is _ABSENT else yours)
         if value is not _ABSENT:
@@ -249,23 +226,20 @@ def _merge_properties(
 
 
 def _merge_values(key: str, old: Any, mine: Any, yours: Any, *, two_way: bool) -> Any:
-    if same(mine, yours) or (not two_way and same(yours, old)):
+    if same(mine, yours) or (not two_way and same(yours, old)) or (two_way and yours is _ABSENT):
         return mine
-    if not two_way and same(mine, old):
+    if (two_way and mine is _ABSENT) or (not two_way and same(mine, old)):
         return yours
-    if two_way and (mine is _ABSENT or yours is _ABSENT):
-        return yours if mine is _ABSENT else mine
     lists = [_as_list(key, value) for value in (old, mine, yours)]
     if lists[1] is not None and lists[2] is not None and len(lists[1]) + len(lists[2]) <= _MOST_ITEMS:
         return _merge_lists(lists[0] or [], lists[1], lists[2], in_order=two_way)
     if isinstance(mine, Mapping) and isinstance(yours, Mapping):
         merged, disputed = _merge_properties(None if two_way else old if isinstance(old, Mapping) else {}, mine, yours)
-        if not disputed:
-            return merged
+        return _CLASH if disputed else merged
     for keys, choose in ((_LATER, max), (_EARLIER, min)):
         if key.casefold() in keys and (first := _moment(mine)) and (second := _moment(yours)):
             return mine if choose(first, second) == first else yours
-    raise _DisputedError
+    return _CLASH
 
 
 def _as_list(key: str, value: Any) -> list[Any] | None:
@@ -288,17 +262,10 @@ def _among(item: Any, items: list[Any]) -> bool:
     return any(same(item, other) for other in items)
 
 
-def _value(properties: Mapping[str, Any], key: str) -> Any:
-    found = find_key(properties, key)
-    return _ABSENT if found is None else properties[found]
-
-
 def _moment(value: Any) -> datetime | None:
-    if not isinstance(value, str) or len(value) > 40:
-        return None
     try:
         return datetime.fromisoformat(value.strip().replace(" ", "T", 1)).astimezone()
-    except (ValueError, OverflowError, OSError):
+    except (AttributeError, ValueError, OverflowError, OSError):
         return None
 
 

@@ -30,40 +30,23 @@ _ISSUED = tuple(
     (kind, letters, re.compile(rf"(?<![\w-]){re.escape(letters)}({rest})(?![A-Za-z0-9])", re.ASCII))
     for kind, several, rest in (
         ("AWS access key", "AKIA ASIA", r"[A-Z2-7]{16}+"),
-        ("Google API key", "AIza", r"[0-9A-Za-z_-]{35}+"),
-        ("Google OAuth secret", "GOCSPX-", r"[0-9A-Za-z_-]{20,60}+"),
-        ("Google OAuth token", "ya29.", r"[0-9A-Za-z_.-]{30,2000}+"),
+        ("Google key", "AIza GOCSPX- ya29.", r"[0-9A-Za-z_.-]{20,2000}+"),
         ("Azure storage key", "AccountKey=", r"[0-9A-Za-z+/]{60,120}+={0,2}+"),
         ("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"[0-9A-Za-z_]{22,255}+"),
         ("GitLab token", "glpat- gldt- glrt-", r"[0-9A-Za-z_.-]{20,255}+"),
         ("Slack token", "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp-", r"[0-9A-Za-z-]{20,255}+"),
-        ("Slack webhook", "hooks.slack.com/services/", r"T[0-9A-Z]{6,20}+/B[0-9A-Z]{6,20}+/[0-9A-Za-z]{20,40}+"),
-        ("Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[0-9A-Za-z]{16,255}+"),
-        ("Stripe webhook secret", "whsec_", r"[0-9A-Za-z+/]{24,255}+"),
+        ("webhook", "hooks.slack.com/services/ discord.com/api/webhooks/", r"[\w/-]{40,120}+"),
+        ("Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_", r"[0-9A-Za-z+/]{16,255}+"),
         ("Anthropic key", "sk-ant-", r"[0-9A-Za-z_-]{20,255}+"),
-        ("OpenAI key", "sk-proj- sk-svcacct-", r"[0-9A-Za-z_-]{20,255}+"),
-        ("OpenAI key", "sk-", r"[0-9A-Za-z]{32,255}+"),
-        ("API key", "sk-or-v1- gsk_ pplx- xai-", r"[0-9A-Za-z]{40,128}+"),
+        ("OpenAI key", "sk-proj- sk-svcacct- sk-", r"[0-9A-Za-z_-]{32,255}+"),
         ("Hugging Face token", "hf_", r"[0-9A-Za-z]{30,60}+"),
         ("npm token", "npm_", r"[0-9A-Za-z]{36}+"),
         ("PyPI token", "pypi-AgE", r"[0-9A-Za-z_-]{40,2000}+"),
-        ("SendGrid key", "SG.", r"[0-9A-Za-z_-]{16,32}+\.[0-9A-Za-z_-]{32,64}+"),
-        ("DigitalOcean token", "dop_v1_", r"[0-9a-f]{64}+"),
-        ("Shopify token", "shpat_ shpca_ shppa_ shpss_", r"[0-9a-fA-F]{32}+"),
-        ("Docker token", "dckr_pat_", r"[0-9A-Za-z_-]{27,64}+"),
-        ("Notion token", "ntn_", r"[0-9A-Za-z]{40,60}+"),
-        ("Linear key", "lin_api_", r"[0-9A-Za-z]{40}+"),
-        ("Grafana token", "glsa_", r"[0-9A-Za-z]{32}+_[0-9a-fA-F]{8}+"),
-        ("Discord webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", r"\d{17,20}+/[\w-]{60,80}+"),
+        ("API key", "sk-or-v1- gsk_ pplx- xai- ntn_ lin_api_ glsa_ dop_v1_ shpat_", r"[0-9A-Za-z_]{32,128}+"),
         ("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{50,70}+"),
         ("JSON web token", "eyJ", r"[\w-]{10,4000}+\.eyJ[\w-]{10,8000}+\.[\w-]{16,2000}+"),
     )
     for letters in several.split()
-)
-# Others have their mark inside: the kind, the mark, how far before it they may begin, and all of it.
-_MARKED = (
-    ("Telegram bot token", ":AA", 10, re.compile(r"(?<![0-9A-Za-z])\d{8,10}:AA[0-9A-Za-z_-]{33}(?![0-9A-Za-z_-])")),
-    ("Azure client secret", "Q~", 4, re.compile(r"[\w~.-]{3}[0-9]Q~[\w~.-]{31,34}+(?![\w~.-])")),
 )
 _PEM = "PRIVATE KEY"
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
@@ -85,8 +68,6 @@ _WORDS = {
     ),
     "token": ("token",),
 }  # fmt: skip
-_WITHIN_A_WORD = re.compile(r"(?<=[\w-])")
-_SHORT = ("pass", "pw")  # begin and end many another word, so they stand alone, and what follows must be a plain case
 _TEXT = r"([^\s\"'`|,;，。]{8,256}+)"
 _VALUE = re.compile(
     r"(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
@@ -101,9 +82,6 @@ _IN_PROSE = re.compile(
     rf"[*_]{{0,3}}[ \t]{{0,8}}[\"'`*_]{{0,3}}{_TEXT}",
     re.IGNORECASE,
 )
-# `Authorization: Bearer ...` and `Authorization: Basic ...`, from the second word on
-_BEARER = re.compile(r"bearer[ \t]{1,4}([0-9A-Za-z._~+/-]{20,4000}+)", re.IGNORECASE)
-_BASIC = re.compile(r"basic[ \t]{1,4}([0-9A-Za-z+/]{12,400}+)", re.IGNORECASE)
 
 _MADE_UP = re.compile(
     r"x{4,}|\*{3,}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample|insert"
@@ -115,14 +93,14 @@ _NO_VALUE = re.compile(
     r"|none|null|true|false)\d{0,4}[!.]?",
     re.IGNORECASE,
 )
-_ELSEWHERE = re.compile(r"[\[{(<$%~/&\\#]|\.{1,2}/|https?://|env[:.]|op://|vault:|file:|process\.env|os\.")
+# Where the value is kept; a UUID, a date, a call.
+_ELSEWHERE = re.compile(
+    r"[\[{(<$%~/&\\#]|\.{1,2}/|https?://|env[:.]|op://|vault:|file:|process\.env|os\."
+    r"|(?i:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$)|\d{4}-\d\d-\d\d(?:[T_].*)?$|[A-Za-z_][\w.]*[(\[]"
+)
 _KEY_LETTERS = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
 _NAMES = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
 _HEX = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})", re.IGNORECASE)
-# A UUID, a date, a call.
-_OF_ANOTHER_KIND = re.compile(
-    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$|\d{4}-\d\d-\d\d(?:[T_].*)?$|[A-Za-z_][\w.]*[(\[]", re.IGNORECASE
-)
 
 
 def find_secrets(text: str) -> list[Secret]:
@@ -165,11 +143,6 @@ def _issued(text: str) -> _Found:
             match = pattern.match(text, at)
             if match is not None and _is_drawn(match[1], 3.0):
                 yield at, match.end(), kind, len(letters)
-    for kind, mark, before, pattern in _MARKED:
-        for at in _places(text, mark):
-            match = pattern.search(text, max(at - before, 0), at + 40)
-            if match is not None and _is_drawn(match[0], 3.0):
-                yield match.start(), match.end(), kind, 0
 
 
 def _in_addresses(text: str) -> _Found:
@@ -188,54 +161,29 @@ def _after_words(text: str) -> _Found:
             for at in _places(lowered, word):
                 match = _VALUE.match(text, at + len(word))
                 # `api_key=api_key=...`: the last of them has the value
-                if match is None or f"{word}=" in (found := match[1].lower()) or f"{word}:" in found:
-                    continue
-                value = match[1].rstrip(")]}>" if kind == "password" else ".)]}>*_:")
-                if _is_a_value(value, kind):
-                    yield match.start(1), match.start(1) + len(value), kind, 0
-    for at in _places(lowered, "bearer "):
-        match = _BEARER.match(text, at)
-        if (
-            match
-            and sum(map(str.isdigit, match[1])) >= 3
-            and _is_drawn(match[1], 3.5)
-            and not _NAMES.fullmatch(match[1])
-        ):
-            yield match.start(1), match.end(), "token", 0
-    for at in _places(lowered, "basic "):
-        match = _BASIC.match(text, at) if "authorization" in lowered[max(at - 24, 0) : at] else None
-        if match and _is_drawn(match[1], 3.0):
-            yield match.start(1), match.end(), "password", 0
-    for word in (*_WORDS["password"], *_SHORT):
-        for at in _places(lowered, word):
-            match = _IN_PROSE.match(text, at + len(word))
-            if match is None and word in _SHORT and not _WITHIN_A_WORD.match(text, at):
-                match = _VALUE.match(text, at + len(word))
-            value = match[1].rstrip(")]}>.") if match is not None else ""
-            if match is not None and _is_plainly_one(value):
-                yield match.start(1), match.start(1) + len(value), "password", 0
+                if match is not None and f"{word}=" not in (said := match[1].lower()) and f"{word}:" not in said:
+                    value = match[1].rstrip(")]}>" if kind == "password" else ".)]}>*_:")
+                    if _is_a_value(value, kind):
+                        yield match.start(1), match.start(1) + len(value), kind, 0
+                elif match is None and kind == "password" and (match := _IN_PROSE.match(text, at + len(word))):
+                    value = match[1].rstrip(")]}>.")
+                    # In prose it must be plain to see: small and capital letters and figures, and no name of a thing.
+                    mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
+                    if mixed and _NAMES.fullmatch(value) is None and _is_a_value(value, kind):
+                        yield match.start(1), match.start(1) + len(value), kind, 0
 
 
 def _is_a_value(value: str, kind: str) -> bool:
     """Whether what stands after `password:` or `api_key =` is one, not a word about it."""
     if len(value) < 8 or _MADE_UP.search(value) or _NO_VALUE.fullmatch(value) or _ELSEWHERE.match(value):
         return False
-    if _OF_ANOTHER_KIND.match(value):
-        return False
     figures = sum(map(str.isdigit, value))
     if kind == "password":
         return figures > 0 and any(map(str.isalpha, value)) and not _HEX.fullmatch(value) and _bits(value) >= 2.5
     if _KEY_LETTERS.fullmatch(value) is None or _NAMES.fullmatch(value):
         return False
-    return (
-        not (kind == "token" and (len(value) < 20 or _HEX.fullmatch(value))) and figures >= 2 and _is_drawn(value, 3.0)
-    )
-
-
-def _is_plainly_one(value: str) -> bool:
-    """Whether a value is a password wherever it stands: small and capital letters and figures, and no name of a thing."""
-    mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
-    return mixed and _NAMES.fullmatch(value) is None and _is_a_value(value, "password")
+    too_weak = kind == "token" and (len(value) < 20 or _HEX.fullmatch(value))
+    return not too_weak and figures >= 2 and _is_drawn(value, 3.0)
 
 
 def _is_drawn(value: str, bits: float) -> bool:
