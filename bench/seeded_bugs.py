@@ -103,7 +103,7 @@ FAULTS = (
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
         "simplemem.note.tags",
-        [("return _joined(_spelled(value))", "return _spelled(value)")],
+        [("part = _joined(_spelled(value))", "part = _spelled(value)")],
     ),
     Fault(
         "tags", "removing `stat` removes `status` too",

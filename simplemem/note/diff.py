@@ -52,7 +52,7 @@ def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
 def _hunks(one: Sequence[str], two: Sequence[str]) -> Iterator[str]:
     """The lines of a unified diff: changes near each other share a hunk."""
     near: list[_Change] = []
-    for change in _changes(one, two):
+    for change in changes(one, two):
         if near and change[0] - near[-1][1] > 2 * _AROUND:
             yield from _hunk(one, two, near)
             near = []
@@ -61,7 +61,8 @@ def _hunks(one: Sequence[str], two: Sequence[str]) -> Iterator[str]:
         yield from _hunk(one, two, near)
 
 
-def _changes(one: Sequence[str], two: Sequence[str]) -> Iterator[_Change]:
+def changes(one: Sequence[str], two: Sequence[str]) -> Iterator[_Change]:
+    """What differs: these lines of `one` became those of `two`, in order."""
     at = there = 0
     for line, match in enumerate([*matches(one, two), len(two)]):
         if match >= 0:
@@ -70,11 +71,11 @@ def _changes(one: Sequence[str], two: Sequence[str]) -> Iterator[_Change]:
             at, there = line + 1, match + 1
 
 
-def _hunk(one: Sequence[str], two: Sequence[str], changes: Sequence[_Change]) -> Iterator[str]:
-    before, after = min(_AROUND, changes[0][0]), min(_AROUND, len(one) - changes[-1][1])
-    at, end = changes[0][0] - before, changes[-1][1] + after
-    yield f"@@ -{_span(at, end)} +{_span(changes[0][2] - before, changes[-1][3] + after)} @@\n"
-    for start, stop, first, last in changes:
+def _hunk(one: Sequence[str], two: Sequence[str], near: Sequence[_Change]) -> Iterator[str]:
+    before, after = min(_AROUND, near[0][0]), min(_AROUND, len(one) - near[-1][1])
+    at, end = near[0][0] - before, near[-1][1] + after
+    yield f"@@ -{_span(at, end)} +{_span(near[0][2] - before, near[-1][3] + after)} @@\n"
+    for start, stop, first, last in near:
         yield from (f" {line}" for line in one[at:start])
         yield from (f"-{line}" for line in one[start:stop])
         yield from (f"+{line}" for line in two[first:last])

@@ -13,18 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, Unreadable
+from simplemem.note import splice
 from simplemem.note.header import Header, Scalar, find_key, read_header, read_yaml, same
-from simplemem.note.splice import (
-    BLANK_LINES,
-    LOOSE_LINES,
-    add_property,
-    change_property,
-    clean_value,
-    find_place,
-    lines_of,
-    render_property,
-    write_text,
-)
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler
@@ -37,15 +27,15 @@ def set_property(text: str, key: str, value: Any) -> str:
     properties = dict(header.properties)
     spelled = find_key(properties, key)
     if spelled is None:
-        wanted = clean_value(value)
-        return _checked(text, header, add_property(text, header, key, wanted), {**properties, key: wanted})
+        wanted = splice.clean_value(value)
+        return _checked(text, header, splice.add_property(text, header, key, wanted), {**properties, key: wanted})
     if same(properties[spelled], value):
         return text  # whatever it is: also what we would not write
-    wanted = clean_value(value, properties[spelled])
+    wanted = splice.clean_value(value, properties[spelled])
     if same(properties[spelled], wanted):
         return text
     assert header.root is not None
-    after = change_property(text, header.root, spelled, wanted)
+    after = splice.change_property(text, header.root, spelled, wanted)
     return _checked(text, header, after, {**properties, spelled: wanted})
 
 
@@ -58,10 +48,10 @@ def remove_property(text: str, key: str) -> str:
         return text
     del properties[spelled]
     assert header.root is not None
-    place = find_place(text, header.root, spelled)
-    start, end = lines_of(text, place.begins, place.value)
+    place = splice.find_place(text, header.root, spelled)
+    start, end = splice.lines_of(text, place.begins, place.value)
     # Blank lines or an indented comment below it may now belong to a block of text above it: then they go with it.
-    for lines_below in (BLANK_LINES.match, LOOSE_LINES.match):
+    for lines_below in (splice.BLANK_LINES.match, splice.LOOSE_LINES.match):
         try:
             return _checked(text, header, text[:start] + text[end:], properties)
         except Unreadable:
@@ -85,7 +75,7 @@ def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
         raise Invalid(
             f"The property {'.'.join(scalar.path)} is not where it was.", hint="Read the note again, then change it."
         )
-    written = write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
+    written = splice.write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
     changed = text[: scalar.start] + written + text[scalar.end :]
     return _checked(text, header, changed, _with_value(dict(header.properties), scalar.path, value))
 
@@ -130,7 +120,7 @@ def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     import frontmatter  # imported where a note is made: reading needs none of it
 
     post = frontmatter.Post("")
-    post.metadata = {key: clean_value(value) for key, value in properties.items()}
+    post.metadata = {key: splice.clean_value(value) for key, value in properties.items()}
     lines = frontmatter.dumps(post, handler()).split("\n") if post.metadata else ["---", "---"]
     written = newline.join([*lines, ""])
     if not same(dict(read_header(written).properties), post.metadata):
@@ -154,6 +144,6 @@ def handler() -> BaseHandler:
             return dict(root.value) if root is not None and isinstance(root.value, dict) else {}
 
         def export(self, metadata: dict[str, object], **_: object) -> str:
-            return "\n".join(line for key, value in metadata.items() for line in render_property(key, value))
+            return "\n".join(line for key, value in metadata.items() for line in splice.render_property(key, value))
 
     return CoreYaml()

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from simplemem.errors import Invalid
 from simplemem.note.header import core_value, find_key, read_header
-from simplemem.note.properties import remove_item, set_property
+from simplemem.note.properties import set_property
 
 Value = str | bool | int | float
 Request = dict[str, str | bool | None]
@@ -51,11 +51,6 @@ def _spelled(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def tag_value(value: Value) -> str:
-    """How a value is spelled inside a nested tag: `in progress` stands as `status/in-progress`."""
-    return _joined(_spelled(value))
-
-
 def _is_below(tag: str, name: str) -> bool:
     """obsidian.md §2: `status` means `status/done` too."""
     return f"{tag.casefold()}/".startswith(f"{name.casefold()}/")
@@ -74,7 +69,9 @@ def parse_tag_request(value: object) -> Request:
                 return parse_tag_request(json.loads(value))
             except (ValueError, RecursionError):  # a number of too many digits is a ValueError too
                 raise _refused(value) from None
-        return _merged(_from_text(part) for part in _parts(value))
+        # Commas stand between tags, and so do spaces where they are not part of a `key=value`.
+        parts = ([part] if _ENTRY.fullmatch(part) else part.split() for part in value.split(","))
+        return _merged(_from_text(part) for several in parts for part in several)
     if isinstance(value, Mapping):
         return _merged(_from_entry(key, entry) for key, entry in value.items())
     if isinstance(value, (list, tuple)) and all(isinstance(item, (str, Mapping)) for item in value):
@@ -96,21 +93,13 @@ def _merged(parts: Iterable[Request]) -> Request:
 _ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Commas stand between tags, and so do spaces where they are not part of a `key=value`."""
-    for part in text.split(","):
-        yield from [part] if _ENTRY.fullmatch(part) else part.split()
-
-
 def _from_text(text: str) -> Request:
     found = _ENTRY.fullmatch(text)
     return _from_entry(found[1], found[2].strip()) if found else _from_entry(text, True)
 
 
 def _from_entry(key: object, value: object) -> Request:
-    name = _joined(_bare(key)) if isinstance(key, str) else ""
-    if not name:
-        raise _refused(key)
+    name = _name_of(key)
     if value is None or isinstance(value, bool):
         return {name: value}
     if isinstance(value, (list, tuple)):
@@ -118,6 +107,13 @@ def _from_entry(key: object, value: object) -> Request:
     if isinstance(value, (str, int, float)):
         return {name: _spelled(value).strip() or True}
     raise _refused({key: value})
+
+
+def _name_of(key: object) -> str:
+    name = _joined(_bare(key)) if isinstance(key, str) else ""
+    if not name:
+        raise _refused(key)
+    return name
 
 
 # ------------------------------------------------------------------ reading
@@ -172,7 +168,7 @@ def _nested(name: str, value: Any) -> str | None:
     """`key/value` when the value can be part of a tag (spaces become `-`, obsidian.md §3.3), else None."""
     if value is True or not isinstance(value, (str, int, float)):
         return None
-    part = tag_value(value)
+    part = _joined(_spelled(value))
     return f"{name}/{part}" if part and "/" not in part and not _NOT_IN_TAG.search(part) else None
 
 
@@ -287,55 +283,66 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     A value takes the place of the key's other values (`status: done` for `status/active`). In a list `true` only adds the
     tag; in a map it is the value.
     """
-    for key, value in changes.items():
-        name = _joined(_bare(key))
-        if not name:
-            raise _refused(key)
-        tags = read_header(text).get("tags")
-        is_map = isinstance(tags, Mapping)
-        if is_map:
-            text = _change_map(text, tags, name, value)
-        elif value is None or value is False:
-            text = _with_items(text, tags, [item for item in _items(tags) if not _is_named(item, name)])
-        else:
-            text = _change_list(text, tags, _legal(name), value)
-        if value is None or (value is False and not is_map):
-            text = _without_legacy(text, name)
-    return text
-
-
-def _change_map(text: str, entries: Mapping[str, Any], name: str, value: str | bool | None) -> str:
-    spelled = next((key for key in entries if _joined(_bare(key)).casefold() == name.casefold()), None)
-    tags = {key: tag for key, tag, _ in _map_entries(entries)}
-    if value is None:
-        kept = {k: v for k, v in entries.items() if k != spelled and not (k in tags and _is_below(tags[k], name))}
-        return set_property(text, "tags", kept)
-    if value is True and spelled is None and any(tag.casefold() == name.casefold() for tag in tags.values()):
-        return text
-    key = spelled or name
-    return set_property(text, "tags", {**entries, key: _typed_like(entries.get(key), value)})
-
-
-def _change_list(text: str, tags: Any, name: str, value: str | Literal[True]) -> str:
+    properties = read_header(text).properties
+    tags = _property(properties, "tags")
+    is_map = isinstance(tags, Mapping)
+    entries: dict[str, Any] = dict(tags) if isinstance(tags, Mapping) else {}
     items = _items(tags)
+    gone: list[str] = []
+    for key, value in changes.items():
+        name = _name_of(key)
+        if value is None or (value is False and not is_map):
+            gone.append(name)
+            entries = {k: v for k, v in entries.items() if not _is_entry(k, v, name)}
+            items = [item for item in items if not _is_named(item, name)]
+        elif is_map:
+            _change_map(entries, name, value)
+        else:
+            items, kept = _change_list(items, _legal(name), value, properties)
+            text = text if kept is None else set_property(text, name, kept)
+    if is_map:
+        text = set_property(text, "tags", entries)
+    elif items != _items(tags):
+        is_text = isinstance(tags, str) and len(items) == 1 and len(_APART.split(tags.strip())) == 1
+        text = set_property(text, "tags", items[0] if is_text else items)  # one text is one tag, and stays a text
+    return _without_legacy(text, properties, gone)
+
+
+def _is_entry(key: str, value: Any, name: str) -> bool:
+    """Whether an entry of the map is asked for by its key, or stands for this tag or one below it."""
+    tag = next((tag for _, tag, _ in _map_entries({key: value})), None)
+    return _joined(_bare(key)).casefold() == name.casefold() or (tag is not None and _is_below(tag, name))
+
+
+def _change_map(entries: dict[str, Any], name: str, value: str | bool) -> None:
+    folded = name.casefold()
+    spelled = next((key for key in entries if _joined(_bare(key)).casefold() == folded), None)
+    if value is True and spelled is None and any(tag.casefold() == folded for _, tag, _ in _map_entries(entries)):
+        return
+    entries[spelled or name] = _typed_like(entries.get(spelled or name), value)
+
+
+def _change_list(
+    items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]
+) -> tuple[list[Any], Any]:
+    """The items with this tag, and the value that is kept in a property of its name, None when the tag says it."""
     is_there = any(_is_tag(item, name) for item in items)
     if value is True:
-        return text if is_there else _with_items(text, tags, [*items, name])
-    there = read_header(text).get(name)
+        return items if is_there else [*items, name], None
+    there = _property(properties, name)
     in_property = is_there and name.lower() not in _RESERVED and _is_value(there)
     nested = None if in_property else _nested(name, value)
+    kept = _typed_like(there, value) if nested is None else None
     if nested is None:
-        text = set_property(text, _unreserved(name, value, there), _typed_like(there, value))
+        _unreserved(name, value, there)
     wanted = nested or name
     # The first value there is gives up its place to the new one; the others of that key go.
     values = [at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)]
     place = next((at for at, item in enumerate(items) if _is_tag(item, wanted)), values[0] if values else None)
-    kept = [
-        wanted if at == place and not _is_tag(item, wanted) else item
-        for at, item in enumerate(items)
-        if at == place or at not in values
-    ]
-    return _with_items(text, tags, kept if place is not None else [*kept, wanted])
+    if place is None:
+        return [*items, wanted], kept
+    changed = [item if at != place or _is_tag(item, wanted) else wanted for at, item in enumerate(items)]
+    return [item for at, item in enumerate(changed) if at == place or at not in values], kept
 
 
 def _typed_like(there: Any, value: Any) -> Any:
@@ -363,22 +370,11 @@ def _items(tags: Any) -> list[Any]:
     return tags if isinstance(tags, list) else [] if tags is None else [tags]
 
 
-def _with_items(text: str, tags: Any, items: list[Any]) -> str:
-    if items == _items(tags):
-        return text
-    is_text = isinstance(tags, str) and len(items) == 1 and len(_APART.split(tags.strip())) == 1
-    return set_property(text, "tags", items[0] if is_text else items)  # one text is one tag, and stays a text
-
-
-def _without_legacy(text: str, name: str) -> str:
+def _without_legacy(text: str, properties: Mapping[str, Any], gone: list[str]) -> str:
     """A tag that is asked away goes from `tag:` and `keywords:` too, or it would still be found."""
     for key in _LEGACY_KEYS:
-        value = read_header(text).get(key)
-        if isinstance(value, list):
-            for item in [item for item in value if _is_named(item, name)]:
-                text = remove_item(text, key, item)
-        elif isinstance(value, str):
-            kept = [part for part in _items(value) if not _is_named(part, name)]
-            if kept != _items(value):
-                text = set_property(text, key, ", ".join(kept) or None)
+        value = _property(properties, key)
+        kept = [item for item in _items(value) if not any(_is_named(item, name) for name in gone)]
+        if kept != _items(value):
+            text = set_property(text, key, ", ".join(kept) or None if isinstance(value, str) else kept)
     return text

@@ -16,7 +16,6 @@ from simplemem.note.tags import (
     tag_map,
     tag_names,
     tag_pairs,
-    tag_value,
     tags_for_new_note,
 )
 
@@ -116,7 +115,6 @@ def test_values_that_are_no_part_of_a_tag_are_found_to_the_letter() -> None:
         ("where/at-home", ""), ("n", ""), ("n", "1.5"), ("ok", ""),
     }  # fmt: skip
     assert ("owner", "Ann, B") in pairs("tags: [owner]\nOwner: 'Ann, B'")
-    assert tag_value("at home") == "at-home"
 
 
 @pytest.mark.parametrize(
