@@ -1,9 +1,8 @@
 """The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
 
-CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost. Where the two might differ
-the parser is asked; a property test holds them equal elsewhere. What is too long or too deep for the parser, which recurses
-and looks at a line once for every quote around it, is read as the scanner thinks best: nothing in a note may stall the
-program.
+CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost: a property test holds the two
+equal wherever the scanner is sure. It is not in a few corners (a tab behind a quote's mark, a table inside a list's first
+line); there it goes the way of CommonMark. Nothing in a note may stall the program: each line is read once.
 """
 
 from __future__ import annotations
@@ -15,9 +14,6 @@ from typing import NamedTuple
 # What CommonMark strips around text: all of Unicode's spaces, but fewer controls than str.strip() takes.
 SPACES = " \t\n\v\f\r\xa0\u1680\u202f\u205f\u3000\u2028\u2029" + "".join(map(chr, range(0x2000, 0x200B)))
 
-_MOST_CHARACTERS = 400_000  # that the parser is given, ...
-_DEEP = re.compile(r"(?:>[-+*0-9.) \t]{0,12}+){8}")  # ... and far fewer where quotes stand in quotes
-_SMALL = 4096
 MOST_CONTAINERS = 50
 
 
@@ -30,32 +26,14 @@ class Leaf(NamedTuple):
     level: int = 0
 
 
-def find_blocks(lines: Sequence[str]) -> list[Leaf]:
-    """The leaves of these lines, in order."""
-    leaves = scan_blocks(lines)
-    if leaves is None and _may_be_parsed(lines):
-        from simplemem.note.markdown import parse_blocks  # most notes need no parser
-
-        leaves = parse_blocks(lines)
-    return guess_blocks(lines) if leaves is None else leaves
-
-
-def _may_be_parsed(lines: Sequence[str]) -> bool:
-    size = sum(map(len, lines)) + len(lines)
-    return size <= _SMALL or (size <= _MOST_CHARACTERS and not any(map(_DEEP.search, lines)))
-
-
-def scan_blocks(lines: Sequence[str]) -> list[Leaf] | None:
-    """The leaves of these lines in order, or None where only the parser knows."""
-    try:
-        return _Scan(lines, sure=True).run()
-    except _UnsureError:
-        return None
-
-
-def guess_blocks(lines: Sequence[str]) -> list[Leaf]:
-    """The leaves of any lines, as CommonMark would have them where the scanner is not sure."""
-    return _Scan(lines, sure=False).run()
+def scan_blocks(lines: Sequence[str]) -> tuple[list[Leaf], bool]:
+    """The leaves of these lines in order, and whether CommonMark's reference parsers would surely say the same."""
+    scan = _Scan(lines)
+    for number, line in enumerate(lines):
+        if number >= scan.skip_to:
+            scan.take(number, line)
+    scan.close(len(lines))
+    return scan.leaves, scan.sure
 
 
 def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
@@ -69,10 +47,6 @@ def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
 # ------------------------------------------------------------------ the scanner
 
 
-class _UnsureError(Exception):
-    """A place where the parser has to be asked."""
-
-
 _BLANK_START = re.compile(r"[ \t]*")
 _ATX = re.compile(r"(#{1,6})(?:[ \t]|$)")
 _SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
@@ -84,24 +58,24 @@ _STARTERS = frozenset("#>-+*_`~<=|:$[0123456789")
 _NOT_PLAIN = _STARTERS | {" ", "\t"}
 
 
-class _Item:
-    """An open list item: how wide its indent is, and whether it is still empty. A quote's width is -1."""
+class _Container:
+    """An open list item, with the width of its indent, or an open quote, whose width is -1."""
 
     __slots__ = ("fresh", "width")
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.fresh = width >= 0
+        self.fresh = width >= 0  # an item that is still empty
 
 
 class _Scan:
     """The open containers and the open leaf while the lines go by (CommonMark, appendix A)."""
 
-    def __init__(self, lines: Sequence[str], *, sure: bool) -> None:
+    def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.sure = sure  # where it is not, the parser is asked
+        self.sure = True
         self.leaves: list[Leaf] = []
-        self.stack: list[_Item] = []
+        self.stack: list[_Container] = []
         self.skip_to = 0
         self.open = ""  # kind of the open leaf; a paragraph's is "paragraph" whatever it will be called
         self.kind = ""
@@ -113,33 +87,17 @@ class _Scan:
         # Of the paragraph line before: where its content begins, its indent, whether it was lazy.
         self.before = (0, 0, False)
 
-    def run(self) -> list[Leaf]:
-        for number, line in enumerate(self.lines):
-            if number >= self.skip_to:
-                self.take(number, line)
-        self.close(len(self.lines))
-        return self.leaves
-
-    def unsure(self) -> None:
-        """Here the parser has to be asked, or goes a way of its own."""
-        if self.sure:
-            raise _UnsureError
-
     def close(self, number: int) -> None:
         """End the open leaf before line `number`."""
         if not self.open:
             return
-        if self.open == "code":
-            self.leaves.append(Leaf("code", self.first, self.last + 1))
-        elif self.open in ("fence", "html"):
-            leaf = Leaf("html" if self.open == "html" else "code", self.first, number)
-            self.leaves.append(trimmed(self.lines, leaf))
-        else:
-            self.leaves.append(Leaf(self.kind, self.first, number))
+        leaf = Leaf(self.kind, self.first, self.last + 1 if self.open == "code" else number)
+        self.leaves.append(trimmed(self.lines, leaf) if self.open in ("fence", "html") else leaf)
         self.open = ""
 
     def begin(self, kind: str, number: int) -> None:
-        self.open, self.kind, self.first, self.last = kind, kind, number, number
+        self.open, self.kind = kind, "code" if kind == "fence" else kind
+        self.first = self.last = number
         if self.stack:
             top = self.stack[-1]
             if kind == "paragraph":
@@ -155,7 +113,7 @@ class _Scan:
     def enter(self, width: int, number: int) -> None:
         if self.stack:
             self.stack[-1].fresh = False
-        self.stack.append(_Item(width))
+        self.stack.append(_Container(width))
         self.opened_at = number
 
     def take(self, number: int, line: str) -> None:
@@ -184,7 +142,7 @@ class _Scan:
                 if blank or line[at] != ">":
                     break
                 if indent > 3:
-                    self.unsure()  # code to CommonMark, more of the quote to the parser
+                    self.sure = False  # code to CommonMark, more of the quote to the parser
                     break
                 at, indent = self._after_quote(line, at)
                 quoted, blank = True, at == length
@@ -240,7 +198,7 @@ class _Scan:
             lazy = in_paragraph and matched < len(self.stack)
             if indent >= 4:
                 if lazy:
-                    self.unsure()  # the parser counts from the item, CommonMark from what holds it
+                    self.sure = False  # the parser counts from the item, CommonMark from what holds it
                 if not in_paragraph:
                     self._end(number, matched)
                     self.begin("code", number)
@@ -257,7 +215,7 @@ class _Scan:
                 self.open = ""
                 return
             if len(self.stack) >= MOST_CONTAINERS and matched == len(self.stack):
-                self.unsure()
+                self.sure = False
                 break
             if mark == ">":
                 self._end(number, matched)
@@ -271,7 +229,7 @@ class _Scan:
                     break
                 gap = line[found.end() : after]
                 if quoted and "\t" in gap:
-                    self.unsure()
+                    self.sure = False
                 column += found.end() - at
                 room = len(gap) if "\t" not in gap else _columns(gap, column)
                 used = 1 if empty or room > 4 else room
@@ -292,9 +250,8 @@ class _Scan:
         self._end(number, matched)
         if line[at] == "[":
             definition = _is_definition(line, at, "".join(self.lines[number + 1 : number + 2]))
-            if definition is None:
-                self.unsure()
-            if definition:
+            self.sure = self.sure and definition is not None
+            if definition is not False:
                 self.emit("definition", number)
                 return
         self.begin("paragraph", number)
@@ -312,31 +269,25 @@ class _Scan:
             begins += 1
         after = _BLANK_START.match(line, begins).end()  # type: ignore[union-attr]
         if "\t" in line[begins:after]:
-            self.unsure()  # a tab after a mark is as wide as the mark lets it be
+            self.sure = False  # a tab after a mark is as wide as the mark lets it be
         return after, after - begins
 
     def _leaf(self, number: int, line: str, at: int, mark: str, matched: int) -> bool:
         """Begin a leaf that its first characters announce. False when the line is only text."""
-        if mark == "#":
-            if (found := _ATX.match(line, at)) is None:
-                return False
+        if mark == "#" and (found := _ATX.match(line, at)) is not None:
             self._end(number, matched)
             self.emit("heading", number, len(found[1]))
-        elif mark in "-*_":
-            if not _RULE.match(line, at):
-                return False
+        elif mark in "-*_" and _RULE.match(line, at):
             self._end(number, matched)
             self.emit("rule", number)
-        elif mark in "`~":
-            if (found := _FENCE.match(line, at)) is None:
-                return False
+        elif mark in "`~" and (found := _FENCE.match(line, at)) is not None:
             self._end(number, matched)
             self.begin("fence", number)
             self.fence = found[1] or found[2]
         elif mark == "$":
             return self._math(number, line, at, matched)
         elif mark == "<":
-            return self._html(number, line, at, matched)
+            return self._html(number, line[at:], matched)
         else:
             return False
         return True
@@ -346,7 +297,7 @@ class _Scan:
         if not line.startswith("$$", at) or "$$" in line[at + 2 :]:
             return False
         if matched:
-            self.unsure()
+            self.sure = False
         self._end(number, matched)
         for later in range(number + 1, len(self.lines)):
             if "$$" in self.lines[later]:
@@ -355,31 +306,27 @@ class _Scan:
                 return True
         return False
 
-    def _html(self, number: int, line: str, at: int, matched: int) -> bool:
-        rest = line[at:]
-        begins, end = _html_block_kind(rest, self.open in ("paragraph", "table"))
-        if not begins:
+    def _html(self, number: int, rest: str, matched: int) -> bool:
+        kind = next((kind for kind in _HTML_KINDS if kind[0].match(rest)), None)
+        if kind is None or (self.open in ("paragraph", "table") and not kind[2]):
             return False
         self._end(number, matched)
-        if end is not None and end.search(rest):
+        self.html_end = kind[1]
+        if self.html_end is not None and self.html_end.search(rest):
             self.emit("html", number)
         else:
             self.begin("html", number)
-            self.html_end = end
         return True
 
     def _table(self, number: int, line: str, at: int, lazy: bool) -> bool:
-        """Whether this line and the one before it begin a table.
-
-        The parser asks this before anything else.
-        """
+        """Whether this line and the one before it begin a table. The parser asks this before anything else."""
         if number == 0 or self.open == "table" or "|" not in self.lines[number - 1]:
             return False
         if not _DELIMITERS.match(line, at):
             return False
         begins, indent, was_lazy = self.before
         if self.open != "paragraph" or lazy or was_lazy or self.opened_at == number - 1:
-            self.unsure()
+            self.sure = False
             return False
         if indent >= 4 or not _is_table_head(self.lines[number - 1][begins:], line[at:]):
             return False
@@ -438,27 +385,15 @@ _DEFINITION = re.compile(
 _LABEL_PART = re.compile(r"\\.|[\[\]]")
 
 
-def _html_block_kind(rest: str, in_paragraph: bool) -> tuple[bool, re.Pattern[str] | None]:
-    """Whether an HTML block begins with this text, and what ends it: a pattern, or None for a blank line."""
-    for start, end, interrupts in _HTML_KINDS:
-        if start.match(rest):
-            return interrupts or not in_paragraph, end
-    return False, None
-
-
 def _is_table_head(header: str, delimiters: str) -> bool:
-    """Whether these two lines begin a table: as many delimiters as there are header cells."""
+    """Whether these two lines begin a table: as many delimiters as there are header cells. Bars divide cells unless
+    escaped; one at either end is a border."""
     cells = [cell.strip() for cell in delimiters.split("|")]
     inner = [cell for k, cell in enumerate(cells) if cell or k not in (0, len(cells) - 1)]
-    return all(_COLUMN.fullmatch(cell) for cell in inner) and 0 < len(inner) == _column_count(header)
-
-
-def _column_count(row: str) -> int:
-    """How many cells a table row has: bars divide them unless escaped, one at either end is a border."""
-    row = row.strip(SPACES)
-    cells = len(_BAR.findall(row)) + 1
-    cells -= row.startswith("|")
-    return cells - (cells > 0 and row.endswith("|") and not row.endswith("\\|"))
+    header = header.strip(SPACES)
+    heads = len(_BAR.findall(header)) + 1 - header.startswith("|")
+    heads -= heads > 0 and header.endswith("|") and not header.endswith("\\|")
+    return all(_COLUMN.fullmatch(cell) for cell in inner) and 0 < len(inner) == heads
 
 
 def _is_definition(line: str, at: int, following: str) -> bool | None:

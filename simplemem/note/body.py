@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from simplemem.note.blocks import HTML_TAG, SPACES, Leaf, find_blocks
+from simplemem.note.blocks import HTML_TAG, SPACES, Leaf, scan_blocks
 from simplemem.note.header import Scalar
 
 
@@ -109,7 +109,7 @@ def read_body(text: str, start: int) -> Body:
     blocks: list[Block] = []
     ids: list[tuple[str, int]] = []
     has_ids = text.find("^", start) >= 0
-    for leaf in find_blocks(lines):
+    for leaf in scan_blocks(lines)[0]:
         kind, first, end, level = leaf
         if kind == "rule":
             continue

@@ -1,4 +1,4 @@
-"""Blocks as `markdown-it-py` finds them: the measure of the scanner, asked where that is not sure. Pure."""
+"""Blocks as `markdown-it-py` finds them: the measure of the scanner."""
 
 from __future__ import annotations
 
