@@ -251,7 +251,7 @@ class _Scan:
         if line[at] == "[":
             definition = _is_definition(line, at, "".join(self.lines[number + 1 : number + 2]))
             self.sure = self.sure and definition is not None
-            if definition is not False:
+            if definition:
                 self.emit("definition", number)
                 return
         self.begin("paragraph", number)

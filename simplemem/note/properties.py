@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note import splice
 from simplemem.note.header import Header, Scalar, find_key, read_header, read_yaml, same
+from simplemem.note.splice import BLANK_LINES, LOOSE_LINES
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler
@@ -51,7 +52,7 @@ def remove_property(text: str, key: str) -> str:
     place = splice.find_place(text, header.root, spelled)
     start, end = splice.lines_of(text, place.begins, place.value)
     # Blank lines or an indented comment below it may now belong to a block of text above it: then they go with it.
-    for lines_below in (splice.BLANK_LINES.match, splice.LOOSE_LINES.match):
+    for lines_below in (BLANK_LINES.match, LOOSE_LINES.match):
         try:
             return _checked(text, header, text[:start] + text[end:], properties)
         except Unreadable:
