@@ -379,8 +379,8 @@ _BAR = re.compile(r"(?<!\\)\|")
 # One line that is a link definition whatever stands around it, unless the next line begins a title.
 _DEFINITION = re.compile(
     r"\[(?=\s*+[^\]\s])[^\[\]\\]++\]:[ \t]*+"
-    r"(?!(?i:vbscript|javascript|file|data):)[^\s<>\\()&%\x00-\x1f\x7f]++"
-    r"""([ \t]++(?:"[^"\\]*+"|'[^'\\]*+'))?[ \t]*+$"""
+    r"(?!<?(?i:vbscript|javascript|file|data):)(?:[^\s<>\\()&%\x00-\x1f\x7f]++|<[^<>\\&%\x00-\x1f\x7f]*+>)"
+    r"""([ \t]++(?:"[^"\\]*+"|'[^'\\]*+'|\([^()\\]*+\)))?[ \t]*+$"""
 )
 _LABEL_PART = re.compile(r"\\.|[\[\]]")
 
