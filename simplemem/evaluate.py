@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import random
 import re
 import shutil
@@ -305,7 +304,7 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[
         file = root / f"{renamed.get(name, name)}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        os.utime(file, ns=(read.stat.mtime_ns, read.stat.mtime_ns))
+        shutil.copystat(store.root / read.path, file)
     for convention in (store.root / ".obsidian").glob("*.json"):  # what Obsidian leaves out is left out here too
         (root / ".obsidian").mkdir(exist_ok=True)
         shutil.copyfile(convention, root / ".obsidian" / convention.name)

@@ -133,7 +133,9 @@ def import_graph(
     from simplemem.kinds.graph.jsonl import import_file
 
     with opened(vault) as store, progress_bar() as progress:
-        return import_file(store, file.expanduser(), who=WHO, progress=progress)
+        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
+    assert done is not None  # it is not said to be done once
+    return done
 
 
 @renderer

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import AfterValidator, Field
@@ -19,9 +20,7 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also, at_most, one_of
 from simplemem.faces.face import OURS, Caller, Manner, Reply, Tool, tool
-from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
-from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
-from simplemem.kinds.graph.walk import Neighbour, around, neighbours_of, way
+from simplemem.kinds.graph.values import Direction, Entity, Graph, Observation, Reached, Relation, walk
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
@@ -88,8 +87,8 @@ class GraphOut(TypedDict):
 def shown(graph: Graph) -> dict[str, Any]:
     """A graph as data."""
     return {
-        "entities": [entity_shown(each) for each in graph.entities],
-        "relations": [relation_shown(each) for each in graph.relations],
+        "entities": [each.as_dict() for each in graph.entities],
+        "relations": [each.as_dict() for each in graph.relations],
     }
 
 
@@ -379,7 +378,6 @@ def open_nodes(
 
 Way = TypedDict("Way", {"name": str, "entityType": str, "depth": int, "path": list[RelationOut]})
 Ways = TypedDict("Ways", {"hits": list[Way], "more": bool})
-Direction = Annotated[Literal["both", "out", "in"], one_of("both", "out", "in", outgoing="out", incoming="in")]
 
 
 @tool("Walk the graph")
@@ -388,29 +386,30 @@ def traverse_graph(
     start: Annotated[str, also("start", "name", "entity")],
     relation: Annotated[str | None, about("only by relations of this type")] = None,
     depth: Annotated[int, at_most(10), Field(ge=1)] = 2,
-    direction: Direction = "both",
+    direction: Annotated[Direction, one_of("both", "out", "in", outgoing="out", incoming="in")] = "both",
     limit: Annotated[int, at_most(500), Field(ge=1)] = 100,
 ) -> Reply[Ways]:
     """What lies around an entity: each thing its relations lead to, nearest first, with the way there."""
     whole = graph.read()
     types = {each.name: each.type for each in whole.entities}
-    neighbours = neighbours_of(whole, types=[relation] if relation else (), direction=direction)
-    if start not in types and start not in neighbours:
+    if start not in types and not any(start in (each.source, each.target) for each in whole.relations):
         raise _nobody(graph, [start])
-    walk = around(neighbours, start, depth=depth, limit=limit)
+    steps = walk(whole, start, kind=relation, direction=direction)
+    near = list(islice(takewhile(lambda each: len(each.path) <= depth, steps), limit + 1))
+    has_more, near = len(near) > limit, near[:limit]
     hits: list[Any] = [
         {
             "name": each.name,
             "entityType": types.get(each.name, ""),
-            "depth": each.depth,
-            "path": [relation_shown(relation) for relation in each.path],
+            "depth": len(each.path),
+            "path": [relation.as_dict() for relation in each.path],
         }
-        for each in walk.reached
+        for each in near
     ]
-    more = f"There is more within {depth} steps; a higher limit shows it." if walk.more else ""
+    more = f"There is more within {depth} steps; a higher limit shows it." if has_more else ""
     head = f"{render.counted(len(hits), 'entity', 'entities')} around {render.name_of(start)}:"
-    text = render.answer(head, "\n".join(map(_reached_line, walk.reached)), more)
-    return Reply(text if hits else "No relation leads on from there.", {"hits": hits, "more": walk.more})
+    text = render.answer(head, "\n".join(map(_reached_line, near)), more)
+    return Reply(text if hits else "No relation leads on from there.", {"hits": hits, "more": has_more})
 
 
 Path = TypedDict("Path", {"path": list[RelationOut], "length": int, "found": bool})
@@ -424,18 +423,19 @@ def find_path(
 ) -> Reply[Path]:
     """How two entities are related: the shortest way along relations, in either direction."""
     whole = graph.read()
-    neighbours = neighbours_of(whole)
-    names = {each.name for each in whole.entities} | neighbours.keys()
+    ends_of_relations = {end for each in whole.relations for end in (each.source, each.target)}
+    names = {each.name for each in whole.entities} | ends_of_relations
     for name in (start, end):
         if name not in names:
             raise _nobody(graph, [name])
-    path = way(neighbours, start, end, depth=_FAR)
+    near = takewhile(lambda each: len(each.path) <= _FAR, walk(whole, start))
+    path = () if start == end else next((each.path for each in near if each.name == end), None)
     ends = f"{render.name_of(start)} to {render.name_of(end)}"
     if path is None:
         return Reply(f"No relations lead from {ends} within {_FAR} steps.", {"path": [], "length": 0, "found": False})
     lines = "\n".join(map(_relation_line, path))
     text = render.answer(f"From {ends} in {render.counted(len(path), 'step', 'steps')}:", lines)
-    shown: Any = [relation_shown(each) for each in path]
+    shown: Any = [each.as_dict() for each in path]
     return Reply(text, {"path": shown, "length": len(path), "found": True})
 
 
@@ -454,15 +454,15 @@ def _sentences(done: Outcome) -> Reply[Any]:
                 f"There already: {render.listed(done.there)}." if done.there and not new else "",
             )
             merged = [{"name": name, "added": texts} for name, texts in done.learned]
-            data: Any = {"entities": [entity_shown(each) for each in done.entities], "merged": merged}
+            data: Any = {"entities": [each.as_dict() for each in done.entities], "merged": merged}
         case "create_relations":
             text = _joined(
                 f"Made {render.counted(len(done.relations), 'relation', 'relations')}." if done.relations else "",
                 f"{nobody[:-1]}: {len(done.lacking)} passed over." if done.lacking else "",
                 "They were there already." if not done.relations and not done.lacking else "",
             )
-            data = {"relations": [relation_shown(each) for each in done.relations]}
-            data |= {"skipped": [relation_shown(each) for each in done.lacking]}
+            data = {"relations": [each.as_dict() for each in done.relations]}
+            data |= {"skipped": [each.as_dict() for each in done.lacking]}
         case "add_observations":
             count = sum(len(texts) for _, texts in done.learned)
             text = _joined(
@@ -552,8 +552,8 @@ def _relation_line(relation: Relation) -> str:
     return f"{source} -{render.line(relation.type)}-> {target}"
 
 
-def _reached_line(each: Neighbour) -> str:
-    return f"{each.depth} {render.name_of(each.name)}: " + ", ".join(map(_relation_line, each.path))
+def _reached_line(each: Reached) -> str:
+    return f"{len(each.path)} {render.name_of(each.name)}: " + ", ".join(map(_relation_line, each.path))
 
 
 def _joined(*parts: str) -> str:

@@ -25,7 +25,6 @@ from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.graph_tools import Rules
 from simplemem.faces.render import pretty
 from simplemem.faces.server_memory import HINTS, RULES, List
-from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.note.names import name_of
 
@@ -307,12 +306,12 @@ def _changes(store: EnhancedStore) -> dict[str, tuple[int, str]]:
 def _entity(entity: Entity, count: int, who: str) -> dict[str, Any]:
     changed = _time(entity.modified) or _time(entity.created)
     made = _time(entity.created) or changed
-    return entity_shown(entity) | _times(entity.name, count, made, changed, None, who)
+    return entity.as_dict() | _times(entity.name, count, made, changed, None, who)
 
 
 def _entity_version(number: int, first: PastVersion[Entity], version: PastVersion[Entity]) -> dict[str, Any]:
     times = _times(version.value.name, number, first.since, version.since, version.until, version.by)
-    return entity_shown(version.value) | times
+    return version.value.as_dict() | times
 
 
 def _times(
@@ -335,7 +334,7 @@ def _relation(relation: Relation, page: datetime | None) -> dict[str, Any]:
     last = _last_said(relation) or page
     times = {"createdAt": _time(relation.attributes.get(_SINCE)) or last, "updatedAt": last}
     metadata = {key: _milliseconds(at) for key, at in times.items() if at is not None}
-    return relation_shown(relation) | kept | {"metadata": metadata | _metadata(relation.attributes)}
+    return relation.as_dict() | kept | {"metadata": metadata | _metadata(relation.attributes)}
 
 
 def _relation_version(number: int, first: PastVersion[Relation], version: PastVersion[Relation]) -> dict[str, Any]:

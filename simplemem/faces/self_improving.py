@@ -19,7 +19,6 @@ from simplemem.faces.arguments import Arguments, Several, Share, Words, about, a
 from simplemem.faces.face import HIDDEN, Call, Caller, Data, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import Added, EntityOut, GraphOut, Outcome, RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
-from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
 from simplemem.kinds.graph.page import ENTITY
 
 if TYPE_CHECKING:
@@ -89,9 +88,9 @@ def _outcome(done: Outcome) -> Reply[Any]:
     """Answers as that server gives them: all that is to be said as JSON."""
     match done.verb:
         case "create_entities":
-            return as_json({"entities": [entity_shown(each) for each in done.entities], "existing": done.there})
+            return as_json({"entities": [each.as_dict() for each in done.entities], "existing": done.there})
         case "create_relations":
-            return as_json({"relations": [relation_shown(each) for each in done.relations], "notFound": done.absent})
+            return as_json({"relations": [each.as_dict() for each in done.relations], "notFound": done.absent})
         case "add_observations":
             return as_json({"results": verbs.added(done), "notFound": done.absent})
         case "delete_entities":
@@ -122,8 +121,8 @@ def search_nodes(
     entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
     hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
     relations = graph.open([entity.name for entity, _ in hits]).relations
-    shown = [entity_shown(entity) | {"score": hit.score} for entity, hit in hits]
-    return as_json({"entities": shown, "relations": [relation_shown(each) for each in relations], "method": method})
+    shown = [entity.as_dict() | {"score": hit.score} for entity, hit in hits]
+    return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
 
 
 def _refuse_long(query: str) -> None:

@@ -18,7 +18,6 @@ from simplemem.faces.face import HIDDEN, Data, Manner, Reply, Tool
 from simplemem.faces.graph_tools import Added, EntityOut, GraphOut, Outcome, RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.faces.schema import closed
-from simplemem.kinds.graph.jsonl import entity_shown, relation_shown
 from simplemem.kinds.graph.values import NoSuchEntity, Relation
 
 if TYPE_CHECKING:
@@ -125,9 +124,9 @@ def as_json(done: Outcome) -> Reply[Any]:
     """Answers as that server gives them: JSON as text, or a sentence that is always the same."""
     match done.verb:
         case "create_entities":
-            return _listed("entities", [entity_shown(each) for each in done.entities])
+            return _listed("entities", [each.as_dict() for each in done.entities])
         case "create_relations":
-            return _listed("relations", [relation_shown(each) for each in done.relations])
+            return _listed("relations", [each.as_dict() for each in done.relations])
         case "add_observations":
             return _listed("results", verbs.added(done))
         case "delete_entities" | "delete_observations" | "delete_relations":

@@ -1,20 +1,24 @@
-"""All notes of a kind in one vault, read once, and again when the store says that one changed, whoever changed it.
+"""All notes of a kind in one vault, read once, and again when the index says that one changed, whoever changed it.
 
-An item is known by its path. What is asked of many items by some key is a `Lookup`, kept up as items come and go.
+An item is known by its path. What is asked of many items by some key is a `Lookup`, kept up as items come and go. A change
+of several notes is drafted on what the shelf holds under the vault's lock, and is one step with one undo.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import Final, Generic
+from contextlib import contextmanager
+from typing import Generic, TypeVar
 
-from simplemem.kinds.kind import Kind, T
-from simplemem.store import Bench, Carried, Draft, Mark, Read, Stat, stat_of
+from simplemem.errors import Conflict, TooLong, Unreadable
+from simplemem.kinds.kind import By, Kind, T
+from simplemem.note.header import read_header
+from simplemem.note.names import name_of
+from simplemem.store import Bench, Carried, Draft, Mark, Read
 
-_AGAIN: Final = 5
-_MANY: Final = 500  # items whose files are compared with what was read
+R = TypeVar("R")
 
 
 class Lookup:
@@ -34,8 +38,59 @@ class Lookup:
             self._paths.setdefault(key, set()).add(path)
 
 
+class ChangeSet:
+    """The notes that one change touches: as they are now, and as they shall be."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self._before: dict[str, str | None] = {}
+        self._after: dict[str, str | None] = {}
+
+    def find(self, path: str) -> str | None:
+        """The text of a note as this change has made it so far, None when there is no such note."""
+        if path not in self._after:
+            read = next(iter(self.bench.read([path])), None)
+            if read is not None:
+                broken = read_header(read.text).problem
+                if problem := read.problem or (broken.message if broken is not None else ""):
+                    raise Unreadable(
+                        f"{name_of(path)} cannot be changed: {problem}", hint="Mend it in an editor, then try again."
+                    )
+            self._before[path] = self._after[path] = None if read is None else read.text
+        return self._after[path]
+
+    def text(self, path: str) -> str:
+        """The text of a note that must be there."""
+        text = self.find(path)
+        if text is None:
+            self.bench.look_at([path])  # the index does not know yet that it has gone, or does not believe it
+            raise Conflict(f"{name_of(path)} has gone", current_sha256=None)
+        return text
+
+    def put(self, path: str, text: str) -> None:
+        """Give a note this text; one that was not read before is new."""
+        self._before.setdefault(path, None)
+        self._after[path] = text
+
+    def drop(self, path: str) -> None:
+        """Put a note into the trash."""
+        if self.find(path) is not None:
+            self._after[path] = None
+
+    def drafts(self) -> list[Draft]:
+        """What is to be written."""
+        most, before = self.bench.max_note_bytes, self._before
+        for path, text in self._after.items():
+            if text is not None and 4 * len(text) > most and len(text.encode("utf-8", "replace")) > most:
+                raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
+        return [Draft(path, text, before[path]) for path, text in self._after.items() if text != before[path]]
+
+
+S = TypeVar("S", bound=ChangeSet)
+
+
 class Shelf(Generic[T]):
-    """The items of a vault. Whoever asks holds `lock`, and refreshes first."""
+    """The items of a vault. Whoever looks at them does so while `reading`."""
 
     def __init__(self, bench: Bench, kind: Kind[T]) -> None:
         self.bench = bench
@@ -44,15 +99,10 @@ class Shelf(Generic[T]):
         self.items: dict[str, T] = {}
         self.changed_by_others = 0  # grows when a person or another process changes an item
         self.is_read = False
-        self.differs = False  # whether what is being taken in changes anything
         self._lookups: list[tuple[Lookup, Callable[[T], Iterable[Hashable]]]] = []
         self._order: list[str] | None = None
         self._mark: Mark | None = None
-        self._stats: dict[str, Stat] = {}
         self._notes: set[str] = set()  # the paths of all notes, of this kind or not
-        self._lost: set[str] = set()  # notes that the index still has though their files are gone
-
-    # -- asking
 
     def lookup(self, keys: Callable[[T], Iterable[Hashable]]) -> Lookup:
         """Paths of items by keys of theirs, from now on."""
@@ -60,101 +110,85 @@ class Shelf(Generic[T]):
         self._lookups.append((made, keys))
         return made
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the shelf, with all on it that was saved up to now."""
+        self.bench.catch_up()
+        with self.lock:
+            self.refresh()
+            yield
+
     def in_order(self) -> list[T]:
         """All items, in the order of their kind."""
         if self._order is None:
             self._order = sorted(self.items, key=lambda path: self.kind.place(self.items[path]))
         return [self.items[path] for path in self._order]
 
-    def fresh(self, find: Callable[[], Sequence[T]]) -> Sequence[T]:
-        """What is found, once the files of all that is found are known to be what was read of them."""
-        for _ in range(_AGAIN):
+    def change(self, draft: Callable[[S], R], by: By, make: Callable[[Bench], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
+        """Draft on what the vault holds now and write it as one step. Somebody who saves one of the notes meanwhile makes
+        it be drafted again. Returns what the draft returned, and what was written."""
+        answers: list[R] = []
+        drafts: list[Draft] = []
+
+        def attempt() -> list[Draft]:
             self.refresh()
-            found = find()
-            paths = {item.path for item in found} if len(found) <= _MANY else set[str]()
-            now = self.bench.stats(paths)
-            differing = {path for path in paths if now.get(path) != self._stats.get(path)}
-            if not differing:
-                break
-            self.bench.look_at(differing)
-            self.look_again(differing)
-        return found
+            step = make(self.bench)
+            answers.append(draft(step))
+            drafts[:] = step.drafts()
+            return drafts
+
+        self.bench.catch_up()
+        with self.lock:
+            carried = self.bench.change(
+                attempt, who=by.get("who", ""), tool=by.get("tool", ""), reason=by.get("reason", "")
+            )
+            shas = {each.path: each.sha256 or "" for each in carried.written}
+            written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
+            gone = [each.path for each in drafts if each.text is None]
+            self._take(written, gone=gone, came=[each.path for each in drafts if each.before is None])
+        return answers[-1], carried
 
     # -- keeping up
 
     def refresh(self) -> None:
         """Read what changed since this was last asked."""
-        if self._lost and (back := self.bench.stats(self._lost).keys()):
-            self._lost -= back
-            self.take(self.bench.read(sorted(back)), came=set(back))
-        noticed = self.bench.since(self._mark, self.kind.having)
+        noticed = self.bench.since(self._mark)
         if noticed.mark == self._mark:
             return
         changed = {each.path: each for each in noticed.notes}
         came, gone = changed.keys() - self._notes, set[str]()
         if len(self._notes) + len(came) != noticed.count:
             gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
-            self._notes -= gone
-            gone -= self.bench.stats(gone & self.items.keys()).keys()  # too large to be indexed, and there all the same
-            self._lost -= gone
-        wanted = set()
-        for path, note in changed.items():
-            held = self.items.get(path)
-            is_wanted = held is not None or path in noticed.having or self.kind.holds(path, note.type)
-            if is_wanted and (held is None or held.sha256 != note.sha256):
-                wanted.add(path)
-        if noticed.whole:
-            wanted |= set(self.bench.files_below(self.kind.folder)) - changed.keys()
-        copies = {path for path, note in changed.items() if note.is_copy}
-        self.take(self.bench.read(sorted(wanted)), gone=gone, came=came, copies=copies)
+        held = {path: item.sha256 for path, item in self.items.items() if path in changed}
+        wanted = [
+            path
+            for path, note in changed.items()
+            if held.get(path, "") != note.sha256 and (path in held or self.kind.holds(path, note.type))
+        ]
+        if self.is_read and (wanted or gone & self.items.keys()):
+            self.changed_by_others += 1
+        self._take(self.bench.read(sorted(wanted)), gone=gone, came=came)
+        for path in [path for path, note in changed.items() if note.is_copy and path in self.items]:
+            if self._has_twin(self.items[path]):
+                self._take((), gone=[path], came=[path])
         self._mark = noticed.mark  # whatever failed before this is noticed again
         self.is_read = True
 
-    def look_again(self, paths: Collection[str]) -> None:
-        """Read items whose file is another than the one that was read, whatever the index says of them."""
-        read = list(self.bench.read(sorted(paths)))
-        missing = set(paths) - {each.path for each in read}
-        self._lost |= missing & self._notes  # the index says nothing when such a file comes back as it was
-        self.take(read, gone=missing)
-        self._notes |= self._lost
-
-    def take_written(self, drafts: Sequence[Draft], carried: Carried) -> None:
-        """Know what this process has just written."""
-        written = [
-            Read(each.path, carried.texts[each.path], each.sha256 or "", stat_of(each.entry), "")
-            for each in carried.written
-            if each.path in carried.texts and each.entry is not None
-        ]
-        new = {each.path for each in drafts if each.before is None}
-        self.take(written, gone=[each.path for each in drafts if each.text is None], came=new, ours=True)
-
-    def take(
-        self,
-        read: Iterable[Read],
-        *,
-        gone: Collection[str] = (),
-        came: Collection[str] = (),
-        copies: Collection[str] = (),
-        ours: bool = False,
-    ) -> None:
+    def _take(self, read: Iterable[Read], *, gone: Collection[str], came: Collection[str]) -> None:
         """Take in notes as they are now, and that others are gone. `came` and `gone` are of any kind: they may change what
-        a link means. One of the `copies` is left out when another item is its twin."""
-        self.differs = False
-        self._notes |= set(came)
-        self._notes -= set(gone)
+        a link means."""
         changed = set(gone)
-        for each in read:
-            item = self.kind.read(each)
-            self.place(each, item if item.is_own or self.is_needed(each.path) else None)
-            changed.add(each.path)
         for path in gone:
             self.forget(path)
-        for path in copies:
-            if path in self.items and self._has_twin(self.items[path]):
-                self.forget(path)
+        for each in read:
+            item = self.kind.read(each)
+            changed.add(item.path)
+            if item.is_own or self.is_needed(item.path):
+                self.place(item)
+            else:
+                self.forget(item.path)
+        self._notes = (self._notes - set(gone)) | set(came)
         self.settle(changed, {*gone, *came})
-        if self.is_read and not ours and self.differs:
-            self.changed_by_others += 1
 
     def is_needed(self, path: str) -> bool:  # noqa: ARG002
         """Whether a note of another kind is held all the same."""
@@ -163,14 +197,9 @@ class Shelf(Generic[T]):
     def settle(self, changed: Collection[str], files: Collection[str]) -> None:
         """Items `changed`, and `files` of any kind came or went: work out what follows from that."""
 
-    def place(self, read: Read, item: T | None) -> None:
-        """Hold what a note was read into, or nothing of it."""
-        if item is None:
-            self.forget(read.path)
-            return
-        path, old, place = read.path, self.items.get(read.path), self.kind.place
-        self._stats[path] = read.stat
-        self.differs = self.differs or old is None or old.sha256 != item.sha256
+    def place(self, item: T) -> None:
+        """Hold what a note was read into."""
+        path, old, place = item.path, self.items.get(item.path), self.kind.place
         for lookup, keys in self._lookups:
             lookup.move(path, keys(old) if old is not None else (), keys(item))
         if self._order is not None and (old is None or place(old) != place(item)):
@@ -182,18 +211,12 @@ class Shelf(Generic[T]):
 
     def forget(self, path: str) -> None:
         """Hold a note no longer."""
-        old = self.items.pop(path, None)
-        if old is None:
-            return
-        self.differs = True
-        self._stats.pop(path, None)
-        for lookup, keys in self._lookups:
-            lookup.move(path, keys(old), ())
-        if self._order is not None:
-            self._order.remove(path)
+        if (old := self.items.pop(path, None)) is not None:
+            for lookup, keys in self._lookups:
+                lookup.move(path, keys(old), ())
+            if self._order is not None:
+                self._order.remove(path)
 
     def _has_twin(self, item: T) -> bool:
-        told = self.kind.twin(item)
-        return told is None or any(
-            self.kind.twin(other) == told and other.path != item.path for other in self.items.values()
-        )
+        twin, told = self.kind.twin, self.kind.twin(item)
+        return told is None or any(twin(each) == told and each.path != item.path for each in self.items.values())

@@ -16,6 +16,7 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.store import Bench
 
 S = TypeVar("S")
+Line = Mapping[str, Any]
 _LARGE: Final = 256 * 1024  # bytes, from which a log is written anew
 _PATIENCE: Final = 0.25  # seconds; lines that find no turn go with the next ones
 
@@ -30,16 +31,16 @@ class StateLog(Generic[S]):
         bench: Bench,
         name: str,
         empty: Callable[[], S],
-        fold: Callable[[S, Mapping[str, Any]], None],
-        lines: Callable[[S], Iterable[Mapping[str, Any]]] | None = None,
+        fold: Callable[[S, Line], None],
+        lines: Callable[[S], Iterable[Line]] | None = None,
     ) -> None:
         self._bench = bench
         self._file = bench.side(name)
         self._empty, self._fold, self._lines = empty, fold, lines
         self._guard = threading.RLock()
         self._state = empty()
-        self._read: Any = None  # how far
-        self._pending: list[bytes] = []
+        self._extent: Any = None  # how far it was read
+        self._pending = b""
         self._is_held = False
 
     def state(self) -> S:
@@ -47,13 +48,13 @@ class StateLog(Generic[S]):
         with self._guard:
             self._follow()
             state = copy(self._state)
-            self._take(state, b"".join(self._pending))
+            self._take(state, self._pending)
             return state
 
-    def add(self, line: Mapping[str, Any]) -> None:
+    def add(self, line: Line) -> None:
         """Add a line. While the log is held it is on the disk then, or the failure is the caller's."""
         with self._guard:
-            self._pending.append(_line(line))
+            self._pending += _encoded(line)
             if self._is_held:
                 self._write(sync=True)
             elif not self._bench.read_only:
@@ -76,16 +77,16 @@ class StateLog(Generic[S]):
                 self._is_held = False
 
     def _write(self, *, sync: bool = False) -> None:
-        self._file.append(b"".join(self._pending), sync=sync)
-        self._pending.clear()
+        self._file.append(self._pending, sync=sync)
+        self._pending = b""
         if self._lines is not None:
             self._follow()
-            if self._read is not None and self._read.offset > _LARGE:
-                self._file.replace(b"".join(map(_line, self._lines(self._state))))
+            if self._extent is not None and self._extent.offset > _LARGE:
+                self._file.replace(b"".join(map(_encoded, self._lines(self._state))))
             self._lines = None  # once a process
 
     def _follow(self) -> None:
-        lines, self._read, is_another = self._file.read(self._read)
+        lines, self._extent, is_another = self._file.read(self._extent)
         if is_another:
             self._state = self._empty()
         self._take(self._state, lines)
@@ -98,5 +99,5 @@ class StateLog(Generic[S]):
                     self._fold(state, said)
 
 
-def _line(line: Mapping[str, Any]) -> bytes:
+def _encoded(line: Line) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"

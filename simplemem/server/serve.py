@@ -65,10 +65,10 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
     file = face.graph_file(env)
     if file is None or not file.is_file() or store.read_only:
         return
-    from simplemem.kinds.graph.jsonl import import_once
+    from simplemem.kinds.graph.jsonl import import_file
 
     try:
-        done = import_once(store, file, who=face.file_env)
+        done = import_file(store, file, who=face.file_env, once=True)
     except (SimplememError, OSError) as error:
         log.error("%s could not be imported: %s; the next start tries again", face.file_env, error)
         return

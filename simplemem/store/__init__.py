@@ -4,7 +4,6 @@
 a room with a kind of note of its own works with.
 """
 
-from simplemem.index.notes import Stat, stat_of
 from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.index.sidecar import Mark
 from simplemem.index.vectors import Estimate
@@ -22,10 +21,8 @@ __all__ = [
     "Mark",
     "Progress",
     "Read",
-    "Stat",
     "SyncReport",
     "now",
     "open_store",
-    "stat_of",
     "write_file",
 ]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.links import named_in_memory
-from simplemem.index.notes import Stat, stat_of
 from simplemem.index.sidecar import Changes, Mark
 from simplemem.note.names import check_name, name_of, private_by_rule
 from simplemem.note.note import private_reason, read_note
@@ -40,12 +39,11 @@ _TRIES = 50
 
 
 class Read(NamedTuple):
-    """A note's text, and what the disk said about its file."""
+    """A note's text, and why it is not to be changed, "" when it may be."""
 
     path: str
     text: str
     sha256: str
-    stat: Stat
     problem: str
 
 
@@ -83,6 +81,7 @@ class Bench:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._begun = False
+        self.made: dict[Any, Any] = {}  # what a room above has one of for each store
 
     @property
     def read_only(self) -> bool:
@@ -96,19 +95,14 @@ class Bench:
             self._core.sync(None, embed=False, rebuild=False, believe=False, begin=False)
             self._begun = True
 
-    def since(self, mark: Mark | None, having: str = "") -> Changes:
+    def since(self, mark: Mark | None) -> Changes:
         """What changed in the index since a mark, everything without one. Any process's changes, and a person's as soon
-        as they are indexed. `having` is a property whose notes are to be told apart."""
-        return self._core.index.since(mark, having)
+        as they are indexed."""
+        return self._core.index.since(mark)
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
         return frozenset(self._core.index.all_known())
-
-    def files_below(self, folder: str) -> list[str]:
-        """The note files in a folder as the disk has them, those too large to be indexed as well."""
-        entries = self._core.vault.entries_below(folder)
-        return [entry.path for entry in entries if entry.path.lower().endswith(".md")]
 
     def read(self, paths: Iterable[str]) -> Iterator[Read]:
         """Notes as they stand on the disk, one after the other. Those that are not there are left out."""
@@ -124,12 +118,7 @@ class Bench:
                 except UnicodeDecodeError as error:
                     problem = f"byte {error.start} is not UTF-8 text"
                     text = file.data.decode("utf-8", "replace")
-                yield Read(path, text, file.sha256, stat_of(file.entry), problem)
-
-    def stats(self, paths: Iterable[str]) -> dict[str, Stat]:
-        """What the disk says about some files now; those that are gone are absent."""
-        entries = ((path, self._core.entry(path)) for path in paths)
-        return {path: stat_of(entry) for path, entry in entries if entry is not None}
+                yield Read(path, text, file.sha256, problem)
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths of the files that links lead to, each a target and the note it stands in; as if only the files `among`
@@ -222,6 +211,11 @@ class Bench:
         self._core.long_lived = True
 
     # -- writing
+
+    @property
+    def max_note_bytes(self) -> int:
+        """The size from which on a note is not indexed."""
+        return self._core.settings.max_note_bytes
 
     def must_be_writable(self) -> None:
         """ReadOnly when nothing may be changed here."""

@@ -15,7 +15,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.jsonl import import_file, import_once, read, written
+from simplemem.kinds.graph.jsonl import import_file, read, written
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
@@ -58,14 +58,14 @@ def test_each_item_of_a_file_is_in_the_graph_and_comes_back_out_of_it(store: Enh
     before = file.read_bytes()
     heard: list[tuple[str, int, int]] = []
     done = import_file(store, file, who="test", progress=lambda *said: heard.append(said))
-    whole = read(before).graph
+    whole = read(before)[0]
     assert (done.entities, done.relations, done.broken) == (len(whole.entities), len(whole.relations), ())
     assert graph_of(store).read().entities != ()
-    exported = read(written(graph_of(store).read()).encode())
-    assert [(each.name, each.type, each.texts) for each in exported.graph.entities] == [
+    exported = read(written(graph_of(store).read()).encode())[0]
+    assert [(each.name, each.type, each.texts) for each in exported.entities] == [
         (each.name, each.type, each.texts) for each in whole.entities
     ]
-    assert {each.key for each in exported.graph.relations} == {each.key for each in whole.relations}
+    assert {each.key for each in exported.relations} == {each.key for each in whole.relations}
     assert heard[-1][1] == heard[-1][2] > 0
     assert file.read_bytes() == before
 
@@ -84,21 +84,21 @@ def test_what_is_there_is_added_to_and_an_import_done_again_changes_nothing(stor
 
 
 def test_once_is_once_even_for_what_was_deleted_since(store: EnhancedStore, file: Path) -> None:
-    assert import_once(store, file) is not None
+    assert import_file(store, file, once=True) is not None
     graph_of(store).delete_entities(["Thing 1", "Thing 2"])
-    assert import_once(store, file) is None
+    assert import_file(store, file, once=True) is None
     assert graph_of(store).entity("Thing 1") is None
     other = file.with_name("other.jsonl")
     other.write_bytes(file.read_bytes())
-    assert import_once(store, other) is not None
+    assert import_file(store, other, once=True) is not None
     assert graph_of(store).entity("Thing 1") is not None
 
 
 def test_a_line_that_a_crash_left_in_the_record_is_passed_over(store: EnhancedStore, file: Path) -> None:
-    assert import_once(store, file) is not None
+    assert import_file(store, file, once=True) is not None
     record = store.root / ".simplemem" / "imports.jsonl"
     record.write_bytes(record.read_bytes() + b'{"file": "torn')
-    assert import_once(store, file) is None
+    assert import_file(store, file, once=True) is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="making a link needs a right there")
@@ -110,7 +110,7 @@ def test_a_link_in_the_place_of_the_record_is_not_written_through(
     graph_of(store).create_entities([Entity("A", "t")])
     (store.root / ".simplemem" / "imports.jsonl").symlink_to(outside)
     with pytest.raises(SimplememError):
-        import_once(store, file)
+        import_file(store, file, once=True)
     assert (outside.read_text(), graph_of(store).entity("Thing 1")) == ("keep", None)
 
 
@@ -118,9 +118,9 @@ _BOTH = """
 import sys
 from pathlib import Path
 from simplemem import open_store
-from simplemem.kinds.graph.jsonl import import_once
+from simplemem.kinds.graph.jsonl import import_file
 with open_store(sys.argv[1]) as store:
-    print(import_once(store, Path(sys.argv[2])) is not None)
+    print(import_file(store, Path(sys.argv[2]), once=True) is not None)
 """
 
 
@@ -129,7 +129,7 @@ def test_of_two_that_start_at_once_one_imports_and_the_other_waits(vault: Path, 
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(each.communicate(timeout=120)[0].strip() for each in both) == ["False", "True"]
     with EnhancedStore(vault, Settings()) as store:
-        assert len(everything(store)[0]) == len(read(file.read_bytes()).graph.entities)
+        assert len(everything(store)[0]) == len(read(file.read_bytes())[0].entities)
 
 
 def test_nothing_is_imported_where_nothing_may_be_written(vault: Path, file: Path) -> None:
@@ -141,7 +141,7 @@ def test_nothing_is_imported_where_nothing_may_be_written(vault: Path, file: Pat
 def test_a_file_that_cannot_be_read_is_told(store: EnhancedStore, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"gone\.jsonl cannot be read"):
         import_file(store, tmp_path / "gone.jsonl")
-    assert import_once(store, _written(tmp_path / "gone.jsonl")) is not None
+    assert import_file(store, _written(tmp_path / "gone.jsonl"), once=True) is not None
 
 
 def _written(file: Path) -> Path:

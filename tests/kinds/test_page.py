@@ -6,7 +6,7 @@ import pytest
 
 from simplemem.kinds.graph import page as pages
 from simplemem.kinds.graph.page import Bond, GraphPage, read_page
-from simplemem.kinds.graph.values import Observation
+from simplemem.kinds.graph.values import Entity, Observation
 
 BY_HAND = """---
 type: entity
@@ -41,6 +41,10 @@ def read(text: str, path: str = "graph/Aurora API.md") -> GraphPage:
     return read_page(path, text, "")
 
 
+def new(name: str, kind: str, *said: Observation, order: int = 1, stub: bool = False) -> str:
+    return pages.new_page("graph/file.md", Entity(name, kind, said), order, "2026-11-22T00:00:00", stub=stub)
+
+
 def said(page: GraphPage) -> list[str]:
     return [each.text for each in page.observations]
 
@@ -51,7 +55,7 @@ def related(page: GraphPage) -> list[tuple[str, str]]:
 
 def test_what_a_person_wrote_is_understood() -> None:
     page = read(BY_HAND)
-    assert (page.name, page.type, page.is_entity, page.order) == ("Aurora API", "component", True, None)
+    assert (page.name, page.type, page.is_own, page.order) == ("Aurora API", "component", True, None)
     assert said(page) == [
         "Serves the public REST interface",
         "Rate limit is 50 requests per second",
@@ -73,9 +77,9 @@ def test_bullets_under_the_title_of_an_entity_count_without_a_heading() -> None:
 
 
 def test_in_another_note_only_the_lists_of_other_memories_count() -> None:
-    text = "---\npermalink: x\n---\n# Tea\n- plain\n- [fact] Half oxidised #tea\n- [x] done\n- grown_in [[Fujian]]\n"
+    text = "# Tea\n- plain\n- [fact] Half oxidised #tea\n- [x] done\n- grown_in [[Fujian]]\n"
     page = read(text, "notes/Tea.md")
-    assert not page.is_entity
+    assert not page.is_own
     assert said(page) == ["[fact] Half oxidised #tea"]
     assert related(page) == [("grown_in", "Fujian")]
 
@@ -102,8 +106,8 @@ def test_lines_of_windows_are_read_and_written_as_they_are() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "n\nx", "\ud800", '"q"', "true", "123", "~", "null", " x ", "a: b #c"])
 def test_a_name_and_a_type_come_back_whatever_they_are(name: str) -> None:
-    page = read(pages.new_page(name, "graph/file.md", name, 3, "2026-11-22T00:00:00"))
-    assert (page.name, page.type, page.order, page.is_entity, page.is_stub) == (name, name, 3, True, False)
+    page = read(new(name, name, order=3))
+    assert (page.name, page.type, page.order, page.is_own, page.is_stub) == (name, name, 3, True, False)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +116,8 @@ def test_a_name_and_a_type_come_back_whatever_they_are(name: str) -> None:
 def test_observations_types_and_names_come_back_beside_each_other(text: str) -> None:
     kept = [Observation(text, {"confidence": 0.5}), Observation("last")]
     bonds = [pages.bond_line(text, "[[Target]]", {"strength": 1}), pages.bond_line(text, '"a name"', {})]
-    page = read(pages.new_page("x", "graph/x.md", "t", 1, "2026-11-22T00:00:00", observations=kept, bonds=bonds))
+    made = new("x", "t", *kept)
+    page = read(pages.with_lines(made, read(made), "relations", bonds))
     assert list(page.observations) == kept
     assert list(page.bonds) == [Bond(text, "Target", "", {"strength": 1}), Bond(text, "", "a name", {})]
 
@@ -141,18 +146,13 @@ def test_taking_out_removes_whole_items_and_no_more() -> None:
 
 
 def test_a_stub_is_one_until_somebody_says_something() -> None:
-    text = pages.new_page("ghost", "graph/ghost.md", None, 4, "2026-11-22T00:00:00", bonds=["- knows [[Ada]]"])
+    text = new("ghost", "", stub=True)
+    text = pages.with_lines(text, read(text), "relations", ["- knows [[Ada]]"])
     assert read(text, "graph/ghost.md").is_stub
     assert not read(pages.with_lines(text, read(text), "observations", ["- is there"])).is_stub
     made = pages.made_entity(text, "person", 9)
     assert "stub" not in made
     assert (read(made).type, read(made).order) == ("person", 9)
-
-
-def test_a_header_that_cannot_be_read_is_said() -> None:
-    page = read("---\na: [\n---\n## Observations\n- kept\n")
-    assert page.problem
-    assert said(page) == ["kept"]
 
 
 def test_what_is_added_comes_between_no_item_and_its_own_words() -> None:
@@ -199,9 +199,9 @@ def test_what_a_comment_holds_is_not_read_and_stays_as_it_is(comment: str, endin
 
 def test_a_comment_within_an_item_is_no_part_of_what_it_says() -> None:
     hidden = "  %%\n  - hidden\n\n  - knows [[Nobody]]\n  %%\n"
-    text = f"## Observations\n- one\n{hidden}- two\n  %% confidence=0.5 %%\n- three\n  <!-- open\n- four\n"
+    text = f"## Observations\n- one\n{hidden}- two\n  %% confidence=0.5 %%\n- three\n"
     page = read(text)
-    assert said(page) == ["one", "two", "three\n<!-- open", "four"]
+    assert said(page) == ["one", "two", "three"]
     assert page.observations[1].attributes == {"confidence": 0.5}
     assert pages.without(text, page.bullets[:1]) == text.replace("- one\n", "")
 
@@ -229,7 +229,8 @@ def test_marks_of_a_comment_in_code_and_within_a_line_hide_no_bullet() -> None:
     assert said(read(text)) == ["100 %% sure", "two", "three", "four"]
 
 
-def test_a_page_that_only_holds_relations_is_not_bare_once_a_comment_stands_there() -> None:
-    text = pages.new_page("ghost", "graph/ghost.md", None, 4, "2026-11-22T00:00:00", bonds=["- knows [[Ada]]"])
-    assert pages.is_bare(text)
+def test_a_page_is_bare_until_somebody_writes_on_it() -> None:
+    text = new("ghost", "", stub=True)
+    assert pages.is_bare(text) and pages.is_bare(text + "\n## Relations\n")
     assert not pages.is_bare(text + "\n%%\n- who is it\n%%\n")
+    assert not pages.is_bare(text.replace("stub: true", "stub: true\ntags: [mine]"))

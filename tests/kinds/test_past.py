@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.past import decayed, entity_history, faded, graph_at, relation_history
+from simplemem.kinds.graph.past import decayed, entity_history, graph_at, relation_history
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
@@ -140,24 +140,14 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("confidence", "days", "left"),
     [
-        (1.0, 0, 1.0),
-        (1.0, 30, 0.5),
-        (0.8, 60, 0.2),
-        (1.0, 15, 2**-0.5),
-        (0.8, 3000, 0.1),
-        (0.05, 30, 0.05),
-        (0.0, 9, 0.0),
+        (1.0, 0, 1.0), (1.0, 30, 0.5), (0.8, 60, 0.2), (1.0, 15, 2**-0.5), (0.8, 3000, 0.1), (0.05, 30, 0.05),
+        (0.0, 9, 0.0), (1.0, -30, 1.0),
     ],
-)
-def test_it_halves_every_thirty_days_down_to_a_tenth(confidence: float, days: int, left: float) -> None:
-    assert faded(confidence, timedelta(days=days)) == pytest.approx(left)
-
-
-def test_only_the_confidence_of_a_relation_fades_and_none_grows() -> None:
-    relation = Relation("a", "r", "b", {"strength": 1.0, "confidence": 1.0, "since": "2020"})
-    assert decayed(relation, NOW - timedelta(days=30), NOW).attributes == {
-        "strength": 1.0,
-        "confidence": 0.5,
-        "since": "2020",
-    }
-    assert decayed(relation, NOW + timedelta(days=30), NOW).attributes["confidence"] == 1.0
+)  # fmt: skip
+def test_confidence_halves_every_thirty_days_down_to_a_tenth_and_never_grows(
+    confidence: float, days: int, left: float
+) -> None:
+    kept = {"strength": 1.0, "since": "2020"}
+    relation = Relation("a", "r", "b", {**kept, "confidence": confidence})
+    found = decayed(relation, NOW - timedelta(days=days), NOW).attributes
+    assert found == {**kept, "confidence": pytest.approx(left)}

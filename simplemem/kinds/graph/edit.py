@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph import page as pages
-from simplemem.kinds.graph.network import Network, relations_of
+from simplemem.kinds.graph.network import Network, graph_of_pages
 from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, read_page
 from simplemem.kinds.graph.spelling import literal
 from simplemem.kinds.graph.values import Entity, Observation, Relation
-from simplemem.kinds.kind import ChangeSet
+from simplemem.kinds.shelf import ChangeSet
 from simplemem.note.names import base_name, check_name, compare_key, legal_name, name_of
 from simplemem.store import Draft, now
 
@@ -25,38 +25,44 @@ Held = tuple[Bullet, Relation]
 
 
 class GraphEdit(ChangeSet):
-    """The pages that one change touches. With a `plan`, the files of names that other changes will make pages for, ends of
-    relations without a page are planned too, and not made."""
+    """The pages that one change touches. `coming` are names that this change or a later one of the same import makes
+    entities of; `files` are the pages chosen for names so far."""
 
-    def __init__(self, network: Network, plan: dict[str, str] | None = None) -> None:
+    def __init__(self, network: Network, files: dict[str, str], coming: Collection[str] = ()) -> None:
         super().__init__(network.bench)
         self._network = network
         self._now = now()
         self._order = network.next_order()
-        self._pages: dict[str, tuple[str, GraphPage]] = {}  # with the texts they were read from
-        self._is_planned = plan is not None
-        self._new = plan if plan is not None else {}  # new pages by the names they are for
-        self._stems = {compare_key(base_name(path)): path for path in self._new.values()}
-        self._lines: dict[str, dict[str, list[str]]] = {}
-        self._attributes: dict[str, list[tuple[Bullet, Mapping[str, Any]]]] = {}
+        self._files, self._coming = files, coming
+        self._stems = {compare_key(base_name(path)): path for path in files.values()}
+        self._lines: dict[str, dict[str, list[str]]] = {}  # that are added, by page and section
         self._held: dict[str, dict[tuple[str, str, str], Held]] = {}
+        self._loosened: set[str] = set()  # pages that lost relations, or that those led to
 
     # -- pages
 
     def page(self, path: str) -> GraphPage | None:
         """A page as this change has made it so far, beginning with what lies on the disk now."""
-        self._settle(path)
-        text = self.find(path)
+        lines = self._lines.pop(path, {})
+        text = self.text(path) if lines else self.find(path)
         if text is None:
             return None
-        if path not in self._pages or self._pages[path][0] is not text:
-            self._pages[path] = (text, read_page(path, text, ""))
-        return self._pages[path][1]
+        for section, added in lines.items():
+            text = pages.with_lines(text, read_page(path, text, ""), section, added)
+            self.put(path, text)
+        return read_page(path, text, "")
 
-    def make(self, name: str, kind: str | None, observations: Sequence[Observation] = ()) -> str:
-        """A new page; without a kind it only holds relations. Returns its path."""
-        path = self._new.get(name) or self._choose(name)
-        self.put(path, pages.new_page(name, path, kind, self._order, self._now, observations=observations))
+    def drafts(self) -> list[Draft]:
+        for path in list(self._lines):
+            self.page(path)
+        for path in sorted(self._loosened):
+            self._drop_if_idle(path)
+        return super().drafts()
+
+    def make(self, entity: Entity, *, stub: bool = False) -> str:
+        """A new page. Returns its path."""
+        path = self._files.get(entity.name) or self._choose(entity.name)
+        self.put(path, pages.new_page(path, entity, self._order, self._now, stub=stub))
         self._order += 1
         return path
 
@@ -67,7 +73,9 @@ class GraphEdit(ChangeSet):
         self.say(path, entity.observations)
 
     def say(self, path: str, observations: Iterable[Observation]) -> None:
-        self._add(path, "observations", map(pages.observation_line, observations))
+        """Add observations to a page."""
+        if lines := [pages.observation_line(each) for each in observations]:
+            self._lines.setdefault(path, {}).setdefault("observations", []).extend(lines)
 
     def unsay(self, path: str, texts: Collection[str]) -> int:
         """Take the observations that are equal to these texts out of a page. Returns how many."""
@@ -78,49 +86,6 @@ class GraphEdit(ChangeSet):
             self.put(path, pages.without(self.text(path), gone))
         return len(gone)
 
-    def drafts(self) -> list[Draft]:
-        for path in {**self._lines, **self._attributes}:
-            self._settle(path)
-        return super().drafts()
-
-    def _add(self, path: str, section: str, lines: Iterable[str]) -> None:
-        self._lines.setdefault(path, {}).setdefault(section, []).extend(lines)
-
-    def _settle(self, path: str) -> None:
-        """Put what was added and changed into a page."""
-        changes, lines = self._attributes.pop(path, []), self._lines.pop(path, {})
-        if not changes and not any(lines.values()):
-            return
-        text = self.text(path)
-        for bullet, attributes in sorted(changes, key=lambda each: -each[0].start):  # so that places stay as they are
-            text = pages.with_attributes(text, bullet, attributes)
-        for section, added in lines.items():
-            text = pages.with_lines(text, read_page(path, text, ""), section, added)
-        self.put(path, text)
-
-    # -- ends of relations
-
-    def is_lacking(self, name: str) -> bool:
-        """Whether no entity or note has this name."""
-        page = self._network.named(name)
-        return page is None or page.is_stub
-
-    def end(self, name: str) -> str:
-        """The page of a name: the one there is, else the one note that is called so, else a new one."""
-        page = self._network.named(name)
-        if page is not None:
-            return page.path
-        return self._new.get(name) or self._note_called(name) or self._make_end(name)
-
-    def _make_end(self, name: str) -> str:
-        return self._choose(name) if self._is_planned else self.make(name, None)
-
-    def _note_called(self, name: str) -> str | None:
-        """The one note of exactly this name, which a relation then draws into the graph."""
-        found = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
-        page = self._network.page_at(found[0]) if len(found) == 1 else None
-        return found[0] if page is not None and page.name == name else None
-
     # -- relations
 
     def held(self, relation: Relation) -> Held | None:
@@ -129,65 +94,72 @@ class GraphEdit(ChangeSet):
         if page is None:
             return None
         if page.path not in self._held:
-            there: dict[tuple[str, str, str], Held] = {}
-            for held in self._relations_on(page.path):
-                there.setdefault(held[1].key, held)
-            self._held[page.path] = there
+            self._held[page.path] = {held[1].key: held for held in reversed(self._relations_on(page.path))}
         return self._held[page.path].get(relation.key)
 
     def relate(self, relation: Relation) -> None:
-        source, target = self.end(relation.source), self.end(relation.target)
+        """Add a relation to the page of its source, which is made if need be. A link to a name that nothing has yet leads
+        to it once it is made."""
+        source = self._find(relation.source) or self.make(Entity(relation.source, ""), stub=True)
+        target = self._find(relation.target)
+        if target is None and relation.target in self._coming:
+            target = self._choose(relation.target)
         link = self._link_to(target, relation.target, source)
-        self._add(source, "relations", [pages.bond_line(relation.type, link, relation.attributes)])
+        line = pages.bond_line(relation.type, link, relation.attributes)
+        self._lines.setdefault(source, {}).setdefault("relations", []).append(line)
 
     def set_attributes(self, held: Held, attributes: Mapping[str, Any]) -> None:
         """Give a relation other attributes."""
         page = self._network.named(held[1].source)
         assert page is not None
-        self._attributes.setdefault(page.path, []).append((held[0], attributes))
+        self.put(page.path, pages.with_attributes(self.text(page.path), held[0], attributes))
 
     def unrelate(self, path: str, which: Callable[[Relation], bool]) -> int:
         """Take relations out of a page. Returns how many."""
         count = 0
         while gone := [bullet for bullet, relation in self._relations_on(path) if which(relation)]:
-            self.put(path, pages.without_bonds(self.text(path), gone))  # of two links in a bullet the second counts now
+            # of two links in a bullet the second counts now
+            self.put(path, pages.without(self.text(path), gone, pages.without_link))
             count += len(gone)
+            self._loosened |= {path, *(tie.path for tie in self._network.ties(path) if tie.path is not None)}
         return count
 
-    def is_bare(self, path: str) -> bool:
-        """Whether nobody wrote anything on a page that relations made."""
-        page = self.page(path)
-        return page is not None and page.is_stub and pages.is_bare(self.text(path))
-
-    def drop_idle_stubs(self, gone: Collection[str] = ()) -> None:
-        """Drop pages that only held relations, and hold none any more once those that are `gone` went."""
-        items = self._network.items
-        touched = {draft.path for draft in self.drafts()} | set(gone)
-        led_to = {tie.path for path in touched if path in items for tie in self._network.ties(items[path]) if tie.path}
-        for path in sorted((touched | led_to) - set(gone)):
-            stub = items.get(path)
-            if stub is None or not stub.is_stub or self._relations_on(path) or not self.is_bare(path):
-                continue
-            sources = [page.path for page in self._network.pointing_at(stub) if page.path not in gone]
-            is_held = any(each.target == stub.name for source in sources for _, each in self._relations_on(source))
-            if not is_held and self.bench.may_go(path):
-                self.drop(path)
+    def _drop_if_idle(self, path: str) -> None:
+        """Drop a page that only held relations, where none is left from or to it and nobody wrote on it."""
+        stub = self._network.items.get(path)
+        page = self.page(path) if stub is not None and stub.is_stub else None
+        if page is None or not page.is_stub or page.bonds or not pages.is_bare(self.text(path)):
+            return
+        sources = [source.path for source in self._network.pointing_at(path, page.name)]
+        is_held = any(each.target == page.name for source in sources for _, each in self._relations_on(source))
+        if not is_held and self.bench.may_go(path):
+            self.drop(path)
 
     def _relations_on(self, path: str) -> list[Held]:
         """The relations of a page as this change has made it so far, also to pages that it makes."""
         page = self.page(path)
-        if page is None:
+        if page is None or not page.bonds:
             return []
-        bullets = [bullet for bullet in page.bullets if isinstance(bullet.says, Bond)]
-        if not bullets:
-            return []
-        relations = relations_of([page], self._network.resolved([page]), self._network.items)
-        return list(zip(bullets, relations, strict=True))
+        relations = graph_of_pages([page], self._network.resolved([page]), self._network.items).relations
+        return list(zip((each for each in page.bullets if isinstance(each.says, Bond)), relations, strict=True))
 
-    def _link_to(self, path: str, name: str, source: str) -> str:
-        """A link to a page from another, as short as it can be, showing the exact name where the file has another."""
-        stem = base_name(path)
-        target = stem
+    def _find(self, name: str) -> str | None:
+        """The page of a name: the one there is or that this change makes, else the one note that is called so, which a
+        relation then draws into the graph."""
+        page = self._network.named(name)
+        if page is not None or name in self._files:
+            return page.path if page is not None else self._files[name]
+        found = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
+        note = self._network.page_at(found[0]) if len(found) == 1 else None
+        return note.path if note is not None and note.name == name else None
+
+    def _link_to(self, path: str | None, name: str, source: str) -> str:
+        """A link to a page from another, as short as it can be, showing the exact name where the file has another; a
+        literal where no link can say what is meant."""
+        if path is None:
+            is_free = _carries(name) and compare_key(name) not in self._stems
+            return f"[[{name}]]" if is_free and self.bench.meant([(name, source)]) == [None] else literal(name)
+        stem = target = base_name(path)
         if self._stems.get(compare_key(stem)) != path:  # a new page has a name of its own, which no index knows yet
             spellings = (stem, name_of(path), f"{stem}.md", path)
             meant = self.bench.meant([(spelling, source) for spelling in spellings])
@@ -200,34 +172,33 @@ class GraphEdit(ChangeSet):
 
     def _choose(self, name: str) -> str:
         """The path of a new page."""
-        path = file_for(name, self._is_taken)
-        self._new[name] = self._stems[compare_key(base_name(path))] = path
+        path = file_for(name, lambda path: self._is_taken(path, name))
+        self._files[name] = self._stems[compare_key(base_name(path))] = path
         return path
 
-    def _is_taken(self, path: str) -> bool:
-        """Whether a link to this name would be doubtful, or a file is in the way."""
+    def _is_taken(self, path: str, name: str) -> bool:
+        """Whether a link to this file would be doubtful, or another is in the way."""
         stem = base_name(path)
-        if compare_key(stem) in self._stems:
-            return True
         called = [*self.bench.files_called(stem), *self.bench.files_called(f"{stem}.md")]
-        return bool(called) or self.bench.is_taken(path)
+        return bool(
+            compare_key(stem) in self._stems
+            or called
+            or self.bench.is_taken(path)
+            or self._network.is_awaited(stem, name)
+        )
 
 
-def file_for(name: str, is_taken: Callable[[str], bool]) -> str:
+def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:
     """The path of the note for a new entity: its own name where every system and every link can carry it, else a near
     one. `is_taken` says of a path whether a link to its name would be doubtful."""
-    if _carries(name):
-        path = f"{FOLDER}/{name}.md"
-        if not is_taken(path):
-            return path
+    path = f"{FOLDER}/{name}.md"
+    if _carries(name) and not is_taken(path):
+        return path
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     readable = legal_name(name.replace("~", "-").encode("utf-8", "replace").decode())
     readable = readable.encode()[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(" .")
-    for length in (12, 24, 64):
-        path = f"{FOLDER}/{readable}~{digest[:length]}.md"
-        if not is_taken(path):
-            return path
-    raise AssertionError("two names with one SHA-256")
+    paths: Sequence[str] = [f"{FOLDER}/{readable}~{digest[:length]}.md" for length in (12, 24, 64)]
+    return next(path for path in paths if not is_taken(path))
 
 
 def _carries(name: str) -> bool:
@@ -242,7 +213,6 @@ def _carries(name: str) -> bool:
 
 def _can_be_shown(name: str) -> bool:
     """Whether a link can show this name."""
-    return (
-        bool(name) and len(name) <= 120 and name.isprintable() and name == name.strip()
-        and not set(name) & set("[]|#^") and "%%" not in name
-    )  # fmt: skip
+    if not name or len(name) > 120 or not name.isprintable() or name != name.strip():
+        return False
+    return not set(name) & set("[]|#^") and "%%" not in name

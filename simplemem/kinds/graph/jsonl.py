@@ -13,15 +13,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from simplemem.errors import Unavailable
-from simplemem.kinds.graph.graph import batched, graph_of
+from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.state_log import StateLog
 from simplemem.store import EnhancedStore
@@ -29,8 +28,6 @@ from simplemem.store import EnhancedStore
 Progress = Callable[[str, int, int], None]
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
-_RECORD: Final = "imports.jsonl"
-_BATCH: Final = 500
 _PATIENCE: Final = 120.0
 
 
@@ -42,72 +39,38 @@ class Broken:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile:
-    """A graph out of a file. One name that stood there twice is one entity that says all of it."""
-
-    graph: Graph
-    broken: tuple[Broken, ...]
-
-
-def stringify(value: Any) -> str:
-    """A value on one line as `JSON.stringify` writes it: half a surrogate pair is escaped, all else is as it is."""
-    return escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
 def escaped(text: str) -> str:
     """JSON that UTF-8 can say: half a surrogate pair as `\\ud800`."""
     return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def entity_shown(entity: Entity) -> dict[str, Any]:
-    """An entity as the graph memory servers show it."""
-    return {"name": entity.name, "entityType": entity.type, "observations": entity.texts}
-
-
-def relation_shown(relation: Relation) -> dict[str, Any]:
-    """A relation as the graph memory servers show it."""
-    return {"from": relation.source, "to": relation.target, "relationType": relation.type}
-
-
 def written(graph: Graph) -> str:
     """A graph as such a file."""
-    lines = [stringify({"type": "entity", **entity_shown(each)}) for each in graph.entities]
-    lines += [stringify({"type": "relation", **relation_shown(each)}) for each in graph.relations]
-    return "".join(f"{line}\n" for line in lines)
+    lines = [{"type": "entity", **each.as_dict()} for each in graph.entities]
+    lines += [{"type": "relation", **each.as_dict()} for each in graph.relations]
+    return "".join(escaped(json.dumps(line, ensure_ascii=False, separators=(",", ":"))) + "\n" for line in lines)
 
 
-def read(data: bytes) -> ReadFile:
-    """The graph in such a file, whatever else stands there."""
+def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
+    """The graph in such a file, whatever else stands there. One name that stands there twice is one entity that says all
+    of it."""
     entities: dict[str, Entity] = {}
     relations: dict[tuple[str, str, str], Relation] = {}
     broken: list[Broken] = []
-    for number, line in _lines(data):
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         try:
-            said = _understood(line)
+            said = _understood(line) if line.strip() else None
         except ValueError as error:
             broken.append(Broken(number, str(error)))
             continue
         if isinstance(said, Relation):
             relations.setdefault(said.key, said)
-        elif (there := entities.get(said.name)) is not None:
-            entities[said.name] = united(there, said)
-        else:
-            entities[said.name] = said
-    return ReadFile(Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken))
-
-
-def united(first: Entity, second: Entity) -> Entity:
-    """One entity that says what both do. Its type is the first's."""
-    known = set(first.texts)
-    more = tuple(each for each in second.observations if each.text not in known)
-    return Entity(first.name, first.type, (*first.observations, *more))
-
-
-def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if line.strip():
-            yield number, line
+        elif said is not None:
+            first = entities.get(said.name, Entity(said.name, said.type))
+            known = set(first.texts)
+            more = tuple(each for each in said.observations if each.text not in known)
+            entities[said.name] = Entity(said.name, first.type, (*first.observations, *more))
+    return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 
 
 def _understood(line: bytes) -> Entity | Relation:
@@ -117,25 +80,18 @@ def _understood(line: bytes) -> Entity | Relation:
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None
     kind = said.get("type") if isinstance(said, dict) else None
-    if kind == "entity":
-        name, entity_type = _texts(said, "name", "entityType")
-        observations = said.get("observations")  # other programs have written null, and nothing at all
-        if not isinstance(observations, list | None):
-            raise ValueError("its observations are no list")
-        if not all(isinstance(each, str) for each in observations or ()):
-            raise ValueError("one of its observations is no text")
-        return Entity(name, entity_type, tuple(map(Observation, observations or ())))
-    if kind == "relation":
-        source, target, relation_type = _texts(said, "from", "to", "relationType")
-        return Relation(source, relation_type, target)
-    raise ValueError("it is neither an entity nor a relation")
-
-
-def _texts(said: dict[str, Any], *keys: str) -> list[str]:
+    keys = {"entity": ("name", "entityType"), "relation": ("from", "to", "relationType")}.get(str(kind))
+    if keys is None:
+        raise ValueError("it is neither an entity nor a relation")
     for key in keys:
         if not isinstance(said.get(key), str):
             raise ValueError(f"its {key} is no text")
-    return [said[key] for key in keys]
+    if kind == "relation":
+        return Relation(said["from"], said["relationType"], said["to"])
+    observations = said.get("observations") or []  # other programs have written null, and nothing at all
+    if not isinstance(observations, list) or not all(isinstance(each, str) for each in observations):
+        raise ValueError("its observations are no list of texts")
+    return Entity(said["name"], said["entityType"], tuple(map(Observation, observations)))
 
 
 # -- taking a file over
@@ -161,57 +117,36 @@ class Imported:
         return {**shown, "broken": [{"line": each.line, "why": each.why} for each in self.broken]}
 
 
-def import_file(store: EnhancedStore, file: Path, *, who: str = "", progress: Progress | None = None) -> Imported:
-    """Bring a file's graph into the vault, whether or not that was done before."""
-    record = _record_of(store)
+def import_file(
+    store: EnhancedStore, file: Path, *, who: str = "", once: bool = False, progress: Progress | None = None
+) -> Imported | None:
+    """Bring a file's graph into the vault, whether or not that was done before; or `once`, and None then. Others that
+    import meanwhile wait for it."""
+    record = StateLog[set[str]](store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file"))))
     with record.held(_PATIENCE):
-        return _import(store, record, file, who, progress or _silent)
-
-
-def import_once(store: EnhancedStore, file: Path, *, who: str = "") -> Imported | None:
-    """Bring a file's graph into the vault unless that was done already; None then. Other servers that start meanwhile
-    wait for it."""
-    record = _record_of(store)
-    with record.held(_PATIENCE):
-        return None if os.path.abspath(file) in record.state() else _import(store, record, file, who, _silent)
-
-
-def _record_of(store: EnhancedStore) -> StateLog[set[str]]:
-    """The files that were taken over."""
-    return StateLog(store.bench, _RECORD, set, lambda files, line: files.add(str(line.get("file"))))
-
-
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
-
-
-def _import(store: EnhancedStore, record: StateLog[set[str]], file: Path, who: str, progress: Progress) -> Imported:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
-    found = read(data)
-    graph, reason = graph_of(store), f"import of {file.name}"
-    there = {each.name for each in graph.read().entities}
-    last = store.bench.last_version()
-    told = partial(progress, "import")
-    entities, relations = graph.take_in(found.graph, told, who=who, tool="import", reason=reason)
-    said = [(each.name, each.observations) for each in found.graph.entities if each.name in there and each.observations]
-    added = 0
-    for some in batched(said, _BATCH):
-        more = graph.add_observations(some, missing="skip", who=who, tool="import", reason=reason)
-        added += sum(len(texts) for _, texts in more)
-    imported = Imported(
-        file=os.path.abspath(file),
-        entities=entities,
-        relations=relations,
-        observations=added,
-        entities_there=len(found.graph.entities) - entities,
-        relations_there=len(found.graph.relations) - relations,
-        since=f"v{last + 1}" if store.bench.last_version() > last else "",
-        broken=found.broken,
-    )
-    when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    counts = {name: count for name, count in imported.as_dict().items() if isinstance(count, int)}
-    record.add({"when": when, "file": imported.file, "sha256": hashlib.sha256(data).hexdigest(), **counts})
-    return imported
+        if once and os.path.abspath(file) in record.state():
+            return None
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
+        graph, broken = read(data)
+        last = store.bench.last_version()
+        new = graph_of(store).take_in(
+            graph,
+            (lambda done, total: progress("import", done, total)) if progress is not None else None,
+            who=who,
+            reason=f"import of {file.name}",
+        )
+        imported = Imported(
+            os.path.abspath(file),
+            *new,
+            entities_there=len(graph.entities) - new.entities,
+            relations_there=len(graph.relations) - new.relations,
+            since=f"v{last + 1}" if store.bench.last_version() > last else "",
+            broken=broken,
+        )
+        when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        counts = {name: count for name, count in imported.as_dict().items() if isinstance(count, int)}
+        record.add({"when": when, "file": imported.file, "sha256": hashlib.sha256(data).hexdigest(), **counts})
+        return imported

@@ -1,23 +1,23 @@
 """The pages of the graph as this process knows them, and what their relations lead to.
 
 A page is known by its path, and what its relations mean by path as well; names are looked up when they are told. So a note
-that is renamed, or a title that a person mends, takes its relations along. A note that an own page leads to is part of the
+that is renamed, or a title that a person mends, takes its relations along. A note that an entity leads to is part of the
 graph too, with its own relations; what those lead to is not drawn in.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from simplemem.kinds.graph.page import ENTITY, FOLDER, Bond, GraphPage, place
+from simplemem.kinds.graph.page import ENTITY, Bond, GraphPage, place
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.shelf import Lookup, Shelf
 from simplemem.note.names import base_name, compare_key
 from simplemem.store import Bench
 
-_MANY = 500
+_MANY = 500  # pages for which all relations are looked through
 
 
 class Tie(NamedTuple):
@@ -27,10 +27,6 @@ class Tie(NamedTuple):
     path: str | None
     name: str
 
-    @property
-    def end(self) -> tuple[str | None, str]:
-        return (self.path, "" if self.path else self.name)
-
 
 class Network(Shelf[GraphPage]):
     """All pages of a vault."""
@@ -39,7 +35,7 @@ class Network(Shelf[GraphPage]):
         super().__init__(bench, ENTITY)
         self._named = self.lookup(lambda page: (page.name,))
         self._linking = self.lookup(lambda page: {_key(bond.link) for bond in page.bonds if bond.link})
-        self._into = Lookup()
+        self._into = Lookup()  # pages by the path or the name that a relation of theirs leads to
         self._ties: dict[str, tuple[Tie, ...]] = {}
 
     # -- asking
@@ -49,43 +45,33 @@ class Network(Shelf[GraphPage]):
 
     def named(self, name: str) -> GraphPage | None:
         """The page of an exact name: the entity, else the stub or the note that has it."""
-        return min(self.all_named(name), key=lambda page: (page.is_stub, not page.is_entity), default=None)
-
-    def surely_named(self, name: str) -> GraphPage | None:
-        """The page of an exact name, with the disk asked whether it is there: an index may not know yet of a file that came
-        or went a moment ago, or not believe it."""
-        page = self.named(name)
-        path = f"{FOLDER}/{name}.md" if page is None else page.path
-        if bool(self.bench.stats([path])) == (page is None):
-            self.look_again([path])
-            return self.named(name)
-        return page
+        return min(self.all_named(name), key=lambda page: (page.is_stub, not page.is_own), default=None)
 
     def page_at(self, path: str) -> GraphPage | None:
         """A note as a page, whether or not it is part of the graph."""
-        if path in self.items:
-            return self.items[path]
-        return next((self.kind.read(read) for read in self.bench.read([path])), None)
+        return self.items.get(path) or next(map(self.kind.read, self.bench.read([path])), None)
 
-    def ties(self, page: GraphPage) -> tuple[Tie, ...]:
-        return self._ties.get(page.path, ())
+    def ties(self, path: str) -> tuple[Tie, ...]:
+        return self._ties.get(path, ())
 
-    def pointing_at(self, page: GraphPage) -> list[GraphPage]:
-        """The pages with a relation to this one."""
-        paths = self._into[page.path, ""] | self._into[None, page.name]
-        return sorted((self.items[path] for path in paths if path in self.items), key=place)
+    def pointing_at(self, path: str, name: str) -> list[GraphPage]:
+        """The pages with a relation to a page of this name, or to the name alone."""
+        return [self.items[each] for each in self._into[path] | self._into[None, name] if each in self.items]
 
-    def pointing_at_name(self, name: str) -> list[GraphPage]:
-        """The pages with a relation to a name that has no page."""
-        return [self.items[path] for path in self._into[None, name]]
+    def is_awaited(self, stem: str, name: str) -> bool:
+        """Whether a link that leads nowhere would lead to a new file, though it says another name."""
+        return any(
+            tie.path is None and tie.name != name and tie.bond.link and _key(tie.bond.link) == _key(stem)
+            for source in self._linking[_key(stem)]
+            for tie in self._ties.get(source, ())
+        )
 
     def matching(self, query: str) -> list[GraphPage]:
         """The entities with this text, in lower case, in their name, their type or one observation."""
         found = [page for page in self.items.values() if query in page.searched and not page.is_stub]
         if "\n" in query:  # not from one into the next
-            found = [
-                page for page in found if any(query in part.lower() for part in (page.name, page.type, *_texts(page)))
-            ]
+            parts = {page.path: (page.name, page.type, *(each.text for each in page.observations)) for page in found}
+            found = [page for page in found if any(query in part.lower() for part in parts[page.path])]
         return sorted(found, key=place)
 
     def next_order(self) -> int:
@@ -94,21 +80,19 @@ class Network(Shelf[GraphPage]):
         last = bisect_left(pages, (False, True), key=lambda page: place(page)[:2])
         return 1 + ((pages[last - 1].order or 0) if last else 0)
 
-    def told(self, pages: Collection[GraphPage] | None = None) -> Graph:
+    def graph(self, pages: Collection[GraphPage] | None = None) -> Graph:
         """Pages as entities, all of them unless some are given, with the relations that have an end among them."""
         if pages is None:
-            every = self.in_order()
-            return graph_of_pages(every, self._ties, self.items)
-        if len(pages) > _MANY:
-            sources = self.in_order()
-        else:
+            return graph_of_pages(self.in_order(), self._ties, self.items)
+        sources: Iterable[GraphPage] = self.in_order()
+        if len(pages) <= _MANY:
             near = {page.path: page for page in pages}
-            near |= {source.path: source for page in pages for source in self.pointing_at(page)}
+            near |= {source.path: source for page in pages for source in self.pointing_at(page.path, page.name)}
             sources = sorted(near.values(), key=place)
         names = {page.name for page in pages}
-        relations = relations_of(sources, self._ties, self.items)
-        some = (each for each in relations if each.source in names or each.target in names)
-        return Graph(tuple(map(entity_of, pages)), tuple(some))
+        every = graph_of_pages(sources, self._ties, self.items).relations
+        relations = tuple(each for each in every if each.source in names or each.target in names)
+        return Graph(tuple(map(entity_of, pages)), relations)
 
     # -- what relations lead to
 
@@ -122,8 +106,8 @@ class Network(Shelf[GraphPage]):
         }
 
     def is_needed(self, path: str) -> bool:
-        """Whether an own page leads to a note."""
-        return any(self.items[source].is_own for source in self._into[path, ""] if source in self.items)
+        """Whether an entity leads to a note."""
+        return any(self.items[source].is_own for source in self._into[path] if source in self.items)
 
     def settle(self, changed: Collection[str], files: Collection[str]) -> None:
         self._tie({*changed, *(source for path in files for source in self._linking[_key(path)])})
@@ -137,21 +121,18 @@ class Network(Shelf[GraphPage]):
             old, new = self._ties.pop(path, ()), ties.get(path, ())
             if new:
                 self._ties[path] = new
-            self._into.move(path, [tie.end for tie in old], [tie.end for tie in new])
-            self.differs = self.differs or old != new
+            self._into.move(path, map(_end, old), map(_end, new))
             touched.update(tie.path for tie in (*old, *new) if tie.path is not None)
             if path in self.items and self.items[path].is_own:
                 wanted |= {tie.path for tie in new if tie.path is not None and tie.path not in self.items}
-        drawn = list(self.bench.read(sorted(wanted)))
-        for read in drawn:
-            self.place(read, self.kind.read(read))
-        if drawn:
-            self._tie([read.path for read in drawn])
+        drawn = [self.kind.read(read) for read in self.bench.read(sorted(wanted))]
+        for page in drawn:
+            self.place(page)
         idle = [p for p in touched if p in self.items and not self.items[p].is_own and not self.is_needed(p)]
         for path in idle:
             self.forget(path)
-        if idle:
-            self._tie(idle)
+        if drawn or idle:
+            self._tie([*(page.path for page in drawn), *idle])
 
 
 def _tie(bond: Bond, path: str | None) -> Tie:
@@ -160,36 +141,30 @@ def _tie(bond: Bond, path: str | None) -> Tie:
     return Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1])
 
 
+def _end(tie: Tie) -> object:
+    return tie.path or (None, tie.name)
+
+
 def _key(target: str) -> str:
     """What a link and the files it could mean have in common."""
     return compare_key(base_name(target))
 
 
-def _texts(page: GraphPage) -> Iterator[str]:
-    return (each.text for each in page.observations)
-
-
 def entity_of(page: GraphPage) -> Entity:
     """A page as it is told."""
-    return Entity(
-        page.name, page.type, page.observations, page.path, page.sha256, page.created, page.modified, not page.is_entity
-    )
-
-
-def relations_of(
-    pages: Iterable[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
-) -> Iterator[Relation]:
-    """The relations that stand on some pages, with the names that those lead to have now."""
-    for page in pages:
-        for bond, path, name in ties.get(page.path, ()):
-            if path is not None:
-                name = items[path].name if path in items else base_name(path)
-            yield Relation(page.name, bond.type, name, bond.attributes)
+    facts = (page.path, page.sha256, page.created, page.modified, not page.is_own)
+    return Entity(page.name, page.type, page.observations, *facts)
 
 
 def graph_of_pages(
-    pages: Collection[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
+    pages: Iterable[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
 ) -> Graph:
-    """The whole graph that some pages make."""
-    entities = tuple(entity_of(page) for page in pages if not page.is_stub)
-    return Graph(entities, tuple(relations_of(pages, ties, items)))
+    """The graph that some pages make, with the names that relations lead to have now."""
+    every = list(pages)
+    relations = []
+    for page in every:
+        for bond, path, name in ties.get(page.path, ()):
+            if path is not None:
+                name = items[path].name if path in items else base_name(path)
+            relations.append(Relation(page.name, bond.type, name, bond.attributes))
+    return Graph(tuple(entity_of(page) for page in every if not page.is_stub), tuple(relations))

@@ -6,7 +6,6 @@ counts from when it was found. Nothing is kept for the graph alone, so nothing c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -50,8 +49,7 @@ def entity_history(store: EnhancedStore, name: str) -> list[PastVersion[Entity]]
 
 def relation_history(store: EnhancedStore, wanted: Relation) -> list[PastVersion[Relation]]:
     """All that a relation was, oldest first."""
-    network = graph_of(store).network
-    target = _path_of(store, wanted.target)
+    network, target = graph_of(store).network, _path_of(store, wanted.target)
     among = {*store.bench.indexed(), target}  # as if the target were still there
 
     def relation_on(page: GraphPage | None) -> Relation | None:
@@ -86,7 +84,7 @@ def _facts(value: Entity | Relation) -> object:
 def _path_of(store: EnhancedStore, name: str) -> str:
     """The page of a name: the one there is, else the one it would have had."""
     there = graph_of(store).entity(name)
-    return there.path if there is not None else file_for(name, lambda _path: False)
+    return there.path if there is not None else file_for(name)
 
 
 def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, datetime, str]]:
@@ -96,15 +94,15 @@ def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, 
         entries = store.history(name_of(path), limit=_MOST)
     except SimplememError:
         entries = ()
-    found, last = None, ""
+    last: str | None = None
     for entry in reversed(entries):
         if entry.op == "recovered":
             continue
         when = _moment(entry.when)
-        if entry.before and found is not None and entry.before != last:
+        if entry.before and last is not None and entry.before != last:
             yield _page_of(store, entry, entry.before), when, ""
-        found, last = when, entry.sha256 or ""
-        yield (_page_of(store, entry, entry.sha256) if entry.sha256 else None), when, entry.who
+        last = entry.sha256 or ""
+        yield (_page_of(store, entry, last) if last else None), when, entry.who
     now = graph_of(store).entity(name)
     if now is not None and now.sha256 != last:
         memory = store.read(name_of(now.path))
@@ -113,12 +111,12 @@ def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, 
 
 def _page_of(store: EnhancedStore, entry: HistoryEntry, sha256: str) -> GraphPage | None:
     """A page as a change found or left it; None when that text is no longer kept."""
-    wanted = entry.version if sha256 == entry.sha256 or entry.source == "git" else sha256
+    is_after = sha256 == entry.sha256
     try:
-        text = store.read(entry.name, version=wanted).text
+        text = store.read(entry.name, version=entry.version if is_after or entry.source == "git" else sha256).text
     except SimplememError:
         return None
-    name = entry.new_name if entry.new_name is not None and sha256 == entry.sha256 else entry.name
+    name = entry.new_name if entry.new_name is not None and is_after else entry.name
     return read_page(f"{name}.md", text, sha256)
 
 
@@ -130,8 +128,7 @@ def _moment(said: str) -> datetime:
 def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     """The graph as it was at a moment, as far as the history tells: also what was deleted since."""
     network = graph_of(store).network
-    with network.lock:
-        network.refresh()
+    with network.reading():
         pages, files = dict(network.items), set(store.bench.indexed())
     for path, text, sha256 in store.bench.notes_at(when):
         pages.pop(path, None)
@@ -139,24 +136,19 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
         if text is not None and path.lower().endswith(".md"):
             pages[path] = read_page(path, text, sha256 or "")
             files.add(path)
-    own = [page for page in pages.values() if page.is_own]
-    drawn = {tie.path for ties in network.resolved(own, files).values() for tie in ties if tie.path}
-    linked = [page for path in drawn if (page := pages.get(path) or network.page_at(path)) is not None]
-    shown = sorted({page.path: page for page in (*own, *linked)}.values(), key=place)
-    return graph_of_pages(shown, network.resolved(shown, files), {page.path: page for page in shown})
+    shown = {path: page for path, page in pages.items() if page.is_own}
+    drawn = {tie.path for ties in network.resolved(shown.values(), files).values() for tie in ties if tie.path}
+    linked = (pages.get(path) or network.page_at(path) for path in drawn - shown.keys())
+    shown |= {page.path: page for page in linked if page is not None}
+    return graph_of_pages(sorted(shown.values(), key=place), network.resolved(shown.values(), files), shown)
 
 
 def decayed(relation: Relation, said: datetime, now: datetime, factor: float = FACTOR) -> Relation:
     """A relation with the confidence that is left of it, if it has one: it halves every thirty days and never falls below
-    a tenth, as the graph memory servers promise (memento.md §4). What stands in the notes does not change. What was said
-    later than `now` is not older."""
+    a tenth, as the graph memory servers promise (memento.md §4). The floor lifts none that was below it, and what was said
+    later than `now` is not older. What stands in the notes does not change."""
     confidence = relation.attributes.get("confidence")
     if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
         return relation
-    left = faded(float(confidence), max(now - said, timedelta(0)), factor)
-    return replace(relation, attributes={**relation.attributes, "confidence": left})
-
-
-def faded(confidence: float, age: timedelta, factor: float = FACTOR) -> float:
-    """A confidence after some time; the floor lifts none that was below it."""
-    return max(min(confidence, FLOOR), confidence * math.pow(factor, age / HALF_LIFE))
+    left = confidence * factor ** (max(now - said, timedelta(0)) / HALF_LIFE)
+    return replace(relation, attributes={**relation.attributes, "confidence": max(min(confidence, FLOOR), left)})

@@ -19,7 +19,7 @@ _BLOCK: Final = re.compile(
 )
 _ATTRIBUTE: Final = re.compile(r"\s*([A-Za-z][\w-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s%\"]\S*)")
 _BLANK: Final = re.compile(r"\s*")
-_LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
+LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _BARE: Final = re.compile(r"[^\s%\"{\[]\S*")
 
 
@@ -30,28 +30,31 @@ def spell(text: str) -> str:
 
 def is_plain(text: str) -> bool:
     """Whether a text may stand on a line of a list as it is."""
-    return (
-        text.isprintable() and text == text.strip() and text != "" and text[0] != '"'
-        and "%%" not in text and not _BLOCK.match(text)
-    )  # fmt: skip
+    if not text or not text.isprintable() or text != text.strip():
+        return False
+    return text[0] != '"' and "%%" not in text and not _BLOCK.match(text)
+
+
+def literal(text: str) -> str:
+    """A text as a JSON string, all in ASCII."""
+    return json.dumps(text).replace("%%", "\\u0025\\u0025")
 
 
 def read(line: str) -> str:
     """The text that a line says. A person's line that only looks like a literal is what it is."""
-    if line.startswith('"'):
-        text, end = literal_in(line)
-        if text is not None and end == len(line):
-            return text
-    return line
+    text, end = literal_in(line)
+    return text if text is not None and end == len(line) else line
 
 
 def literal_in(line: str) -> tuple[str | None, int]:
     """The JSON string a line begins with, and where it ends; None when it begins with none."""
+    if not line.startswith('"'):
+        return None, 0
     try:
         text, end = _DECODER.raw_decode(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None, 0
-    return (text, end) if isinstance(text, str) else (None, 0)
+    return text, end
 
 
 def spell_type(text: str) -> str:
@@ -64,7 +67,21 @@ def spell_attributes(attributes: Mapping[str, Any]) -> str:
     """The comment that holds attributes, with the space before it; nothing for none."""
     if not attributes:
         return ""
-    return " %% " + " ".join(f"{key}={_value(value)}" for key, value in attributes.items()) + " %%"
+    return " %% " + " ".join(f"{key}={_spelled(value)}" for key, value in attributes.items()) + " %%"
+
+
+def _spelled(value: Any) -> str:
+    """A number or a word as it is, everything else as JSON without a space or a mark that ends the comment."""
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.isprintable() and _read_value(value) == value:
+        return value
+    return json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("%", "\\u0025")
+
+
+def _read_value(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def split_attributes(line: str) -> tuple[str, dict[str, Any]]:
@@ -72,10 +89,8 @@ def split_attributes(line: str) -> tuple[str, dict[str, Any]]:
     if line.endswith("%%"):
         end, at = len(line) - 2, line.find("%%")
         while 0 <= at < end:
-            if at == 0 or line[at - 1].isspace():
-                attributes = _attributes_in(line, at + 2, end)
-                if attributes:
-                    return line[:at].rstrip(), attributes
+            if (at == 0 or line[at - 1].isspace()) and (attributes := _attributes_in(line, at + 2, end)):
+                return line[:at].rstrip(), attributes
             at = line.find("%%", at + 1)
     return line, {}
 
@@ -92,32 +107,12 @@ def _attributes_in(line: str, at: int, end: int) -> dict[str, Any]:
 
 def link_in(line: str) -> tuple[str, str] | None:
     """What stands before the first link of a line, and what the link says; None for no link, or one on a later line."""
-    found = _LINK.search(line)
-    if found is None:
+    found = LINK.search(line)
+    if found is None or "\n" in line[: found.start()].rstrip():
         return None
-    before = line[: found.start()].rstrip()
-    return None if "\n" in before else (before, found[1])
+    return line[: found.start()].rstrip(), found[1]
 
 
 def target_of(link: str) -> str:
     """The note that a link names: what it says without a heading and the words it shows."""
     return link.split("|", 1)[0].split("#", 1)[0].strip()
-
-
-def literal(text: str) -> str:
-    """A text as a JSON string, all in ASCII."""
-    return json.dumps(text).replace("%%", "\\u0025\\u0025")
-
-
-def _value(value: Any) -> str:
-    """A number or a word as it is, everything else as JSON without a space or a mark that ends the comment."""
-    if isinstance(value, str) and _BARE.fullmatch(value) and value.isprintable() and _read_value(value) == value:
-        return value
-    return json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("%", "\\u0025")
-
-
-def _read_value(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value

@@ -1,13 +1,14 @@
-"""What a graph is made of: entities with their observations, and the relations between them. Values only.
+"""What a graph is made of: entities with their observations, and the relations between them; and a walk along those. Pure.
 
 Names, types and texts are any strings at all, compared exactly: how odd ones stand in a note is `spelling.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from simplemem.errors import NotFound
 
@@ -34,6 +35,10 @@ class Relation:
         """What makes it this relation and no other."""
         return (self.source, self.type, self.target)
 
+    def as_dict(self) -> dict[str, Any]:
+        """As the graph memory servers show it."""
+        return {"from": self.source, "to": self.target, "relationType": self.type}
+
 
 @dataclass(frozen=True, slots=True)
 class Entity:
@@ -53,6 +58,10 @@ class Entity:
         """The observations as they were said."""
         return [each.text for each in self.observations]
 
+    def as_dict(self) -> dict[str, Any]:
+        """As the graph memory servers show it."""
+        return {"name": self.name, "entityType": self.type, "observations": self.texts}
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -61,6 +70,11 @@ class Graph:
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
 
+    def as_dict(self) -> dict[str, Any]:
+        """As the graph memory servers show it."""
+        entities, relations = [each.as_dict() for each in self.entities], [each.as_dict() for each in self.relations]
+        return {"entities": entities, "relations": relations}
+
 
 class NoSuchEntity(NotFound):
     """An entity that a change is for is not there. The message is the one that clients of graph servers know."""
@@ -68,3 +82,34 @@ class NoSuchEntity(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"Entity with name {name} not found", hint="create_entities makes it.")
         self.entity = name
+
+
+Direction = Literal["out", "in", "both"]
+
+
+class Reached(NamedTuple):
+    """A name that a walk reached, and the relations that led there, in order."""
+
+    name: str
+    path: tuple[Relation, ...]
+
+
+def walk(graph: Graph, start: str, *, kind: str | None = None, direction: Direction = "both") -> Iterator[Reached]:
+    """Every name that relations lead to from `start`, each once by a shortest way, nearest first; only along relations of a
+    kind if it is said. `in` goes against the arrows."""
+    ways: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
+    for relation in graph.relations:
+        if kind is None or relation.type.casefold() == kind.casefold():
+            if direction != "in":
+                ways[relation.source].append((relation.target, relation))
+            if direction != "out":
+                ways[relation.target].append((relation.source, relation))
+    seen, waiting = {start}, deque([Reached(start, ())])
+    while waiting:
+        here = waiting.popleft()
+        for name, relation in ways.get(here.name, ()):
+            if name not in seen:
+                seen.add(name)
+                reached = Reached(name, (*here.path, relation))
+                yield reached
+                waiting.append(reached)

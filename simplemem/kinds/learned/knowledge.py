@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import By, ChangeSet, Kind, change, one_of
+from simplemem.kinds.kind import By, Kind, one_of
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, MOST_CHARACTERS, TYPES, KnowledgeEntry
-from simplemem.kinds.shelf import Shelf
+from simplemem.kinds.shelf import ChangeSet, Shelf
 from simplemem.kinds.state_log import StateLog
 from simplemem.memory import Filter, Hit
 from simplemem.note.names import path_of
@@ -76,9 +76,8 @@ class Knowledge:
 
     def entries(self) -> list[KnowledgeEntry]:
         """Every entry, in the order in which they were made."""
-        self.bench.catch_up()
-        with self.shelf.lock:
-            return list(self.shelf.fresh(self.shelf.in_order))
+        with self.shelf.reading():
+            return self.shelf.in_order()
 
     def reads(self) -> Mapping[str, Reads]:
         """How often each entry was read, by its id."""
@@ -246,7 +245,7 @@ class Knowledge:
         return count, carried.written[0].version if carried.written else ""
 
     def _change(self, draft: Callable[[ChangeSet], T], by: By) -> tuple[T, Carried]:
-        return change([self.shelf], lambda: ChangeSet(self.bench), draft, by)
+        return self.shelf.change(draft, by)
 
 
 def hits_of_kind(
