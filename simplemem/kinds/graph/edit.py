@@ -34,7 +34,7 @@ class GraphEdit(ChangeSet):
         self._now = now()
         self._order = network.next_order()
         self._files, self._coming = files, coming
-        self._stems = {compare_key(base_name(path)): path for path in files.values()}
+        self._stems = {compare_key(base_name(path)): path for path in files.values()}  # or a name that a link waits for
         self._lines: dict[str, dict[str, list[str]]] = {}  # that are added, by page and section
         self._held: dict[str, dict[tuple[str, str, str], Held]] = {}
         self._loosened: set[str] = set()  # pages that lost relations, or that those led to
@@ -157,8 +157,10 @@ class GraphEdit(ChangeSet):
         """A link to a page from another, as short as it can be, showing the exact name where the file has another; a
         literal where no link can say what is meant."""
         if path is None:
-            is_free = _carries(name) and compare_key(name) not in self._stems
-            return f"[[{name}]]" if is_free and self.bench.meant([(name, source)]) == [None] else literal(name)
+            if not _carries(name) or self.bench.meant([(name, source)]) != [None]:
+                return literal(name)
+            is_free = self._stems.setdefault(compare_key(name), name) == name
+            return f"[[{name}]]" if is_free else literal(name)
         stem = target = base_name(path)
         if self._stems.get(compare_key(stem)) != path:  # a new page has a name of its own, which no index knows yet
             spellings = (stem, name_of(path), f"{stem}.md", path)
