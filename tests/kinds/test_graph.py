@@ -152,7 +152,7 @@ def test_a_relation_to_what_comes_later_is_a_link_that_leads_to_it_then(
 ) -> None:
     graph.create_entities([an("A")])
     graph.create_relations([Relation("A", "knows", name) for name in ("ghost", "Ghost", "x/y")])
-    assert note(store, "graph/A.md").endswith('- knows [[ghost]]\n- knows [[Ghost]]\n- knows "x/y"\n')
+    assert note(store, "graph/A.md").endswith('- knows [[ghost]]\n- knows "Ghost"\n- knows "x/y"\n')
     assert [each.name for each in (store.root / "graph").iterdir()] == ["A.md"]
     graph.create_entities([an("Ghost", "t", "boo"), an("x/y"), an("ghost")])
     assert edges(graph.open(["Ghost"])) == [("A", "knows", "Ghost")]

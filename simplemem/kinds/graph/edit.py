@@ -183,7 +183,7 @@ class GraphEdit(ChangeSet):
         stem = base_name(path)
         called = [*self.bench.files_called(stem), *self.bench.files_called(f"{stem}.md")]
         return bool(
-            compare_key(stem) in self._stems
+            self._stems.get(compare_key(stem), name) != name
             or called
             or self.bench.is_taken(path)
             or self._network.is_awaited(stem, name)
