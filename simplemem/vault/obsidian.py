@@ -1,9 +1,8 @@
 """A vault's own conventions, as Obsidian keeps them in `.obsidian/`: links, folders, what recall omits.
 
-Read only, and forgiving: a file that is missing, broken or of the wrong shape means Obsidian's defaults,
-never an error. Nothing here can widen what may be read, or run anything. It only says how this vault
-likes its notes written, and which ones are left out of search (they still take part in link resolution,
-obsidian.md §5).
+Read only, and forgiving: a file that is missing, broken or of the wrong shape means Obsidian's defaults, never an error.
+Nothing here can widen what may be read, or run anything. It only says how this vault likes its notes written, and which
+ones are left out of search (they still take part in link resolution, obsidian.md §5).
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from simplemem.vault.disk import read_file
 from simplemem.vault.paths import Beneath
 
 CONVENTION_FILES = (".obsidian/app.json", ".obsidian/templates.json", ".obsidian/daily-notes.json")
-MAX_SETTINGS_BYTES = 1_000_000
-MAX_FILTERS = 200
-MAX_PATTERN = 500  # characters; a filter is a line somebody typed
-MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes them out, more would fill the memory
+_MAX_SETTINGS_BYTES = 1_000_000
+_MAX_FILTERS = 200
+_MAX_PATTERN = 500  # characters; a filter is a line somebody typed
+_MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes them out, more would fill the memory
 _MATCH_SECONDS = 0.1  # a path takes a pattern some microseconds
 
 # obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
-MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
+_MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +66,14 @@ def read_conventions(root: Path) -> Conventions:
     """The conventions of the vault at `root`; defaults for whatever its files don't say."""
     with Beneath(str(root)) as here:
         app, templates, daily = (_settings(here, name) for name in CONVENTION_FILES)
-    written = app.get("newLinkFormat")
-    filters = app.get("userIgnoreFilters")
-    template = _folder(daily.get("template"))
+    written, filters = app.get("newLinkFormat"), app.get("userIgnoreFilters")
+    texts = map(_text, filters[:_MAX_FILTERS] if isinstance(filters, list) else ())
     return Conventions(
         link_format=written if written in ("relative", "absolute") else "shortest",
         trash="obsidian" if app.get("trashOption") == "local" else "own",
-        ignore_filters=_filters(filters),
+        ignore_filters=tuple(text for text in texts if text),
         templates_folder=_folder(templates.get("folder")),
-        daily_template=template.removesuffix(".md"),
+        daily_template=_folder(daily.get("template")).removesuffix(".md"),
     )
 
 
@@ -83,7 +81,7 @@ def _settings(here: Beneath, path: str) -> dict[str, Any]:
     """One settings file as a dictionary; an empty one when it isn't there or isn't that. A link is not followed, as
     nowhere in a vault: it could lead out."""
     try:
-        data, _ = read_file(here, path, MAX_SETTINGS_BYTES)
+        data, _ = read_file(here, path, _MAX_SETTINGS_BYTES)
         settings = json.loads(data.decode("utf-8-sig"))
     # Not there, too large, no file, not UTF-8, not JSON, nested beyond reason.
     except (OSError, SimplememError, ValueError, RecursionError):
@@ -105,13 +103,7 @@ def _folder(value: object) -> str:
     return "" if ".." in parts or any(":" in part for part in parts) else "/".join(parts)
 
 
-def _filters(value: object) -> tuple[str, ...]:
-    entries = value if isinstance(value, list) else []
-    texts = (_text(entry) for entry in entries[:MAX_FILTERS])
-    return tuple(text for text in texts if text)
-
-
-class PathPattern:
+class _Pattern:
     """A `/regex/` filter. It comes out of a file in the vault, so it may be hostile or merely unlucky: one that takes too
     long on any path is switched off for as long as this process runs. `refused` says why a pattern is not applied."""
 
@@ -119,11 +111,8 @@ class PathPattern:
         import regex  # takes 20 ms, and few vaults have such filters
 
         self.refused = ""
-        counts = re.findall(r"\{(\d{0,9}),?(\d{0,9})\}", source)
-        if (
-            len(source) > MAX_PATTERN
-            or math.prod(max(1, *(int(n or 0) for n in pair)) for pair in counts) > MAX_REPEATS
-        ):
+        counts = [max(1, *(int(n or 0) for n in pair)) for pair in _COUNTS.findall(source)]
+        if len(source) > _MAX_PATTERN or math.prod(counts) > _MAX_REPEATS:
             self.refused = "The pattern is too large."
             return
         try:
@@ -142,7 +131,8 @@ class PathPattern:
             return False
 
 
-_pattern_of = lru_cache(maxsize=MAX_FILTERS)(PathPattern)
+_COUNTS = re.compile(r"\{(\d{0,9}),?(\d{0,9})\}")
+_pattern_of = lru_cache(maxsize=_MAX_FILTERS)(_Pattern)
 
 
 def _is_regex(entry: str) -> bool:
@@ -173,7 +163,7 @@ def _stray_folder(folders: str) -> str | None:
     """Why a file is such a one by the folders it lies in. Remembered, since most folders have many files."""
     parts = folders.split("/")
     for part in parts:
-        if part in MACHINE_FOLDERS:
+        if part in _MACHINE_FOLDERS:
             return f"in a folder of other tools ({part})"
     if ("logseq", "bak") in pairwise(part.casefold() for part in parts):
         return "a backup of Logseq"

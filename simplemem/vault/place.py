@@ -8,92 +8,61 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
-_BY_NAME = {
-    "iCloud Drive": re.compile(r"/(Library/Mobile Documents|iCloud ?Drive)(/|$)", re.IGNORECASE),
-    "Dropbox": re.compile(r"/(Library/CloudStorage/Dropbox[^/]*|Dropbox( \([^/]*\))?)(/|$)", re.IGNORECASE),
-    "OneDrive": re.compile(r"/(Library/CloudStorage/OneDrive[^/]*|OneDrive( - [^/]*)?)(/|$)", re.IGNORECASE),
-    "Google Drive": re.compile(r"/(Library/CloudStorage/GoogleDrive[^/]*|Google ?Drive|My Drive)(/|$)", re.IGNORECASE),
-    "a cloud drive": re.compile(r"/(Library/CloudStorage/[^/]+)(/|$)", re.IGNORECASE),
-    "Nextcloud": re.compile(r"/((Nextcloud|ownCloud)[0-9]*)(/|$)", re.IGNORECASE),
-    "pCloud": re.compile(r"/(pCloud ?Drive|pCloud Sync)(/|$)", re.IGNORECASE),
-    "MEGA": re.compile(r"/(MEGA( ?sync)?)(/|$)", re.IGNORECASE),
-}
+_BY_NAME = (
+    ("iCloud Drive", r"Library/Mobile Documents|iCloud ?Drive"),
+    ("Dropbox", r"Library/CloudStorage/Dropbox[^/]*|Dropbox( \([^/]*\))?"),
+    ("OneDrive", r"Library/CloudStorage/OneDrive[^/]*|OneDrive( - [^/]*)?"),
+    ("Google Drive", r"Library/CloudStorage/GoogleDrive[^/]*|Google ?Drive|My Drive"),
+    ("a cloud drive", r"Library/CloudStorage/[^/]+"),
+    ("Nextcloud", r"(Nextcloud|ownCloud)[0-9]*"),
+    ("pCloud", r"pCloud ?Drive|pCloud Sync"),
+    ("MEGA", r"MEGA( ?sync)?"),
+)
 _BY_MARK = {
     ".stfolder": "Syncthing",
     ".dropbox": "Dropbox",
     ".dropbox.cache": "Dropbox",
     ".owncloudsync.log": "Nextcloud",
     ".nextcloudsync.log": "Nextcloud",
-    ".resilio-sync": "Resilio Sync",
     ".sync": "Resilio Sync",
     ".tmp.drivedownload": "Google Drive",
 }
-_SHARED = ("9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs")
-# inotify sees only what this machine does to a shared disk (durability.md F40).
-_SILENT = frozenset((*_SHARED, "davfs", "fuse", "vboxsf", "virtiofs"))
-# Other computers, or another system on this one, may write to these at the same time.
-_NETWORK = frozenset((
-    *_SHARED, "smb2", "webdav", "davfs", "afpfs", "vboxsf", "virtiofs", "fakeowner", "remote", "fuse.sshfs", "fuse.rclone",
-    "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph", "fuse.glusterfs", "fuse.vmhgfs-fuse",
+# Other computers may write to these at the same time; inotify sees only what this machine does (durability.md F40).
+_SHARED = frozenset((
+    "9p", "afs", "ceph", "cifs", "davfs", "drvfs", "fakeowner", "glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3",
+    "smbfs", "vboxsf", "virtiofs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph",
+    "fuse.glusterfs", "fuse.vmhgfs-fuse",
 ))  # fmt: skip
 _ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
 
 
 def synced_by(folder: Path) -> str:
-    """The service that keeps a folder the same on several computers, as far as names and marks tell."""
+    """The service that keeps a folder the same on several computers, as far as marks and names tell."""
     for above in (folder, *folder.parents):
         for mark, service in _BY_MARK.items():
             # A home with a Dropbox in it has a `.dropbox` of its own, which says nothing of the folders beside it.
             if above != Path.home() and (above / mark).exists():
                 return service
-    return service_named(folder.as_posix())
-
-
-def service_named(path: str) -> str:
-    """The service whose folder a path leads through, by the name that such a folder is given."""
-    return next((service for service, pattern in _BY_NAME.items() if pattern.search(path)), "")
+    path = folder.as_posix()
+    return next((service for service, names in _BY_NAME if re.search(f"/({names})(/|$)", path, re.IGNORECASE)), "")
 
 
 def leaves_out_sidecar(folder: Path) -> bool:
     """Whether Syncthing was told to leave `.simplemem` out."""
-    for above in (folder, *folder.parents):
-        if (above / ".stfolder").exists():
-            try:
-                lines = (above / ".stignore").read_text(encoding="utf-8", errors="replace").split("\n")
-            except OSError:
-                return False
-            return any(line.strip().removeprefix("(?d)").strip("/").endswith(".simplemem") for line in lines)
-    return False
+    ignored = next((above / ".stignore" for above in (folder, *folder.parents) if (above / ".stfolder").exists()), None)
+    if ignored is None or not ignored.is_file():
+        return False
+    lines = ignored.read_text(encoding="utf-8", errors="replace").split("\n")
+    return any(line.strip().removeprefix("(?d)").strip("/").endswith(".simplemem") for line in lines)
 
 
 def file_system(path: str) -> str:
-    """The kind of file system a path is on, as the system calls it; "remote" for a network drive of Windows."""
-    real = os.path.realpath(path)
-    if sys.platform == "linux":
-        return mounted_on(real)
-    import ctypes
-
-    if sys.platform == "darwin":
-        # struct statfs as macOS has it since 10.6: the name of the kind is 16 bytes from byte 72 on.
-        found, libc = ctypes.create_string_buffer(4096), ctypes.CDLL(None)
-        statfs = getattr(libc, "statfs$INODE64", None) or libc.statfs
-        statfs(os.fsencode(real), found)
-        return found.raw[72:88].split(b"\0")[0].decode("ascii", "replace")
-    if sys.platform == "win32":
-        drive, remote = os.path.splitdrive(real)[0], 4
-        is_remote = drive.startswith("\\\\") or ctypes.windll.kernel32.GetDriveTypeW(drive + "\\") == remote
-        return "remote" if is_remote else ""
-    return ""
-
-
-def mounted_on(path: str) -> str:
-    """The kind of file system a path without links is on, by Linux's list of mounts; "" where there is none."""
+    """The kind of file system a path is on, by Linux's list of mounts; "" on other systems."""
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as listing:
-            return mounted_kind(listing.read(), path)
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
+            return mounted_kind(mounts.read(), os.path.realpath(path))
     except OSError:
         return ""
 
@@ -113,9 +82,9 @@ def mounted_kind(mountinfo: str, path: str) -> str:
 
 def is_shared(kind: str) -> bool:
     """Whether somebody who does not see this computer's locks may write to such a file system at the same time."""
-    return kind in _NETWORK
+    return kind in _SHARED
 
 
 def is_silent(kind: str) -> bool:
     """Whether what others change on such a file system is not announced here."""
-    return kind in _SILENT or kind.startswith("fuse.")
+    return kind in _SHARED or kind == "fuse" or kind.startswith("fuse.")

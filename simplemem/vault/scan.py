@@ -17,7 +17,7 @@ from simplemem.vault.paths import MOST_PARTS, Beneath, Parts, explain, is_path
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ScanProblem:
     """A file or folder that was left out of a scan, and why. Nothing below it may be taken for deleted."""
 
     path: str
@@ -26,17 +26,17 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Scan:
     """What a walk found: entries by path, what it could not see, and files that an interrupted write of ours left."""
 
     entries: list[Entry] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ScanProblem] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
 
 
-def walk(here: Beneath, start: Parts = ()) -> Listing:
-    """All regular files below a folder, without recursion: a vault may be nested as deep as it likes."""
-    listing = Listing()
+def walk(here: Beneath, start: Parts = ()) -> Scan:
+    """All regular files below a folder, without recursion."""
+    scan = Scan()
     waiting = [start]
     while waiting:
         parts = waiting.pop()
@@ -47,29 +47,29 @@ def walk(here: Beneath, start: Parts = ()) -> Listing:
                 for item in found:
                     if item.name[0] == ".":
                         if TEMP.fullmatch(item.name) and item.is_file(follow_symlinks=False):
-                            listing.strays.append(prefix + item.name)
-                    elif _look(item, prefix, listing):
+                            scan.strays.append(prefix + item.name)
+                    elif _look(item, prefix, scan):
                         waiting.append((*parts, item.name))
         except FileNotFoundError:
             continue  # it went while we walked
         except OSError as error:
             reason = explain(error, "list", prefix.rstrip("/"), writing=False).message
-            listing.problems.append(Problem(prefix.rstrip("/"), reason, folder=True))
+            scan.problems.append(ScanProblem(prefix.rstrip("/"), reason, folder=True))
         here.rest()
-    listing.entries.sort(key=attrgetter("path"))
-    return listing
+    scan.entries.sort(key=attrgetter("path"))
+    return scan
 
 
-def _look(item: os.DirEntry[str], prefix: str, listing: Listing) -> bool:
+def _look(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
     """Take a file in; say whether it is a folder to walk into."""
-    name = item.name
-    path = prefix + name
+    path = prefix + item.name
     try:
         folder = item.is_dir(follow_symlinks=False)
         if not folder and not item.is_file(follow_symlinks=False):
             return False
-        if (unspeakable := _unspeakable(name, prefix)) is not None:
-            listing.problems.append(Problem(_shown(path), unspeakable, folder))
+        if (unspeakable := _unspeakable(item.name, prefix)) is not None:
+            shown = path if len(path) <= 200 else f"{path[:100]}...{path[-97:]}"
+            scan.problems.append(ScanProblem(shown.encode("utf-8", "backslashreplace").decode(), unspeakable, folder))
             return False
         if folder:
             return True
@@ -77,12 +77,11 @@ def _look(item: os.DirEntry[str], prefix: str, listing: Listing) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        listing.problems.append(Problem(path, explain(error, "look at", path, writing=False).message, folder=False))
+        scan.problems.append(ScanProblem(path, explain(error, "look at", path, writing=False).message, folder=False))
         return False
     if stat.S_ISREG(found.st_mode):
-        listing.entries.append(
-            Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino or item.inode())
-        )
+        times = found.st_mtime_ns, found.st_ctime_ns
+        scan.entries.append(Entry(path, found.st_size, *times, found.st_ino or item.inode()))
     return False
 
 
@@ -93,8 +92,3 @@ def _unspeakable(name: str, prefix: str) -> str | None:
     if (name.isascii() and "\\" not in name and sys.platform != "win32") or is_path(name):
         return None
     return "Its name cannot be spelled in a path."
-
-
-def _shown(path: str) -> str:
-    path = path if len(path) <= 200 else f"{path[:100]}...{path[-97:]}"
-    return path.encode("utf-8", "backslashreplace").decode()

@@ -20,10 +20,10 @@ from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.lock import VaultLock, make_sidecar
 from simplemem.vault.log import Kind, Version
 from simplemem.vault.paths import SIDECAR, WHOLE_ACCESS, Access, Beneath, check_path, telling
-from simplemem.vault.scan import Listing, Problem, walk
+from simplemem.vault.scan import Scan, ScanProblem, walk
 from simplemem.vault.writer import Change, Wish, Writer, Written, no_such
 
-__all__ = ["Change", "Entry", "File", "Problem", "Vault", "Version", "Wish", "Written"]
+__all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
 
 
 class File(NamedTuple):
@@ -35,7 +35,7 @@ class File(NamedTuple):
     entry: Entry
 
 
-_Seen = TypeVar("_Seen", Entry, Problem)
+_Seen = TypeVar("_Seen", Entry, ScanProblem)
 
 
 class Vault:
@@ -56,7 +56,7 @@ class Vault:
     ) -> None:
         self.access = access
         self.root = Path(os.path.abspath(root))
-        self.problems: list[Problem] = []
+        self.problems: list[ScanProblem] = []
         self._on_written: Callable[[], None] | None = None
         self._max_bytes = min(max_bytes, MOST_BYTES)
         name = str(self.root)
@@ -252,13 +252,13 @@ class Vault:
             with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
                 self._journal.resume(here)
 
-    def _recover(self) -> tuple[list[str], Listing]:
+    def _recover(self) -> tuple[list[str], Scan]:
         with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
             said = self._journal.resume(here)
-            listing = walk(here)
-            said += self.history.sweep(here, listing.strays)
+            scan = walk(here)
+            said += self.history.sweep(here, scan.strays)
             late = [f"Kept a late save into {late.path!r} as version {late.id}." for late in self.history.settle()]
-            return said + late, listing
+            return said + late, scan
 
     def thin_history(self) -> list[str]:
         """Drop what of the past need not be kept any longer; the hashes that went."""
@@ -274,9 +274,9 @@ class Vault:
         with self.lock():
             yield
 
-    def _take(self, listing: Listing) -> list[Entry]:
-        self.problems = self._seen(listing.problems)
-        return self._seen(listing.entries)
+    def _take(self, scan: Scan) -> list[Entry]:
+        self.problems = self._seen(scan.problems)
+        return self._seen(scan.entries)
 
     def _seen(self, found: list[_Seen]) -> list[_Seen]:
         return [each for each in found if not self.access.hides(each.path)] if self.access.hidden else found

@@ -8,21 +8,24 @@ never writes, and keeps nothing that matters.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import select
+import struct
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Self
 
 from simplemem.errors import SimplememError
 from simplemem.vault.disk import entry_at
 from simplemem.vault.obsidian import CONVENTION_FILES
 from simplemem.vault.paths import Beneath, is_unicode
-from simplemem.vault.place import is_silent, mounted_on
+from simplemem.vault.place import file_system, is_silent
 from simplemem.vault.scan import walk
 
 EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
@@ -31,30 +34,12 @@ _MOST_MS = 100  # longest time a batch is held back while changes keep coming
 _PULSE_MS = 1_000  # how often the watcher looks up to see whether the root is still the same folder
 _MANY = 1_000  # paths; beyond that a look through the whole vault is no dearer
 _UNTOLD_SECONDS = 30.0  # how long after an event all is looked at, where nobody tells of events that were lost
-
-
-class Listener(Protocol):
-    """What tells of changes below a folder: `Inotify` on Linux, watchfiles elsewhere. Made anew when it says EVERYTHING."""
-
-    def changed(self, timeout_ms: int, quiet_ms: int = 0, most_ms: int = 0) -> set[str]: ...
-
-    def wake(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def listen(base: str) -> Listener:
-    """Begin to listen to a folder and all below it. OSError or RuntimeError: the system refuses."""
-    if sys.platform.startswith("linux"):
-        from simplemem.vault.inotify import Inotify
-
-        return Inotify(base)
-    return Watchfiles(base)
+_OBSIDIAN = ".obsidian"
 
 
 def concerned(path: str) -> set[str]:
     """What a change at a path bears on: nothing when it is hidden, but for the vault's conventions."""
-    if path == ".obsidian":
+    if path == _OBSIDIAN:
         return set(CONVENTION_FILES)  # made or moved as a whole, its files are not announced one by one
     if path not in CONVENTION_FILES and any(part.startswith(".") for part in path.split("/")):
         return set()
@@ -84,7 +69,7 @@ class Watcher:
         self._on_change = on_change
         self._warn = warn
         self._poll_seconds = poll_seconds
-        self._polling = poll
+        self.polling = poll  # it is looked about, not listened
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._identity: tuple[int, int] | None = None  # of the root folder; None while it isn't there
@@ -94,19 +79,11 @@ class Watcher:
         self._look_took = 0.0
         self._owed: set[str] = set()  # what `on_change` has not taken yet
 
-    @property
-    def mode(self) -> Literal["watching", "polling", "off"]:
-        """How changes are found at present."""
-        if self._thread is None or not self._thread.is_alive():
-            return "off"
-        return "polling" if self._polling else "watching"
-
     def start(self) -> None:
-        """Begin; does nothing when it has begun. A stopped watcher stays stopped: make another."""
-        if self._thread is None:
-            self._open()
-            self._thread = threading.Thread(target=self._run, name="simplemem-watch", daemon=True)
-            self._thread.start()
+        """Begin. A stopped watcher stays stopped: make another."""
+        self._open()
+        self._thread = threading.Thread(target=self._run, name="simplemem-watch", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """End. No call of `on_change` begins after this; one under way is waited for, within reason."""
@@ -168,18 +145,17 @@ class Watcher:
         self._identity, self._base = _identity(self.root), os.path.realpath(self.root)
         if self._identity is None:
             return
-        if not self._polling:
-            kind = mounted_on(self._base)
-            if is_silent(kind):
-                self._poll_from_now_on(f"a {kind} disk doesn't announce what others change on it")
-        if not self._polling:
+        kind = file_system(self._base)
+        if not self.polling and is_silent(kind):
+            self._poll_from_now_on(f"a {kind} disk doesn't announce what others change on it")
+        if not self.polling:
             try:
                 self._listener = listen(self._base)
             except FileNotFoundError:
                 self._identity = None  # it went away just now; the thread waits for it
             except (ImportError, OSError, RuntimeError) as failure:
                 self._poll_from_now_on(_reason(failure))
-        if self._polling:
+        if self.polling:
             self._seen = self._look()
 
     def _close(self) -> None:
@@ -188,7 +164,7 @@ class Watcher:
             listener.close()
 
     def _poll_from_now_on(self, reason: str) -> None:
-        self._polling = True
+        self.polling = True
         every = f"It is looked through every {self._poll_seconds:g} seconds instead."
         self._warn(f"{self.root} can't be watched: {reason}. {every}")
 
@@ -202,16 +178,14 @@ class Watcher:
         except (OSError, SimplememError):  # the root went, which is seen next
             return self._seen
         self._look_took = time.monotonic() - began
-        found |= {entry.path: entry for entry in listing.entries}
-        return found | {problem.path: problem for problem in listing.problems}
+        return found | {each.path: each for each in (*listing.entries, *listing.problems)}
 
 
 class RecentChanges:
     """What has changed in the vault since this was last asked, from the kernel's own list: no waiting, no walk.
 
-    A change is in the list before the program that made it goes on, so who begins this, then looks through the vault once
-    and asks here from then on, knows of every file that differs. Where the kernel keeps no such list, or has lost some of
-    it, it says that it does not know. One thread asks.
+    A change is in the list before the program that made it goes on: who begins this, then looks through the vault once
+    and asks here from then on, knows of every file that differs. One thread asks.
     """
 
     def __init__(self, root: Path) -> None:
@@ -224,7 +198,7 @@ class RecentChanges:
         self.end()
         self._identity, base = _identity(self._root), os.path.realpath(self._root)
         # What another machine changes nobody tells, and watchfiles hears of a change a moment after it.
-        if sys.platform.startswith("linux") and not is_silent(mounted_on(base)):
+        if sys.platform == "linux" and not is_silent(file_system(base)):
             with suppress(OSError):  # too many listeners, too many folders: then every time all is looked at
                 self._listener = listen(base)
 
@@ -282,6 +256,143 @@ class Watchfiles:
         self._native.close()
 
 
+_MODIFIED = 0x2 | 0x8  # written to, closed after writing
+_ATTRIB = 0x4  # times and rights
+_CAME, _WENT = 0x80 | 0x100, 0x40 | 0x200  # moved to or created, moved from or deleted
+_SELF_WENT, _UNMOUNTED = 0x400 | 0x800, 0x2000  # deleted or moved
+_OVERFLOW, _IGNORED, _IS_FOLDER = 0x4000, 0x8000, 0x40000000
+_WANTED = _MODIFIED | _ATTRIB | _CAME | _WENT | _SELF_WENT
+_HOW = 0x1000000 | 0x2000000 | 0x4000000  # folders only, follow no link, nothing about what has no name any more
+_HEAD = struct.Struct("iIII")  # watch, what happened, a number that ties two ends of a move, length of the name
+
+
+class Inotify:
+    """The listener of Linux: all folders of a vault. One thread asks; any thread may `wake` it.
+
+    watchfiles, which does this elsewhere, follows links out of the vault (durability.md F36), drops the kernel's word that
+    its queue overflowed (F72), wakes all the time, and does not know yet of some changes made just before it was asked.
+    """
+
+    def __init__(self, base: str) -> None:
+        """Raises OSError when the system refuses: ENOSPC for too many folders, EMFILE for too many listeners."""
+        self._base = base
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._folders: dict[int, str] = {}  # vault paths by the kernel's number
+        self._open = threading.Lock()  # held to ring and to close: a closed descriptor may be somebody else's by then
+        self._fd = self._bell = -1
+        try:
+            self._fd = _checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+            self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._listen_below(EVERYTHING)
+        except OSError:
+            self.close()
+            raise
+        self._poll = select.poll()
+        for fd in (self._fd, self._bell):
+            self._poll.register(fd, select.POLLIN)
+
+    def close(self) -> None:
+        with self._open:
+            for fd in {self._fd, self._bell} - {-1}:
+                os.close(fd)
+            self._fd = self._bell = -1
+
+    def wake(self) -> None:
+        """End the waiting of the thread that asks."""
+        with self._open:
+            if self._bell >= 0:
+                os.eventfd_write(self._bell, 1)
+
+    def changed(self, timeout_ms: int, quiet_ms: int = 0, most_ms: int = 0) -> set[str]:
+        """Paths where something happened. Waits for the first, then until it is quiet, but not for ever. EVERYTHING:
+        something was lost, or the vault itself went, and a new listener is needed."""
+        paths: set[str] = set()
+        ends, wait = float("inf"), timeout_ms
+        while time.monotonic() < ends and self._waits(wait):
+            paths |= self._read()
+            ends, wait = min(ends, time.monotonic() + most_ms / 1000), quiet_ms
+        return paths
+
+    def _waits(self, milliseconds: int) -> bool:
+        """Whether the kernel has something to tell, waiting for it. A bell ends the waiting."""
+        ready = [fd for fd, _ in self._poll.poll(milliseconds)]
+        if self._bell in ready:
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._bell)
+        return self._fd in ready
+
+    def _read(self) -> set[str]:
+        paths: set[str] = set()
+        events, at = os.read(self._fd, 1 << 16), 0
+        while at < len(events):
+            watch, what, _, length = _HEAD.unpack_from(events, at)
+            at += _HEAD.size + length
+            paths |= self._event(watch, what, os.fsdecode(events[at - length : at].rstrip(b"\0")))
+        return paths
+
+    def _event(self, watch: int, what: int, name: str) -> set[str]:
+        folder = self._folders.get(watch)
+        if what & _OVERFLOW or (what & (_SELF_WENT | _UNMOUNTED) and folder == EVERYTHING):
+            return {EVERYTHING}
+        if what & _IGNORED:
+            self._folders.pop(watch, None)
+        if folder is None or what & (_IGNORED | _SELF_WENT | _UNMOUNTED):  # of any other its parent tells
+            return set()
+        path = f"{folder}/{name}" if folder else name
+        if what & _IS_FOLDER:
+            if what & _WENT:
+                self._leave(path)
+            elif what & _CAME and _may_hold_notes(path):
+                self._listen_below(path)
+            elif what & _ATTRIB:
+                return set()  # times and rights of a folder
+        return concerned(path)
+
+    def _listen_below(self, top: str) -> None:
+        """Listen to a folder first and look into it then, so that nothing comes into it unheard."""
+        waiting = [top]
+        while waiting:
+            folder = waiting.pop()
+            path = f"{self._base}/{folder}"
+            try:
+                watch = _checked(self._libc.inotify_add_watch(self._fd, os.fsencode(path), _WANTED | _HOW))
+                self._folders[watch] = folder
+                with os.scandir(path) as entries:
+                    below = [f"{folder}/{at.name}".lstrip("/") for at in entries if at.is_dir(follow_symlinks=False)]
+            except (FileNotFoundError, NotADirectoryError, PermissionError):  # it went again, or is closed to us
+                if folder == EVERYTHING:
+                    raise
+            else:
+                waiting += filter(_may_hold_notes, below if folder != _OBSIDIAN else ())
+
+    def _leave(self, gone: str) -> None:
+        """A folder went elsewhere, and the kernel would go on telling of it under its old name."""
+        for watch, folder in list(self._folders.items()):
+            if folder == gone or folder.startswith(f"{gone}/"):
+                self._libc.inotify_rm_watch(self._fd, watch)
+                del self._folders[watch]
+
+
+Listener = Inotify | Watchfiles
+
+
+def listen(base: str) -> Listener:
+    """Begin to listen to a folder and all below it. OSError or RuntimeError: the system refuses. A listener that says
+    EVERYTHING is to be made anew."""
+    return Inotify(base) if sys.platform == "linux" else Watchfiles(base)
+
+
+def _may_hold_notes(path: str) -> bool:
+    return not path.rpartition("/")[2].startswith(".") or path == _OBSIDIAN
+
+
+def _checked(answer: int) -> int:
+    if answer < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return answer
+
+
 def _identity(root: Path) -> tuple[int, int] | None:
     """Which folder is at the root: another after it was replaced or (un)mounted, None when there is none."""
     try:
@@ -293,8 +404,9 @@ def _identity(root: Path) -> tuple[int, int] | None:
 
 def _reason(failure: Exception) -> str:
     """Why watching failed, with what would help where that is known."""
-    if isinstance(failure, OSError) and failure.errno == errno.ENOSPC:
+    code = getattr(failure, "errno", None)
+    if code == errno.ENOSPC:
         return "this system's limit of watched folders is reached (fs.inotify.max_user_watches raises it)"
-    if isinstance(failure, OSError) and failure.errno in (errno.EMFILE, errno.ENFILE):
+    if code in (errno.EMFILE, errno.ENFILE):
         return "too many files or watchers are open (fs.inotify.max_user_instances, ulimit -n)"
     return str(failure) or type(failure).__name__

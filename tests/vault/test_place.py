@@ -13,7 +13,6 @@ from simplemem.vault.place import (
     is_silent,
     leaves_out_sidecar,
     mounted_kind,
-    service_named,
     synced_by,
 )
 
@@ -21,7 +20,7 @@ from simplemem.vault.place import (
 @pytest.mark.parametrize(
     ("kinds", "shared"),
     [
-        ("nfs4 cifs fuse.sshfs 9p remote smbfs virtiofs", True),
+        ("nfs4 cifs fuse.sshfs 9p davfs smbfs virtiofs", True),
         ("ext4 btrfs apfs fuseblk overlay tmpfs fuse.gocryptfs", False),
     ],
 )
@@ -50,10 +49,10 @@ def test_a_shared_disk_is_recognised_among_the_mounts(kind: str) -> None:
     assert is_silent(kind) and not is_silent("ext4")
 
 
-def test_a_link_into_a_synced_folder_is_no_name_of_one() -> None:
-    assert service_named("/home/ida/notes") == ""
-    assert service_named("C:/Users/Ida/OneDrive/notes") == "OneDrive"
-    assert service_named("/Users/ida/Library/Mobile Documents/com~apple~CloudDocs/notes") == "iCloud Drive"
+def test_a_synced_folder_is_known_by_its_name() -> None:
+    assert synced_by(Path("/home/ida/notes")) == ""
+    assert synced_by(Path("/C:/Users/Ida/OneDrive/notes")) == "OneDrive"
+    assert synced_by(Path("/Users/ida/Library/Mobile Documents/com~apple~CloudDocs/notes")) == "iCloud Drive"
 
 
 def test_a_mark_in_a_home_says_nothing_of_the_folders_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
