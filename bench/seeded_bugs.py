@@ -163,12 +163,12 @@ FAULTS = (
     ),
     Fault(
         "moves", "embeds are not written again",
-        "simplemem.vault.rewrite",
+        "simplemem.vault.links",
         [("if not link.target or meant is None:", "if not link.target or meant is None or link.embed:")],
     ),
     Fault(
         "moves", "the relative links of the moved note itself stay as they were",
-        "simplemem.vault.rewrite",
+        "simplemem.vault.links",
         [("if resolve(link.target, here, after).path", "if resolve(link.target, source, after).path")],
     ),
     Fault(
@@ -178,12 +178,12 @@ FAULTS = (
     ),
     Fault(
         "moves", "a blank in a Markdown link is not encoded",
-        "simplemem.vault.rewrite",
+        "simplemem.vault.links",
         [("_SPECIAL = ' ()\"'", "_SPECIAL = '()\"'")],
     ),
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
-        "simplemem.vault.rewrite",
+        "simplemem.vault.links",
         [("            values.append((link.scalar, _value_with(link.scalar.value, aim, written)))\n",
           "            edits += _edits(note.text, link, aim, written, False)\n")],
     ),

@@ -21,8 +21,7 @@ from simplemem.note.diff import unified_diff
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.vault.links import Named, name_key, resolve
-from simplemem.vault.rewrite import Aim, lead_links
+from simplemem.vault.links import Aim, Named, lead_links, name_key, resolve
 from simplemem.vault.vault import Change, Wish
 
 # Names that many folders have: the one that is elsewhere is not the one that was meant.

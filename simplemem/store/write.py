@@ -24,7 +24,7 @@ from simplemem.note.properties import remove_property, render_header, set_proper
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tag_map, tag_names, tags_for_new_note
 from simplemem.store.core import Core
-from simplemem.vault.links import Named, name_key, resolve
+from simplemem.vault.links import Move, Named, name_key, resolve, rewrite_links
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, File, Wish, Written
 
@@ -214,8 +214,6 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
     rewrites: list[Wish] = []
     warnings: list[str] = []
     for path in sources:
-        from simplemem.vault.rewrite import Move, rewrite_links
-
         try:
             file = core.vault.read(path)
         except SimplememError:

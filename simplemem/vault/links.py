@@ -1,17 +1,26 @@
-"""What a link means, as Obsidian resolves it. Pure: no disk, no SQL. How links are written again is `rewrite.py`.
+"""What a link means, as Obsidian resolves it, and how links are written again when a note comes, moves or is renamed, so
+that each goes on meaning what it meant. Pure: no disk, no SQL.
 
 A link is looked up by the name of a file. `Named` is whatever can answer "which files have this name": the index does it
-for the whole vault, a dictionary does it in tests.
+for the whole vault, a dictionary does it in tests. Of a link only the path is written again (and a shown text that was the
+old name); its form, subpath, title and brackets stay, and so does every byte outside it. Broken links are left alone
+(obsidian.md §1.6).
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from simplemem.note.body import Link, read_value_link
+from simplemem.note.header import Scalar
 from simplemem.note.names import compare_key
+from simplemem.note.note import Note
+from simplemem.note.properties import replace_scalar
 
+LinkFormat = Literal["shortest", "relative", "absolute"]
 Named = Callable[[str], Sequence[str]]
 """From the compare key of a file name ("note.md") to the vault paths of all files so called."""
 
@@ -44,7 +53,7 @@ def resolve(target: str, source: str, named: Named) -> Resolution:
     """Where a link with this target in the note `source` leads. obsidian.md §1.4, step for step."""
     if not target:
         return Resolution(source, "self")
-    candidates = named(name_key(target)) or named(name_key(target) + ".md")
+    candidates = _candidates(target, named)
     if not candidates:
         return _NOWHERE
     if target.startswith(("./", "../")):
@@ -58,6 +67,11 @@ def resolve(target: str, source: str, named: Named) -> Resolution:
     if exact.path is not None:
         return exact
     return _nearest(target, source, candidates)
+
+
+def _candidates(target: str, named: Named) -> Sequence[str]:
+    """The files that the name in a target could mean (obsidian.md §1.4, step 2)."""
+    return named(name_key(target)) or named(name_key(target) + ".md")
 
 
 def _exactly(wanted: str, candidates: Sequence[str], via: Via) -> Resolution:
@@ -85,3 +99,171 @@ def _nearest(target: str, source: str, candidates: Sequence[str]) -> Resolution:
     best = ranked[0]
     equal = tuple(path for path in ranked[1:] if distance(path) == distance(best))
     return Resolution(best, "suffix" if "/" in target else "name", (best, *equal) if equal else ())
+
+
+# -- links written again
+
+_Edit = tuple[int, int, str]  # replace text[start:end]
+
+_ENDS_TARGET = re.compile(r"[#|\n\r]|\[\[|\]\]")  # no wikilink can hold these in its path
+# What would end a destination, or make it code, math or an entity together with what stands around it.
+_SPECIAL_IN_ANGLES = "#<>%\\`$|"
+_SPECIAL = ' ()"' + _SPECIAL_IN_ANGLES
+_ENTITY = re.compile(r"&(?=#?[A-Za-z0-9]+;)")
+
+
+class Move(NamedTuple):
+    """A change of names: `old` became `new`. `old` is None when the note is new, so that only theft is undone."""
+
+    old: str | None
+    new: str
+
+    def after(self, path: str) -> str:
+        """What a file is called afterwards."""
+        return self.new if path == self.old else path
+
+
+class Aim(NamedTuple):
+    """Where a link shall lead. `was` is the path it meant, "" when no file was ever called so."""
+
+    path: str
+    was: str = ""
+
+
+def rewrite_links(
+    note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat = "shortest"
+) -> str:
+    """The text of the note at `source` in which every link means the same file after the move as before it."""
+    here = move.after(source)
+
+    def aim_of(link: Link) -> Aim | None:
+        meant = resolve(link.target, source, before).path
+        if not link.target or meant is None:
+            return None
+        wanted = move.after(meant)
+        return Aim(wanted, meant) if resolve(link.target, here, after).path != wanted else None
+
+    return _rewritten(note, here, aim_of, after, link_format)
+
+
+def lead_links(
+    note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat = "shortest"
+) -> str:
+    """The text of the note at `source` in which broken links lead where `aims` says, by their targets. What a reader sees
+    follows a file that had another name; where the target never was a file's name, it goes on being shown."""
+
+    def aim_of(link: Link) -> Aim | None:
+        aim = aims.get(link.target)
+        return aim if aim is not None and resolve(link.target, source, named).path is None else None
+
+    return _rewritten(note, source, aim_of, named, link_format)
+
+
+def _rewritten(
+    note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, link_format: LinkFormat
+) -> str:
+    edits: list[_Edit] = []
+    values: list[tuple[Scalar, str]] = []
+    for link in note.links:
+        aim = aim_of(link)
+        written = next(_ways_to_write(link, aim.path, source, named, link_format), None) if aim is not None else None
+        if aim is None or written is None:
+            continue
+        if link.scalar is not None:
+            values.append((link.scalar, _value_with(link.scalar.value, aim, written)))
+        else:
+            edits += _edits(note.text, link, aim, written, note.in_table(link.start))
+    text = _applied(note.text, edits)
+    for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
+        if note.header.editable:
+            text = replace_scalar(text, scalar, value)
+        else:  # nobody will write this; it only says that a link would have to change
+            text = text[: scalar.start] + value + text[scalar.end :]
+    return text
+
+
+def _applied(text: str, edits: list[_Edit]) -> str:
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def _value_with(value: str, aim: Aim, written: str) -> str:
+    """A property's value, which is a link, with another path in it."""
+    link = read_value_link(value)
+    assert link is not None
+    blanks = len(value) - len(value.lstrip())
+    bare = value.strip()
+    return value[:blanks] + _applied(bare, _edits(bare, link, aim, written, False)) + value[blanks + len(bare) :]
+
+
+def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
+    """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it can.
+
+    The extension comes in where the name without it is another file's; a path from the root is right where all else fails.
+    """
+    short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
+    for shown in dict.fromkeys((short, path)):
+        anyway = (shown, _relative(shown, source), "/" + shown)
+        for target in (*_preferred(link, shown, source, named, link_format), *anyway):
+            fits = link.form != "wiki" or not _ENDS_TARGET.search(target)
+            if fits and resolve(target, source, named).path == path:
+                yield target
+
+
+def _preferred(link: Link, shown: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
+    if link.target.startswith(("./", "../")):
+        yield _relative(shown, source)
+    elif link.target.startswith("/"):
+        yield "/" + shown
+    elif "/" not in link.target:
+        bare = posixpath.basename(shown)
+        if len(_candidates(bare, named)) == 1:
+            yield bare
+        if link_format == "relative":
+            yield _relative(shown, source)
+
+
+def _relative(path: str, source: str) -> str:
+    written = posixpath.relpath(path, posixpath.dirname(source) or ".")
+    return written if written.startswith("../") else "./" + written
+
+
+def _destination(path: str, *, angle: bool) -> str:
+    """A path as a Markdown link destination: only what would end or change it is encoded (obsidian.md §1.5)."""
+    special = _SPECIAL_IN_ANGLES if angle else _SPECIAL
+    written = "".join(f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in path)
+    return _ENTITY.sub("%26", written)
+
+
+def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[_Edit]:
+    """The new path in its place, and what the reader sees: a shown text that was the old name follows it, and a path
+    that had been a bare name is shown as that name.
+    """
+    path = written if link.form == "wiki" else _destination(written, angle=link.angle)
+    edits = [(link.path_start, link.path_end, path)]
+    if not aim.was:
+        if link.form == "wiki" and link.display_start < 0 and not link.embed:
+            bar = "\\|" if bar_ends_cell else "|"
+            edits.append((link.end - 2, link.end - 2, bar + link.target + _heading_shown(link)))
+        return edits
+    old, new = (posixpath.basename(path).removesuffix(".md") for path in (aim.was, aim.path))
+    if link.display_start >= 0:
+        begins_code = link.form == "markdown" and ("`" in new or "$" in new)
+        if text[link.display_start : link.display_end] == old and old != new and not begins_code:
+            edits.append((link.display_start, link.display_end, new))
+    elif link.form == "wiki" and "/" in written and "/" not in link.target and not link.embed and not bar_ends_cell:
+        name = link.target if old == new else posixpath.basename(written)
+        edits.append((link.end - 2, link.end - 2, "|" + name + _heading_shown(link)))
+    return edits
+
+
+def _heading_shown(link: Link) -> str:
+    """`[[Note#Heading]]` is shown as "Note > Heading" by Obsidian; a path put before it must not change that."""
+    parts = [part for part in link.subpath.split("#") if part]
+    return "".join(f" > {part}" for part in parts if not part.startswith("^"))
+
+
+def _bare(path: str) -> str:
+    name = posixpath.basename(path)
+    return name.removesuffix(".md")

@@ -10,16 +10,16 @@ import os
 import re
 from pathlib import Path
 
-_BY_NAME = (
-    ("iCloud Drive", r"Library/Mobile Documents|iCloud ?Drive"),
-    ("Dropbox", r"Library/CloudStorage/Dropbox[^/]*|Dropbox( \([^/]*\))?"),
-    ("OneDrive", r"Library/CloudStorage/OneDrive[^/]*|OneDrive( - [^/]*)?"),
-    ("Google Drive", r"Library/CloudStorage/GoogleDrive[^/]*|Google ?Drive|My Drive"),
-    ("a cloud drive", r"Library/CloudStorage/[^/]+"),
-    ("Nextcloud", r"(Nextcloud|ownCloud)[0-9]*"),
-    ("pCloud", r"pCloud ?Drive|pCloud Sync"),
-    ("MEGA", r"MEGA( ?sync)?"),
-)
+_BY_NAME = {
+    "iCloud Drive": re.compile(r"/(Library/Mobile Documents|iCloud ?Drive)(/|$)", re.IGNORECASE),
+    "Dropbox": re.compile(r"/(Library/CloudStorage/Dropbox[^/]*|Dropbox( \([^/]*\))?)(/|$)", re.IGNORECASE),
+    "OneDrive": re.compile(r"/(Library/CloudStorage/OneDrive[^/]*|OneDrive( - [^/]*)?)(/|$)", re.IGNORECASE),
+    "Google Drive": re.compile(r"/(Library/CloudStorage/GoogleDrive[^/]*|Google ?Drive|My Drive)(/|$)", re.IGNORECASE),
+    "a cloud drive": re.compile(r"/(Library/CloudStorage/[^/]+)(/|$)", re.IGNORECASE),
+    "Nextcloud": re.compile(r"/((Nextcloud|ownCloud)[0-9]*)(/|$)", re.IGNORECASE),
+    "pCloud": re.compile(r"/(pCloud ?Drive|pCloud Sync)(/|$)", re.IGNORECASE),
+    "MEGA": re.compile(r"/(MEGA( ?sync)?)(/|$)", re.IGNORECASE),
+}
 _BY_MARK = {
     ".stfolder": "Syncthing",
     ".dropbox": "Dropbox",
@@ -46,7 +46,7 @@ def synced_by(folder: Path) -> str:
             if above != Path.home() and (above / mark).exists():
                 return service
     path = folder.as_posix()
-    return next((service for service, names in _BY_NAME if re.search(f"/({names})(/|$)", path, re.IGNORECASE)), "")
+    return next((service for service, pattern in _BY_NAME.items() if pattern.search(path)), "")
 
 
 def leaves_out_sidecar(folder: Path) -> bool:

@@ -178,7 +178,8 @@ class Watcher:
         except (OSError, SimplememError):  # the root went, which is seen next
             return self._seen
         self._look_took = time.monotonic() - began
-        return found | {each.path: each for each in (*listing.entries, *listing.problems)}
+        found |= {entry.path: entry for entry in listing.entries}
+        return found | {problem.path: problem for problem in listing.problems}
 
 
 class RecentChanges:
