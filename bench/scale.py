@@ -25,8 +25,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from bench.corpus import PASSAGES_A_NOTE, Corpus
 from simplemem.index import legs
 from simplemem.index.door import Narrow, Question
-from simplemem.index.facts import BLOCK, SHIFT
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.text import BLOCK, SHIFT
 from simplemem.memory import Filter
 from simplemem.note.words import without_stop_words
 from simplemem.search.query import read_query
@@ -179,7 +179,7 @@ def _recall_of_meaning(store: EnhancedStore, questions: list[Words]) -> str:
 
 
 def _paths_of(index: Sidecar, ids: set[int]) -> tuple[str, ...]:
-    return tuple(known.path for known in index.all_known().values() if known.id in ids)
+    return tuple(known.path for known in index.known().values() if known.id in ids)
 
 
 def _all_compared(store: EnhancedStore, queries: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

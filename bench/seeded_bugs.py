@@ -113,7 +113,7 @@ FAULTS = (
     Fault(
         "index", "the links of a note that is gone are left behind",
         "simplemem.index.sync",
-        [("        links.remove(db, known.id)\n", "")],
+        [("            links.remove(db, known.id)\n", "")],
     ),
     Fault(
         "index", "a file that went leaves the links to it as they were",
@@ -122,7 +122,7 @@ FAULTS = (
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
-        "simplemem.index.notes",
+        "simplemem.index.door",
         [("if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:", "if size != self.size:"),
          ("return mtime_ns > long_ago or ctime_ns > long_ago", "return False")],
     ),
@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
-        "simplemem.services.embed",
+        "simplemem.note.passages",
         [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(

@@ -1,22 +1,142 @@
-"""The door to the index: what ranking and the store ask of it, in values. No SQL, no engine's syntax, no list of all notes.
+"""The door to the index: all that store and search ask of it, in values. No SQL and no engine's syntax crosses it.
 
-`Legs` is what a search asks. Whoever offers it answers from one state of the index at a time; ids of notes and places
-mean nothing to who asks, and are good until the next change.
+Who offers `Index` answers each call from one state of its notes. Ids of notes and places mean nothing to who asks, and are
+good until the next change. The sidecar is the one implementation; notes come in through `sync.Sync`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from simplemem.index.vectors import Generation
+from simplemem.note.names import is_copy_reason
 
 NoteId = int
 PlaceId = int  # of a passage or block of a note
 
 SORTS = ("modified", "created", "name", "title")
+
+# A file changed this shortly before it was read may change again without its time changing (durability.md F31).
+RACY_NS = 2_000_000_000
+
+# -- notes
+
+
+class Stat(NamedTuple):
+    """What the disk said about a file when it was read: what tells whether it may be another."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+class Known(NamedTuple):
+    """What the index knows of a note without reading it."""
+
+    id: NoteId
+    path: str
+    sha256: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    checked_ns: int
+    type: str
+    hidden: str | None
+    private: str | None
+    rev: int  # the change that made it what it is
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is left out of recall as a conflict copy."""
+        return is_copy_reason(self.hidden)
+
+    @property
+    def stat(self) -> Stat:
+        """What the disk said when it was last read."""
+        return Stat(self.size, self.mtime_ns, self.ctime_ns)
+
+    def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
+        """Whether the file must be read again: another size or time, or a time too near to the last reading."""
+        if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:
+            return True
+        long_ago = self.checked_ns - RACY_NS
+        return mtime_ns > long_ago or ctime_ns > long_ago
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A note as it is listed."""
+
+    id: NoteId
+    path: str
+    title: str
+    description: str
+    type: str
+    created: str
+    modified: str
+    size: int
+    words: int
+    sha256: str
+    hidden: str | None
+    problem: str | None
+    private: str | None  # why no text of it may leave this machine
+    mtime_ns: int
+    ctime_ns: int
+
+
+class Mark(NamedTuple):
+    """A state of the index, to ask what changed since."""
+
+    generation: int
+    rev: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The notes put since a mark, and how many notes there are in all. `whole` says that these are all there are."""
+
+    mark: Mark
+    notes: Sequence[Known]
+    count: int
+    whole: bool
+
+
+class Called(NamedTuple):
+    """The paths of notes by what compares equal to a name."""
+
+    by_path: list[str]
+    by_name: list[str]
+    by_title: list[str]
+    by_alias: list[str]
+
+
+class StoredLink(NamedTuple):
+    """A link as the index keeps it, with what it means now."""
+
+    source_id: NoteId
+    source: str
+    form: str
+    target: str
+    subpath: str
+    display: str
+    line: int
+    path: str | None
+    via: str
+    ambiguous: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What is shown of a note that is read: its tags with their sources, and the links in it."""
+
+    row: Row
+    tags: Sequence[tuple[str, Any]]
+    aliases: tuple[str, ...]
+    links: Sequence[StoredLink]
+
+
+# -- questions
 
 
 class Term(NamedTuple):
@@ -83,6 +203,9 @@ class Question:
     closer: int = 100  # notes that are looked at more closely
 
 
+# -- answers
+
+
 class Match(NamedTuple):
     """A note, the place in it (0 for the note itself) and its BM25 score, higher is better."""
 
@@ -103,7 +226,7 @@ class Nearness(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Matches:
     """The best by every leg, best first, and the paths of all notes that are named. `near` is None where there are no
     vectors of the question's embedder."""
 
@@ -117,28 +240,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A note as it is listed."""
-
-    id: NoteId
-    path: str
-    title: str
-    description: str
-    type: str
-    created: str
-    modified: str
-    size: int
-    words: int
-    sha256: str
-    hidden: str | None
-    problem: str | None
-    private: str | None  # why no text of it may leave this machine
-    mtime_ns: int
-    ctime_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where a passage or block stands in its note."""
 
     start: int
@@ -161,10 +263,33 @@ class Shown:
 
     row: Row
     tags: tuple[str, ...]
-    passages: Sequence[Place]
-    best: Place | None = None
-    blocks: Sequence[Place] = ()
+    passages: Sequence[Position]
+    best: Position | None = None
+    blocks: Sequence[Position] = ()
     beside: Sequence[Beside] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotePage:
+    """A page of the notes that pass a filter, with their tags, and how many there are in all."""
+
+    rows: Sequence[Row]
+    tags: Mapping[NoteId, tuple[str, ...]]
+    total: int
+
+
+# -- vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The vectors of one embedder: in use, or still being made beside those. `dimension` is 0 until the first has come;
+    `remote` ones hold no private note."""
+
+    in_use: bool
+    embedder: str
+    dimension: int
+    remote: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,29 +302,51 @@ class Standing:
     waiting: Mapping[str, int]
 
 
+class Embedded(NamedTuple):
+    """How far an embedder is, which may not have a generation yet: how many notes wait for its vectors, how many are to
+    have them, how many are not because they are private, and of which it refused some text, and why."""
+
+    waiting: int
+    notes: int
+    private: int
+    refused: Sequence[tuple[str, str]]
+
+
+MadeBefore = Callable[[Sequence[bytes]], Collection[bytes]]
+"""Of which texts, by their hashes, there are vectors elsewhere."""
+
+
+def nothing_made_before(_: Sequence[bytes]) -> Collection[bytes]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """A page of the notes that pass a filter, with their tags, and how many there are in all."""
+class Estimate:
+    """What an embedder has still to be given: texts of so many notes, each once, and about so many tokens. `kept` texts
+    need not be, because their vectors were made before. To a `remote` one they are sent over the network."""
 
-    rows: Sequence[Row]
-    tags: Mapping[NoteId, tuple[str, ...]]
-    total: int
+    embedder: str
+    remote: bool
+    notes: int
+    texts: int
+    tokens: int
+    kept: int
 
 
-class Legs(Protocol):
-    """What a search asks."""
+class Index(Protocol):
+    """What is asked of the index."""
+
+    # A search: three calls, however many hits
 
     def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
         """How many notes hold something of each of some groups of words, counted to `most`; and how far the index is."""
-        ...
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to."""
-        ...
 
     def shown(
         self,
-        notes: Mapping[NoteId, PlaceId],
+        some: Mapping[NoteId, PlaceId],
         question: Question,
         *,
         blocks: bool = False,
@@ -209,12 +356,70 @@ class Legs(Protocol):
         """What is shown of notes, each with the place in it that was found, 0 where none was. With `blocks` also those that
         have a word of the question. Of the notes that stand `beside` some of them, those `among` others are shown as well.
         Notes that are gone are absent."""
-        ...
 
-    def page(self, narrow: Narrow, sort: str, limit: int, after: int) -> Listing:
+    def holding(self, groups: Sequence[AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
+        """For each group of words how many notes hold one of them, and which of `some` do."""
+
+    # Notes and their names
+
+    def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
         """Notes that pass a filter, behind so many others."""
-        ...
 
-    def passing(self, narrows: Sequence[Narrow]) -> Sequence[int]:
-        """How many notes each filter leaves."""
-        ...
+    def known(self, paths: Iterable[str] | None = None) -> dict[str, Known]:
+        """What is known of those of these notes that are there, without reading them; of every note without paths."""
+
+    def outline(self, path: str) -> Outline | None:
+        """What is shown of a note that is read; None when there is no such note."""
+
+    def since(self, mark: Mark | None) -> Changes:
+        """What was put since a mark, by any process; everything without one."""
+
+    def called(self, name: str) -> Called:
+        """Notes by a name, a path, a title or an alias, as names are compared."""
+
+    def near_names(self, prefix: str, limit: int) -> list[str]:
+        """Paths of visible notes whose path or name begins so."""
+
+    # Files and links
+
+    def files(self) -> set[str]:
+        """Every file that a link can mean."""
+
+    def files_named(self, key: str) -> Sequence[str]:
+        """The files of a name, as links compare them."""
+
+    def links(self, to: str | None = None) -> list[StoredLink]:
+        """The links of other notes that mean this file; without it every link there is."""
+
+    def sources_that_could_mean(self, paths: Iterable[str]) -> list[str]:
+        """The notes with a link that is looked up by the name of one of these files."""
+
+    def conflict_copies(self) -> list[tuple[str, str]]:
+        """Every conflict copy of a note that is there, with that note."""
+
+    # Vectors
+
+    def standing(self) -> Standing:
+        """How far the index is."""
+
+    def embedded(self, embedder: str, remote: bool) -> Embedded:
+        """How far an embedder is."""
+
+    def estimate(
+        self, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore = nothing_made_before
+    ) -> Estimate:
+        """What waits for an embedder. `anew` counts as if no note had its vectors yet."""
+
+    def vectors_of(self, note: NoteId) -> list[bytes]:
+        """The vectors of a note's passages."""
+
+    # Counts
+
+    def counts(self) -> dict[str, Any]:
+        """Numbers for `stats`."""
+
+    def tag_counts(self) -> dict[str, int]:
+        """Every tag of visible notes with how many notes have it, most used first."""
+
+    def inspection(self) -> dict[str, dict[str, Any]]:
+        """Everything that was read from every note, by path: what links lead where, tags, aliases."""

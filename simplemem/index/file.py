@@ -1,4 +1,4 @@
-"""The file of an index by itself: whose it is, whether it is one of ours, and how a connection to it is made.
+"""The file of an index by itself: whose it is, how a connection to it is made, and what SQLite's failures mean.
 
 Nothing is written through a link, and no file is touched that bears another program's mark.
 """
@@ -6,13 +6,14 @@ Nothing is written through a link, and no file is touched that bears another pro
 from __future__ import annotations
 
 import ctypes
+import errno
 import importlib.util
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal
 
 import apsw
 
@@ -25,7 +26,9 @@ BUSY_MS = 15_000
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
-_OWN_ENDS = ("", *_LOGS, "-journal")
+
+Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
+"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
 
 
 class Damaged(Exception):
@@ -36,63 +39,24 @@ class Replaced(Exception):
     """Another file took the place of the index in the middle of something that stands on the old one. Begin again."""
 
 
-# -- whose it is
-
-
-class _Marks(NamedTuple):
-    """What tells whose file it is."""
-
-    application: int
-    version: int
-    tables: set[str]
-
-    @property
-    def are_ours(self) -> bool:
-        return (self.application, self.version) == (APPLICATION_ID, SCHEMA_VERSION) and self.tables >= _TABLES
-
-
-def is_ready(path: Path) -> bool:
-    """Whether an index of ours lies there. False where nothing does; Damaged, or a refusal, where something else does."""
+def what_lies_at(path: Path) -> Found:
+    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
+    if not path.exists() or path.stat().st_size == 0:
+        return "nothing"
+    ours_if_broken: Found = "damaged" if is_beside_notes(path) or bears_mark(path, APPLICATION_ID) else "foreign"
     try:
-        if path.stat().st_size == 0:
-            return False
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise cannot_be_made(path, error.strerror or str(error)) from error
-    try:
-        marks = _marks(path)
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise Damaged(str(error)) from error
-    if marks == (0, 0, set()):
-        return False
-    if marks.application != APPLICATION_ID and not is_beside_notes(path):  # nobody else puts files there
-        raise not_ours(path)
-    if not marks.are_ours:
-        raise Damaged(f"it is no index of version {SCHEMA_VERSION}")
-    return True
-
-
-def is_sound(path: Path) -> bool:
-    """Whether an index of our version can be opened and has our tables."""
-    try:
-        return _marks(path).are_ours
-    except apsw.Error:
-        return False
-
-
-def is_newer(path: Path) -> bool:
-    """Whether an index of a later version than ours lies there."""
-    try:
-        marks = _marks(path) if path.exists() else _Marks(0, 0, set())
-    except apsw.Error:
-        return False
-    return marks.application == APPLICATION_ID and marks.version > SCHEMA_VERSION
-
-
-def may_be_replaced(path: Path) -> bool:
-    """Whether a file that is no usable index may be removed: where nobody else puts files, or one that was ours."""
-    return is_beside_notes(path) or bears_mark(path, APPLICATION_ID)
+        with errors_as_ours(), connected(path) as db:
+            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    except Damaged:
+        return ours_if_broken
+    if (mark, version, tables) == (0, 0, set()):
+        return "nothing"
+    if mark != APPLICATION_ID:
+        return ours_if_broken
+    if version > SCHEMA_VERSION:
+        return "newer"
+    return "ours" if version == SCHEMA_VERSION and tables >= _TABLES else "damaged"
 
 
 def is_beside_notes(path: Path) -> bool:
@@ -108,22 +72,6 @@ def bears_mark(path: Path, application_id: int) -> bool:
     except OSError:
         return False
     return head[:16] == b"SQLite format 3\0" and head[68:72] == application_id.to_bytes(4, "big")
-
-
-def _marks(path: Path) -> _Marks:
-    with connected(path) as connection:
-        mark, version = (connection.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
-        tables = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-        return _Marks(mark, version, tables)
-
-
-def cannot_be_made(path: Path, why: str) -> Unavailable:
-    return Unavailable(f"the index {path} cannot be made: {why}", hint="Is its folder writable, and the disk not full?")
-
-
-def not_ours(path: Path) -> Unavailable:
-    hint = "Choose another place with --db; simplemem never touches a file that is not its own."
-    return Unavailable(f"{path} belongs to another program", hint=hint)
 
 
 # -- making and removing
@@ -148,17 +96,14 @@ def beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.new-{os.getpid()}-{uuid.uuid4().hex[:8]}")
 
 
-def fold_log(path: Path) -> None:
-    """Fold the log of a file that is to take another's place into it, so that the file is all there is."""
-    with connected(path) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # folds its log in; WAL again below
+def put_in_place(fresh: Path, path: Path) -> None:
+    """Give a finished index the place of another, all of it in one file."""
+    with connected(fresh) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # folds its log in
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
-
-
-def remove(path: Path) -> None:
-    """Remove an index with its logs."""
-    path.unlink(missing_ok=True)
     remove_logs(path)
+    os.replace(fresh, path)
+    remove_logs(fresh)
 
 
 def remove_logs(path: Path) -> None:
@@ -172,7 +117,8 @@ def remove_logs(path: Path) -> None:
 def link_among(path: Path) -> Path | None:
     """A link that lies where the index or a file of its own should be: SQLite would write through it, anywhere."""
     ours = [path.parent] if is_beside_notes(path) else []
-    return next((each for each in (*ours, *(Path(f"{path}{end}") for end in _OWN_ENDS)) if each.is_symlink()), None)
+    ours += [Path(f"{path}{end}") for end in ("", *_LOGS, "-journal")]
+    return next((each for each in ours if each.is_symlink()), None)
 
 
 def connect(path: Path) -> apsw.Connection:
@@ -182,11 +128,11 @@ def connect(path: Path) -> apsw.Connection:
         raise Unavailable(f"{link} is a link, and simplemem writes nothing through a link", hint=hint)
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(BUSY_MS)
-    connection.execute("PRAGMA synchronous = NORMAL").fetchall()
-    connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
-    connection.execute("PRAGMA temp_store = MEMORY").fetchall()
-    connection.execute("PRAGMA cache_size = -16000").fetchall()
-    _keep_log(connection)
+    for setting in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "temp_store = MEMORY", "cache_size = -16000"):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+    # A process that still holds a replaced index would otherwise on closing remove, by name, the log of the new one.
+    on = ctypes.c_int(1)
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
     return connection
 
 
@@ -198,13 +144,6 @@ def connected(path: Path) -> Iterator[apsw.Connection]:
         yield connection
     finally:
         connection.close()
-
-
-def _keep_log(connection: apsw.Connection) -> None:
-    """Leave the write-ahead log in its place on closing. A process that still holds a replaced index would otherwise
-    remove, by name, the log of the new one."""
-    on = ctypes.c_int(1)
-    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
 
 
 def load_sqlite_vec(connection: apsw.Connection) -> bool:
@@ -219,3 +158,53 @@ def load_sqlite_vec(connection: apsw.Connection) -> bool:
     except apsw.Error:
         return False
     return True
+
+
+# -- what SQLite reports, as failures of ours
+
+# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
+_NOT_TAKEN = {
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+
+
+@contextmanager
+def errors_as_ours() -> Iterator[None]:
+    """A busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
+    try:
+        yield
+    except (apsw.IOError, apsw.FullError) as error:
+        full = isinstance(error, apsw.FullError)
+        if not full and getattr(error, "extendedresult", 0) not in _NOT_TAKEN:
+            raise Damaged(str(error)) from error
+        why = "the disk is full" if full else f"the disk does not take what is written ({error})"
+        hint = "Free some space; notes are safe without it."
+        raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
+    except apsw.CantOpenError as error:
+        if _lacks_descriptors():
+            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        raise Damaged(str(error)) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise Damaged(str(error)) from error
+    except apsw.SQLError as error:
+        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
+        if "no such" in str(error) or "fts5 file format" in str(error):
+            raise Damaged(str(error)) from error
+        raise
+    except apsw.BusyError as error:
+        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
+
+
+def _lacks_descriptors() -> bool:
+    """Whether as many files as SQLite needs could not be opened now."""
+    held: list[int] = []
+    try:
+        held.extend(os.dup(2) for _ in range(5))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for fd in held:
+            os.close(fd)
+    return False

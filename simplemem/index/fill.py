@@ -7,18 +7,19 @@ machine: the note is read again right before its text is sent, whatever the inde
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import vectors
 from simplemem.index.database import Database
-from simplemem.index.facts import facts_of, to_embed
+from simplemem.index.door import Generation
 from simplemem.index.reconcile import Progress
 from simplemem.index.sync import Waiting
-from simplemem.index.vectors import Generation
+from simplemem.index.text import facts_of, places, shelf_of, to_embed
 from simplemem.note.note import private_reason, read_note
+from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
-from simplemem.services.embed import Embedder, hash_of
+from simplemem.services.embed import Embedder
 from simplemem.services.patience import Refused
 from simplemem.vault.vault import Vault
 
@@ -50,141 +51,148 @@ def fill(
     fails ends it with `Unavailable`; what was made until then is kept.
     """
     adopt(database, embedder)
-    return _Fill(vault, database, embedder, stopped, None if embedder.remote else ready, private).run(progress)
+    texts = _Texts(vault, database, embedder, None if embedder.remote else ready, private)
+    ask = _Asking(embedder, stopped)
+    passed: set[int] = set()
+    done, total = 0, -1
+    while not stopped():
+        with database.reading() as db:
+            found = vectors.generation_of(db, embedder.name)
+            if found is None:
+                break
+            total = vectors.waiting(db, found) if total < 0 else total
+            waiting = vectors.missing(db, _NOTES_AT_ONCE + len(passed), shelf_of(found))
+        waiting = [row for row in waiting if row[0] not in passed][:_NOTES_AT_ONCE]
+        if not waiting:
+            break
+        for batch in texts.batches(waiting, found):
+            stored = _embed(database, embedder, batch, ask)
+            if stored is None:
+                return done
+            done += stored
+            passed |= {note.id for note in batch}
+            database.checkpoint(amid_much=True)
+            if progress is not None:
+                progress("vectors", min(len(passed), total), max(total, len(passed)))
+            if stopped():
+                return done
+    with database.reading() as db:
+        if not vectors.may_be_complete(db, embedder.name, texts.unreadable):
+            return done
+    with database.writing() as db:
+        vectors.switch_if_complete(db, embedder.name, texts.unreadable)
+    database.checkpoint()
+    return done
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
+class _ToEmbed(NamedTuple):
     """What of a note is to be embedded, and the hash the note had. Without a hash it could not be read just now."""
 
-    note: int
+    id: int
     sha256: str
     rows: list[tuple[int, str]]
 
 
-@dataclass(slots=True)
-class _Fill:
-    """One pass over the notes that wait."""
+class _Texts:
+    """The texts of the notes that wait. One that cannot be read just now does not hold up the others."""
 
-    vault: Vault
-    database: Database
-    embedder: Embedder
-    stopped: Callable[[], bool]
-    ready: Waiting | None
-    private: Sequence[str]
-    passed: set[int] = field(default_factory=set)
-    unreadable: set[int] = field(default_factory=set)  # just now; one such note does not hold up all others
-    took_any: bool = False  # whether the embedder has taken a text yet
-    lost: bool = False  # whether another process makes vectors of another embedder now
+    def __init__(
+        self, vault: Vault, database: Database, embedder: Embedder, ready: Waiting | None, private: Sequence[str]
+    ) -> None:
+        self._vault = vault
+        self._database = database
+        self._embedder = embedder
+        self._ready = ready
+        self._private = private
+        self.unreadable: set[int] = set()
 
-    def run(self, progress: Progress | None) -> int:
-        done, total = 0, -1
-        while not self.stopped():
-            with self.database.reading() as db:
-                found = vectors.generation_of(db, self.embedder.name)
-                if found is None:
-                    break
-                total = vectors.count_missing(db, found.shelf) if total < 0 else total
-                waiting = vectors.missing(db, _NOTES_AT_ONCE + len(self.passed), found.shelf)
-            waiting = [row for row in waiting if row[0] not in self.passed][:_NOTES_AT_ONCE]
-            if not waiting:
-                break
-            for batch in self._batches(waiting, found):
-                done += self._embed(batch)
-                if self.lost:
-                    return done
-                self.passed |= {texts.note for texts in batch}
-                self.database.checkpoint(amid_much=True)
-                if progress is not None:
-                    progress("vectors", min(len(self.passed), total), max(total, len(self.passed)))
-                if self.stopped():
-                    return done
-        with self.database.reading() as db:
-            if not vectors.may_be_complete(db, self.embedder.name, self.unreadable):
-                return done
-        with self.database.writing() as db:
-            vectors.switch_if_complete(db, self.embedder.name, self.unreadable)
-        self.database.checkpoint()
-        return done
-
-    def _batches(self, waiting: Sequence[tuple[int, str]], generation: Generation) -> Iterator[list[_Texts]]:
+    def batches(self, waiting: Sequence[tuple[int, str]], generation: Generation) -> Iterator[list[_ToEmbed]]:
         """As many notes at once as the embedder takes texts, one at least."""
-        batch: list[_Texts] = []
-        rows = 0
+        batch: list[_ToEmbed] = []
         for note_id, path in waiting:
-            batch.append(self._texts(note_id, path, generation))
-            rows += len(batch[-1].rows)
-            if rows >= self.embedder.batch:
+            batch.append(self._of(note_id, path, generation))
+            if sum(len(note.rows) for note in batch) >= self._embedder.batch:
                 yield batch
-                batch, rows = [], 0
+                batch = []
         if batch:
             yield batch
 
-    def _texts(self, note_id: int, path: str, generation: Generation) -> _Texts:
-        with self.database.reading() as db:
-            wanted = vectors.places_without_vectors(db, note_id, generation.shelf)
-        kept = self.ready.take(note_id) if self.ready is not None else None
-        if kept is not None and {id_: hash_of(words) for id_, words in kept[1]} == wanted:
-            return _Texts(note_id, *kept)  # else another process has changed it since
+    def _of(self, note_id: int, path: str, generation: Generation) -> _ToEmbed:
+        with self._database.reading() as db:
+            wanted = vectors.places_without_vectors(db, note_id, shelf_of(generation))
+        kept = self._ready.take(note_id) if self._ready is not None else None
+        if kept is not None and {id_: text_hash(words) for id_, words in kept[1]} == wanted:
+            return _ToEmbed(note_id, *kept)  # else another process has changed it since
         try:
-            file = self.vault.read(path)
+            file = self._vault.read(path)
         except (SimplememError, OSError):
             self.unreadable.add(note_id)
-            return _Texts(note_id, "", [])
+            return _ToEmbed(note_id, "", [])
         note = read_note(file.data)
-        if self.embedder.remote and private_reason(path, note, self.private) is not None:
-            return _Texts(note_id, file.sha256, [])
+        if self._embedder.remote and private_reason(path, note, self._private) is not None:
+            return _ToEmbed(note_id, file.sha256, [])
         facts = facts_of(path, note, file.entry.mtime_ns)
-        rows = [(id_, words) for id_, words in to_embed(note_id, facts) if wanted.get(id_) == hash_of(words)]
-        return _Texts(note_id, file.sha256, rows)
+        rows = to_embed(places(note_id, facts), facts)
+        return _ToEmbed(
+            note_id, file.sha256, [(id_, words) for id_, words in rows if wanted.get(id_) == text_hash(words)]
+        )
 
-    def _embed(self, batch: Sequence[_Texts]) -> int:
-        """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
-        meanwhile is left for later."""
-        distinct = list(dict.fromkeys(words for texts in batch if texts.sha256 for _, words in texts.rows))
-        made, refused = self._asked(distinct)
-        with self.database.writing() as db:
-            found = vectors.generation_of(db, self.embedder.name)
-            if found is None:
-                self.lost = True
-                return 0
-            self._must_fit(found, made)
-            if made and not found.dimension:
-                vectors.set_dimension(db, found, len(next(iter(made.values()))))
-            done = 0
-            for texts in batch:
-                whys = [refused[words] for _, words in texts.rows if words in refused]
-                rows = {id_: made[words] for id_, words in texts.rows if words in made}
-                if texts.sha256 and vectors.put(db, texts.note, texts.sha256, rows, found.shelf, "".join(whys[:1])):
-                    done += 1
-            return done
 
-    def _must_fit(self, generation: Generation, made: Mapping[str, bytes]) -> None:
-        widths = {len(vector) for vector in made.values()} | ({generation.dimension} - {0})
-        if len(widths) > 1:
-            raise Unavailable(
-                f"{self.embedder.name} gives vectors of {' and '.join(map(str, sorted(widths)))} numbers; "
-                "it is not the model it was",
-                hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
-            )
+def _embed(database: Database, embedder: Embedder, batch: Sequence[_ToEmbed], ask: _Asking) -> int | None:
+    """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
+    meanwhile is left for later. None when another process makes vectors of another embedder now."""
+    made, refused = ask.vectors(list(dict.fromkeys(words for note in batch if note.sha256 for _, words in note.rows)))
+    with database.writing() as db:
+        found = vectors.generation_of(db, embedder.name)
+        if found is None:
+            return None
+        _must_fit(embedder, found, made)
+        if made and not found.dimension:
+            vectors.set_dimension(db, embedder.name, len(next(iter(made.values()))))
+        done = 0
+        for note in batch:
+            whys = [refused[words] for _, words in note.rows if words in refused]
+            rows = {id_: made[words] for id_, words in note.rows if words in made}
+            if note.sha256:
+                done += vectors.put(db, note.id, note.sha256, rows, shelf_of(found), "".join(whys[:1]))
+        return done
 
-    def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
-        """Ask the embedder. When it refuses a batch, the halves are asked until the text is found that it refuses."""
+
+def _must_fit(embedder: Embedder, generation: Generation, made: Mapping[str, bytes]) -> None:
+    widths = {len(vector) for vector in made.values()} | ({generation.dimension} - {0})
+    if len(widths) > 1:
+        raise Unavailable(
+            f"{embedder.name} gives vectors of {' and '.join(map(str, sorted(widths)))} numbers; "
+            "it is not the model it was",
+            hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
+        )
+
+
+class _Asking:
+    """Asks the embedder. When it refuses a batch, the halves are asked until the text is found that it refuses."""
+
+    def __init__(self, embedder: Embedder, stopped: Callable[[], bool]) -> None:
+        self._embedder = embedder
+        self._stopped = stopped
+        self._took_any = False  # whether the embedder has taken a text yet
+
+    def vectors(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
+        """The vectors of the texts it takes, and what it says of the others."""
         if not texts:
             return {}, {}
-        given = texts if self.embedder.reads_sentences else [without_stop_words(words) for words in texts]
+        given = texts if self._embedder.reads_sentences else [without_stop_words(words) for words in texts]
         try:
-            made = dict(zip(texts, self.embedder.documents(given, stopped=self.stopped), strict=True))
+            made = dict(zip(texts, self._embedder.documents(given, stopped=self._stopped), strict=True))
         except Refused as error:
-            if not self.took_any:  # does it refuse this text, or every text?
-                self.embedder.documents(["memory"], stopped=self.stopped)
-                self.took_any = True
+            if not self._took_any:  # does it refuse this text, or every text?
+                self._embedder.documents(["memory"], stopped=self._stopped)
+                self._took_any = True
             if len(texts) == 1:
                 return {}, {texts[0]: error.message}
         else:
-            self.took_any = True
+            self._took_any = True
             return made, {}
         half = len(texts) // 2
-        first, refused = self._asked(texts[:half])
-        second, refused_too = self._asked(texts[half:])
+        first, refused = self.vectors(texts[:half])
+        second, refused_too = self.vectors(texts[half:])
         return first | second, refused | refused_too

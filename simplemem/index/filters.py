@@ -1,26 +1,41 @@
-"""Which notes a question is about: a filter as SQL with bound values, applied before anything is ranked."""
+"""Which notes a question is about, a filter as SQL with bound values; and what is shown of some, read at once."""
 
 from __future__ import annotations
 
 import json
 from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apsw
 
+from simplemem.index import legs, links, nearest, notes
 from simplemem.index.changes import written_by
-from simplemem.index.door import Listing, Narrow, Row
-from simplemem.index.legs import quoted
-from simplemem.index.notes import _ROW
-from simplemem.index.shown import tags_of
-from simplemem.note.names import compare_key
+from simplemem.index.door import Beside, Narrow, NotePage, Position, Question, Row, Shown
+from simplemem.index.legs import IDS, Counts, bound, quoted
+from simplemem.index.notes import ROW
+from simplemem.index.text import SHIFT
+from simplemem.note.names import base_name, compare_key, date_in
 from simplemem.note.words import stretches
+
+_MOST_BLOCKS = 5_000
+_ORDER = {
+    "modified": "n.modified DESC, n.path",
+    "created": "n.created DESC, n.path",
+    "name": "n.path_key, n.path",
+    "title": "n.title_key, n.path",
+}
 
 
 def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
     """The WHERE of a filter, for `notes n`, and its values."""
     parts = [] if narrow.hidden else ["n.hidden IS NULL"]
     values: dict[str, Any] = {}
+
+    def add(part: str, **more: Any) -> None:
+        parts.append(part)
+        values.update(more)
+
     for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
         tags = []
         for k, (key, value) in enumerate(wanted.items()):
@@ -33,39 +48,31 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
                                  AND p.value COLLATE NOCASE IN (:pt{k}, :pv{k}))""")
         values |= {f"p{k}": key, f"pt{k}": json.dumps(value, ensure_ascii=False), f"pv{k}": value}  # a text or a number
     if narrow.type:
-        parts.append("n.type_key = :type")
-        values["type"] = compare_key(narrow.type)
+        add("n.type_key = :type", type=compare_key(narrow.type))
     if narrow.prefix:
-        values["prefix"] = prefix = compare_key(narrow.prefix)
-        values["folder"], values["beyond"] = prefix.removesuffix("/"), _beyond(prefix)
-        parts.append("(n.path_key >= :prefix AND n.path_key < :beyond OR n.path_key = :folder)")
+        prefix = compare_key(narrow.prefix)
+        within = "(n.path_key >= :prefix AND n.path_key < :beyond OR n.path_key = :folder)"
+        add(within, prefix=prefix, beyond=_beyond(prefix), folder=prefix.removesuffix("/"))
     if narrow.since:
-        parts.append("n.modified >= :since")
-        values["since"] = narrow.since
+        add("n.modified >= :since", since=narrow.since)
     if narrow.until:
-        parts.append("n.modified < :until")
-        values["until"] = narrow.until
+        add("n.modified < :until", until=narrow.until)
     if narrow.link_to:
-        parts.append("n.id IN (SELECT source_id FROM links WHERE path = :link_to)")
-        values["link_to"] = narrow.link_to
+        add("n.id IN (SELECT source_id FROM links WHERE path = :link_to)", link_to=narrow.link_to)
     if narrow.linked_by:
-        parts.append(
-            "n.path IN (SELECT l.path FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = :linked_by)"
-        )
-        values["linked_by"] = narrow.linked_by
+        linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = :linked_by"
+        add(f"n.path IN ({linked})", linked_by=narrow.linked_by)
     if narrow.only:
-        parts.append("n.path IN (SELECT value FROM json_each(:only))")
-        values["only"] = json.dumps(list(narrow.only))
+        add("n.path IN (SELECT value FROM json_each(:only))", only=json.dumps(list(narrow.only)))
     if narrow.author:
         by, more = written_by(narrow.author)
-        parts.append(by)
-        values |= more
+        add(by, **more)
     for k, phrase in enumerate(narrow.phrases):
         parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
-        values[f"phrase{k}"] = exactly(phrase)
+        values[f"phrase{k}"] = _exactly(phrase)
     for k, word in enumerate((*narrow.without, *narrow.without_forms)):
         parts.append(f"n.id NOT IN (SELECT rowid FROM note_text WHERE note_text MATCH :without{k})")
-        values[f"without{k}"] = exactly(word)
+        values[f"without{k}"] = _exactly(word)
     return " AND ".join(parts) or "1", values
 
 
@@ -77,7 +84,7 @@ def _beyond(prefix: str) -> str:
     return prefix[:-1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
 
 
-def exactly(phrase: str) -> str:
+def _exactly(phrase: str) -> str:
     """A phrase for FTS5, word for word."""
     return " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
 
@@ -88,24 +95,103 @@ def ids(db: apsw.Connection, narrow: Narrow) -> array[int]:
     return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)])
 
 
-_ORDER = {
-    "modified": "n.modified DESC, n.path",
-    "created": "n.created DESC, n.path",
-    "name": "n.path_key, n.path",
-    "title": "n.title_key, n.path",
-}
-
-
-def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int) -> Listing:
+def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int) -> NotePage:
     """A page of the notes that pass, behind so many others."""
     where, values = condition(narrow)
     total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
-    sql = f"SELECT {_ROW} FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :after"
-    rows = [Row(*row) for row in db.execute(sql, {**values, "limit": limit, "after": after})]
-    return Listing(rows, tags_of(db, [row.id for row in rows]), total)
+    sql = f"SELECT {ROW} FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :after"
+    rows = [Row(*row) for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
+    return NotePage(rows, tags_of(db, [row.id for row in rows]), total)
 
 
-def count(db: apsw.Connection, narrow: Narrow) -> int:
-    """How many notes pass."""
-    where, values = condition(narrow)
-    return int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
+# -- what is shown
+
+
+def shown(
+    db: apsw.Connection,
+    wanted: Mapping[int, int],
+    question: Question,
+    vector: bytes | None,
+    counts: Counts,
+    *,
+    blocks: bool,
+    beside: Sequence[int],
+    among: Collection[int],
+) -> dict[int, Shown]:
+    """What is shown of notes, each with the place in it that was found, and of those `among` others that stand `beside`
+    some. `vector` is the question's when it can be compared with those there are."""
+    rows = notes.rows_of(db, wanted)
+    neighbours = {note: tuple(_beside(db, rows[note])) for note in beside if note in rows}
+    reached = {each.note for some in neighbours.values() for each in some if each.note in among}
+    rows |= notes.rows_of(db, reached - rows.keys())
+    tags, passages = tags_of(db, list(rows)), _passages_of(db, list(rows))
+    blocks_of: dict[int, list[int]] = {note: [] for note in rows}
+    if blocks and question.terms and rows:
+        matches = legs.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows), counts)
+        for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
+            blocks_of[match.note].append(match.place)
+    found = {note: place for note, place in wanted.items() if place}
+    if vector is not None and (others := [note for note in rows if note not in found and not blocks_of[note]]):
+        found |= nearest.nearest_places(db, vector, others)
+    places = _positions(db, {*found.values(), *(place for some in blocks_of.values() for place in some)})
+    return {
+        note: Shown(
+            row,
+            tags.get(note, ()),
+            passages.get(note, ()),
+            places.get(found.get(note, 0)),
+            tuple(places[place] for place in blocks_of[note] if place in places),
+            neighbours.get(note, ()),
+        )
+        for note, row in rows.items()
+    }
+
+
+def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
+    """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
+    path = row.path
+    ways = [(link.path, "linked from") for link in links.stored(db, source=path) if link.path not in (path, None)]
+    ways += [(link.source, "links to") for link in links.stored(db, to=path)]
+    if date_in(base_name(path)):
+        dated = sorted((date_in(base_name(each)), each) for each in notes.paths_in(db, path.rpartition("/")[0]))
+        days = [each for day, each in dated if day]
+        at = days.index(path) if path in days else len(days)
+        around = ((at - 1, "the one before"), (at + 1, "the one after"))
+        ways += [(days[k], via) for k, via in around if 0 <= k < len(days)]
+    known = notes.known_at(db, [each for each, _ in ways if each is not None])
+    for each, via in ways:
+        if each in known:
+            yield Beside(known[each].id, via)
+
+
+def _positions(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Position]:
+    """Where passages and blocks stand, by their ids."""
+    wanted = json.dumps(list(ids))
+    found: dict[int, Position] = {}
+    for table in ("passages", "blocks"):
+        sql = f"SELECT id, start, stop, line, headings FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+        for id_, start, stop, line, headings in db.execute(sql, (wanted,)):
+            found[id_] = Position(start, stop, line, tuple(json.loads(headings)))
+    return found
+
+
+def _passages_of(db: apsw.Connection, some: Iterable[int]) -> dict[int, list[Position]]:
+    """All passages of some notes, each in order."""
+    sql = f"""SELECT n.value, p.start, p.stop, p.line, p.headings FROM {IDS} n
+              CROSS JOIN passages p WHERE p.id >= (n.value << {SHIFT}) AND p.id < ((n.value + 1) << {SHIFT})"""
+    found: dict[int, list[Position]] = {}
+    headings_of: dict[str, tuple[str, ...]] = {}  # passages of a section share theirs
+    for note, start, stop, line, headings in db.execute(sql, {"ids": bound(some)}):
+        if headings not in headings_of:
+            headings_of[headings] = tuple(json.loads(headings))
+        found.setdefault(note, []).append(Position(start, stop, line, headings_of[headings]))
+    return found
+
+
+def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The tags of some notes as they are shown; nothing of those without."""
+    sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
+    found: dict[int, tuple[str, ...]] = {}
+    for note, tag in db.execute(sql, {"ids": bound(some)}):
+        found[note] = (*found.get(note, ()), tag)
+    return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import apsw
 
 from simplemem.index.door import AnyOf, Match, Question, Term
-from simplemem.index.facts import SHIFT
+from simplemem.index.text import SHIFT
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
@@ -36,18 +35,15 @@ TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 _MOST_TERMS = 20_000  # whose counts are kept
 
-_CAN_TAKE_ARRAYS = "ENABLE_CARRAY" in apsw.compile_options  # as every wheel of apsw does; a system's build may not
-IDS = "carray(:ids)" if _CAN_TAKE_ARRAYS else "json_each(:ids)"
+IDS = "carray(:ids)"
 """Many ids as a table that a statement can look in; its one column of interest is `value`."""
-_NOTHING = array("q", [-1])  # no id is negative, and an array of nothing cannot be handed over
 
 
 def bound(ids: Iterable[int]) -> Any:
-    """The value of `:ids` beside IDS: handed to SQLite as they lie in memory, where it can take them so."""
+    """The value of `:ids` beside IDS, handed to SQLite as they lie in memory. An array of nothing cannot be, and no id is
+    negative."""
     values = ids if isinstance(ids, array) and ids.typecode == "q" else array("q", ids)
-    if not _CAN_TAKE_ARRAYS:
-        return json.dumps(values.tolist())
-    return apsw.carray(values or _NOTHING)
+    return apsw.carray(values or array("q", [-1]))
 
 
 def quoted(words: Iterable[str]) -> str:
@@ -71,18 +67,20 @@ def vocabulary(db: apsw.Connection, asked: Sequence[Sequence[AnyOf]], most: int)
 
 def holding(db: apsw.Connection, groups: Sequence[AnyOf], notes: Sequence[int]) -> list[tuple[int, set[int]]]:
     """For each group of words how many notes hold one of them, and which of `notes` do."""
-    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM {IDS}))
-              FROM note_text WHERE note_text MATCH :expression"""
-    found = []
-    for group in groups:
-        count, rows = next(db.execute(sql, {"expression": _every([group]), "ids": bound(notes)}))
-        found.append((int(count), set(json.loads(rows))))
-    return found
+    return [_count_and_rows(db, "note_text", _every([group]), notes) for group in groups]
 
 
 def _every(groups: Sequence[AnyOf]) -> str:
     any_of = [" OR ".join(fts_terms(group)) for group in groups]
     return any_of[0] if len(any_of) == 1 else " AND ".join(f"({each})" for each in any_of)
+
+
+def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:
+    among_ids = f"(rowid >> 0) IN (SELECT value FROM {IDS})"
+    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE {among_ids}) FROM {table}
+              WHERE {table} MATCH :expression"""
+    count, rows = next(db.execute(sql, {"expression": expression, "ids": bound(ids)}))
+    return int(count), set(json.loads(rows))
 
 
 def legs(
@@ -92,19 +90,14 @@ def legs(
     legs order those notes; they find no others."""
     if not question.terms:
         return [], [], []
-    found = leg(db, "note", question.terms, question.notes, ids, counts)
-    closer = _first_with_equals(found, question.closer)
+    notes = leg(db, "note", question.terms, question.notes, ids, counts)
+    last = question.closer  # and those that score as the last: the order in which notes were indexed says nothing
+    while 0 < last < len(notes) and round(notes[last].score, 9) == round(notes[question.closer - 1].score, 9):
+        last += 1
+    closer = [match.note for match in notes[:last]]
     blocks = leg(db, "block", question.terms, question.blocks, closer, counts)
     pairs = leg(db, "note", question.pairs, question.notes, closer, counts) if question.pairs else []
-    return found, blocks, pairs
-
-
-def _first_with_equals(found: Sequence[Match], count: int) -> list[int]:
-    """The first notes, and those that score as the last of them: the order in which notes were indexed says nothing."""
-    last = count
-    while 0 < last < len(found) and round(found[last].score, 9) == round(found[count - 1].score, 9):
-        last += 1
-    return [match.note for match in found[:last]]
+    return notes, blocks, pairs
 
 
 def leg(
@@ -114,28 +107,37 @@ def leg(
     limit: int,
     ids: Sequence[int] | None,
     counts: Counts | None = None,
-    most_scored: int | None = None,
+    most_scored: int = MOST_SCORED,
 ) -> list[Match]:
     """The best rows of one leg that hold any of some terms, among `ids` when given. With `counts`, no more than
-    `most_scored` entries of words (MOST_SCORED) are scored before the best notes are chosen."""
-    most_scored = MOST_SCORED if most_scored is None else most_scored
+    `most_scored` entries of words are scored before the best notes are chosen."""
     if ids is not None and not ids:
         return []
     terms = fts_terms(asked)
     if counts is None or _holds_at_most(db, most_scored // 3):
         return _all_scored(db, name, " OR ".join(terms), limit, ids)
-    if ids is not None and len(ids) <= _FEW and name == "note" and all(len(term.words) > 1 for term in asked):
-        return _phrases_scored(db, terms, limit, ids, counts)
+    few = ids if ids is not None and len(ids) <= _FEW else None
+    if name == "note" and few is not None and all(len(term.words) > 1 for term in asked):
+        # To find where words stand side by side is most of the work: once, for the count and for the notes that hold them.
+        holders: set[int] = set()
+        for term in terms:
+            holders.update(counts.with_rows(db, LEGS["note"], term, few))
+        return _scored_by_counts(db, terms, limit, sorted(holders), counts) if holders else []
     found = {term: counts.of(db, LEGS[name], term) for term in terms}
-    if sum(found.values()) <= most_scored:
-        return _all_scored(db, name, " OR ".join(terms), limit, ids)
-    if name == "note" and (ids is None or len(ids) > _FEW):
+    entries = sum(found.values())
+    if entries > most_scored and name == "note":
+        if few is not None:
+            return _scored_by_counts(db, terms, limit, few, counts)
         return _chosen_scored(db, found, limit, ids, counts, most_scored)
-    if name == "note":
-        return _few_scored(db, terms, limit, ids or (), counts)
-    if ids is not None and len(ids) * len(terms) * _A_SEEK < sum(found.values()):
-        return _best_blocks(db, terms, limit, ids, counts)
+    if entries > most_scored and ids is not None and len(ids) * len(terms) * _A_SEEK < entries:
+        return _blocks_sought(db, terms, limit, ids, counts)
     return _all_scored(db, name, " OR ".join(terms), limit, ids)
+
+
+def _holds_at_most(db: apsw.Connection, notes: int) -> bool:
+    """Whether the vault is so small that words need not be counted. Its notes are, as far as it takes: the highest id
+    would also tell of notes that are gone, and an answer must not depend on them."""
+    return int(db.execute("SELECT count(*) FROM (SELECT 1 FROM notes LIMIT ?)", (notes + 1,)).get) <= notes
 
 
 def _chosen_scored(
@@ -146,57 +148,32 @@ def _chosen_scored(
     counts: Counts,
     most_scored: int,
 ) -> list[Match]:
-    """The best of very many notes. Where there are more than _MOST_NOTES, no more than so many are scored, or those that
-    hold a word of each group."""
-    rare = _rarest(found, int(most_scored * _CHOOSING))
-    others = [term for term in found if term not in rare]
-    entries = sum(found[term] for term in rare)
-    if others and _WORTH * entries < min(sum(found.values()), counts.notes(db), _MOST_NOTES):
-        return _holders_scored(db, rare, others, limit, ids)
-    if counts.notes(db) > _MOST_NOTES:
-        groups = 2 if counts.notes(db) <= _IN_PAIRS else 3
-        best = _all_scored(db, "note", _one_of_each(found, groups), limit, ids)
-        if len(best) >= min(limit, _CHOSEN):
-            return best
-    return _all_scored(db, "note", " OR ".join(found), limit, ids)
-
-
-def _holders_scored(
-    db: apsw.Connection, rare: Sequence[str], others: Sequence[str], limit: int, ids: Sequence[int] | None
-) -> list[Match]:
-    """The best of the notes that hold a rare word, scored by all words: those that hold one of the others as well, and
-    those that may not. A note of the first is in the second with a part of its score, if at all."""
-    any_rare, any_other = " OR ".join(rare), " OR ".join(others)
-    with_others = _all_scored(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
-    best = {match.note: match for match in _all_scored(db, "note", any_rare, limit, ids)}
-    best.update((match.note, match) for match in with_others)
-    return sorted(best.values(), key=lambda match: -match.score)[:limit]
-
-
-def _rarest(found: dict[str, int], most: int) -> list[str]:
-    """The rarest terms that together have no more than so many entries; two at least, and enough to choose from."""
-    chosen: list[str] = []
+    """The best of very many notes: those that hold a rare word, scored by all words. Where none is rare and there are more
+    than _MOST_NOTES, those that hold a word of each of some groups, into which the words are dealt by their rarity."""
+    by_rarity = sorted(found, key=found.__getitem__)
+    rare: list[str] = []
     entries = 0
-    for term in sorted(found, key=found.__getitem__):
-        if entries + found[term] > most and entries >= _CHOSEN and len(chosen) >= 2:
+    for term in by_rarity:
+        if entries + found[term] > int(most_scored * _CHOOSING) and entries >= _CHOSEN and len(rare) >= 2:
             break
         entries += found[term]
-        chosen.append(term)
-    return chosen
-
-
-def _one_of_each(found: dict[str, int], count: int) -> str:
-    """An expression for the notes that hold a word of each of some groups, into which the words are dealt by their rarity.
-    It scores by all of them, and where all are frequent the best notes hold that many."""
-    dealt = sorted(found, key=found.__getitem__)
-    groups = [dealt[k::count] for k in range(min(count, len(dealt)))]
-    return " AND ".join(f"({' OR '.join(group)})" for group in groups)
-
-
-def _holds_at_most(db: apsw.Connection, notes: int) -> bool:
-    """Whether the vault is so small that words need not be counted. Its notes are, as far as it takes: the highest id
-    would also tell of notes that are gone, and an answer must not depend on them."""
-    return int(db.execute("SELECT count(*) FROM (SELECT 1 FROM notes LIMIT ?)", (notes + 1,)).get) <= notes
+        rare.append(term)
+    others = by_rarity[len(rare) :]
+    if others and _WORTH * entries < min(sum(found.values()), counts.notes(db), _MOST_NOTES):
+        # A note with one of the others too is in the second list with a part of its score, if at all.
+        any_rare, any_other = " OR ".join(rare), " OR ".join(others)
+        with_others = _all_scored(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
+        best = {match.note: match for match in _all_scored(db, "note", any_rare, limit, ids)}
+        best.update((match.note, match) for match in with_others)
+        return sorted(best.values(), key=lambda match: -match.score)[:limit]
+    if counts.notes(db) > _MOST_NOTES:
+        groups = 2 if counts.notes(db) <= _IN_PAIRS else 3
+        dealt = [by_rarity[k::groups] for k in range(min(groups, len(by_rarity)))]
+        each = " AND ".join(f"({' OR '.join(group)})" for group in dealt)
+        holders = _all_scored(db, "note", each, limit, ids)
+        if len(holders) >= min(limit, _CHOSEN):
+            return holders
+    return _all_scored(db, "note", " OR ".join(found), limit, ids)
 
 
 def _all_scored(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
@@ -205,23 +182,12 @@ def _all_scored(db: apsw.Connection, name: str, expression: str, limit: int, ids
     return _best(db, name, score, {"expression": expression, "limit": limit}, ids)
 
 
-def _few_scored(
+def _scored_by_counts(
     db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
 ) -> list[Match]:
     """With counts that are kept: to count the words anew takes longer than to score a few notes."""
     values = {"expression": " OR ".join(terms), "limit": limit, "counts": counts.of_each(db, LEGS["note"], terms)}
     return _best(db, "note", f"scored({LEGS['note']}, :counts)", values, ids)
-
-
-def _phrases_scored(
-    db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
-) -> list[Match]:
-    """To find where words stand side by side is most of the work, so it is done once: for the count, and for the few
-    notes that hold them."""
-    holders: set[int] = set()
-    for term in terms:
-        holders.update(counts.of_with_rows(db, LEGS["note"], term, ids))
-    return _few_scored(db, terms, limit, sorted(holders), counts) if holders else []
 
 
 def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], ids: Sequence[int] | None) -> list[Match]:
@@ -238,7 +204,7 @@ def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], id
     return list(map(Match._make, db.execute(sql, values)))
 
 
-def _best_blocks(
+def _blocks_sought(
     db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
 ) -> list[Match]:
     """The best blocks of notes, sought note by note: of frequent words in a very large vault a walk passes a thousand others
@@ -272,8 +238,8 @@ def teach_bm25(db: apsw.Connection) -> None:
 def _scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
     told: tuple[list[float], float] | None = row.aux_data
     if told is None:  # the first row of a question
-        rows = row.row_count
-        idfs = [_idf(rows, count) for count in json.loads(str(given[0]))]
+        rows, counts = row.row_count, json.loads(str(given[0]))
+        idfs = [max(math.log((rows - count + 0.5) / (count + 0.5)), _LEAST_IDF) for count in counts]
         told = idfs, _K1 * _B * rows / max(1, row.column_total_size(-1))
         row.aux_data = told
     idfs, by_size = told
@@ -288,10 +254,10 @@ def _scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
 
 
 class Counts:
-    """How many rows hold a term, for one state of the index."""
+    """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of the index."""
 
-    def __init__(self, key: tuple[int, int]) -> None:
-        self.key = key
+    def __init__(self, state: tuple[int, int]) -> None:
+        self.state = state
         self._of: dict[tuple[str, str], int] = {}
         self._notes = -1
 
@@ -302,45 +268,23 @@ class Counts:
         return self._notes
 
     def of(self, db: apsw.Connection, table: str, term: str) -> int:
-        """The number of rows of a table that hold a term, which is written as FTS5 takes it."""
         count = self._of.get((table, term))
         if count is None:
             count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
             self._keep(table, term, count)
         return count
 
-    def of_with_rows(self, db: apsw.Connection, table: str, term: str, ids: Sequence[int]) -> list[int]:
+    def of_each(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
+        """What `scored` is given for a MATCH of these terms."""
+        return json.dumps([self.of(db, table, term) for term in terms])
+
+    def with_rows(self, db: apsw.Connection, table: str, term: str, ids: Sequence[int]) -> set[int]:
         """Count the rows that hold a term, and return those among `ids`."""
-        among_ids = f"(rowid >> 0) IN (SELECT value FROM {IDS})"
-        sql = f"SELECT count(*), json_group_array(rowid) FILTER (WHERE {among_ids}) FROM {table} WHERE {table} MATCH :term"
-        count, rows = next(db.execute(sql, {"term": term, "ids": bound(ids)}))
-        self._keep(table, term, int(count))
-        found: list[int] = json.loads(rows)
-        return found
+        count, rows = _count_and_rows(db, table, term, ids)
+        self._keep(table, term, count)
+        return rows
 
     def _keep(self, table: str, term: str, count: int) -> None:
         if len(self._of) >= _MOST_TERMS:
             self._of.clear()
         self._of[(table, term)] = count
-
-    def of_each(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
-        """What `scored` is given for a MATCH of these terms."""
-        return json.dumps([self.of(db, table, term) for term in terms])
-
-
-def _idf(rows: int, count: int) -> float:
-    return max(math.log((rows - count + 0.5) / (count + 0.5)), _LEAST_IDF)
-
-
-class CountsKept:
-    """The counts of the state that was asked for last. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._counts = Counts((-1, -1))
-
-    def of_state(self, generation: int, rev: int) -> Counts:
-        with self._guard:
-            if self._counts.key != (generation, rev):
-                self._counts = Counts((generation, rev))
-            return self._counts

@@ -1,44 +1,29 @@
-"""Links between notes: resolved when a note is put, and resolved again when a file comes, goes or moves.
+"""Files and the links that mean them: resolved when a note is put, and again when a file comes, goes or moves.
 
 A change of one file touches only the links that could mean it, found by the name they are looked up by, so the work
-depends on the change and not on the vault.
+depends on the change and not on the vault. Conflict copies are known by the names of files too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import apsw
 
-from simplemem.index.database import Rows, Table
-from simplemem.note.names import COPY_REASON, ConflictName, are_akin, compare_key, conflict_name
+from simplemem.index.door import Outline, Row, StoredLink
+from simplemem.index.notes import ROW, Rows, table_of
+from simplemem.note.names import COPY_REASON, are_akin, compare_key, conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 
-
-@dataclass(frozen=True, slots=True)
-class StoredLink:
-    """A link as the index keeps it, with what it means now."""
-
-    source_id: int
-    source: str
-    form: str
-    target: str
-    subpath: str
-    display: str
-    line: int
-    path: str | None
-    via: str
-    ambiguous: tuple[str, ...]
+# -- files
 
 
 def named_by(db: apsw.Connection) -> Named:
     """Which files have a name, asked of the index."""
-
     return partial(files_named, db)
 
 
@@ -62,8 +47,11 @@ def is_file(db: apsw.Connection, path: str) -> bool:
 
 
 def add_files(db: apsw.Connection, paths: Iterable[str]) -> None:
-    sql = "INSERT OR REPLACE INTO files (path, name_key, copy_of) VALUES (?, ?, ?)"
-    db.executemany(sql, ((path, name_key(path), copy_key(path)) for path in paths))
+    def row(path: str) -> tuple[str, str, str | None]:
+        copy = conflict_name(path)
+        return path, name_key(path), None if copy is None else compare_key(copy.original)
+
+    db.executemany("INSERT OR REPLACE INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, paths))
 
 
 def remove_files(db: apsw.Connection, paths: Iterable[str]) -> None:
@@ -80,12 +68,10 @@ def all_files(db: apsw.Connection) -> set[str]:
     return {row[0] for row in db.execute("SELECT path FROM files")}
 
 
-_LINKS = Table(
-    """SELECT source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous FROM links
-       WHERE source_id = ?""",
-    "DELETE FROM links WHERE source_id = ?",
-    """INSERT INTO links (source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+# -- links
+
+_LINKS = table_of(
+    "links", "source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous", "source_id"
 )
 
 
@@ -93,17 +79,17 @@ def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, 
     """Keep a note's links, resolved, in `rows`."""
     wanted = []
     for seq, link in enumerate(note.links):
-        found = resolve(link.target, path, named)
         form = "property" if link.property is not None else "embed" if link.embed else link.form
+        meant = _meant(resolve(link.target, path, named))
         wanted.append(
-            (note_id, seq, form, link.target, link.subpath, link.display, link.line, name_key(link.target),
-             found.path, found.via, _ambiguous(found))
-        )  # fmt: skip
+            (note_id, seq, form, link.target, link.subpath, link.display, link.line, name_key(link.target), *meant)
+        )
     rows.replace(db, _LINKS, note_id, wanted, new=new)
 
 
-def _ambiguous(found: Resolution) -> str:
-    return json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
+def _meant(found: Resolution) -> tuple[str | None, str, str]:
+    ambiguous = json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
+    return found.path, found.via, ambiguous
 
 
 def remove(db: apsw.Connection, note_id: int) -> None:
@@ -112,52 +98,58 @@ def remove(db: apsw.Connection, note_id: int) -> None:
 
 def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> None:
     """Resolve the links that could mean one of `files`, which came or went."""
-    keys = {key for path in files for key in lookup_keys(path)}
     sql = """SELECT l.source_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
              FROM links l JOIN notes n ON n.id = l.source_id
              WHERE l.key IN (SELECT value FROM json_each(?))"""
-    rows: list[tuple[Any, ...]] = db.execute(sql, (json.dumps(sorted(keys)),)).fetchall()
-    for source_id, seq, source, target, path, via, ambiguous in rows:
-        found = resolve(target, source, named)
-        if (found.path, found.via, _ambiguous(found)) != (path, via, ambiguous):
-            db.execute(
-                "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE source_id = ? AND seq = ?",
-                (found.path, found.via, _ambiguous(found), source_id, seq),
-            ).fetchall()
+    rows: list[tuple[Any, ...]] = db.execute(sql, (_keys(files),)).fetchall()
+    for source_id, seq, source, target, *meant in rows:
+        now = _meant(resolve(target, source, named))
+        if now != tuple(meant):
+            sql = "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE source_id = ? AND seq = ?"
+            db.execute(sql, (*now, source_id, seq)).fetchall()
 
 
 def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[str]:
-    """The notes with a link that is looked up by the name of one of `files`: all that a move could concern."""
-    keys = sorted({key for path in files for key in lookup_keys(path)})
+    """The notes with a link that is looked up by the name of one of these files."""
     sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.source_id
              WHERE l.key IN (SELECT value FROM json_each(?)) ORDER BY n.path"""
-    return [row[0] for row in db.execute(sql, (json.dumps(keys),))]
+    return [row[0] for row in db.execute(sql, (_keys(files),))]
+
+
+def _keys(files: Iterable[str]) -> str:
+    """What links are looked up by that could mean one of these files."""
+    return json.dumps(sorted({key for path in files for key in lookup_keys(path)}))
 
 
 _LINK = "s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous"
 
 
-def _stored(row: Sequence[Any]) -> StoredLink:
-    id_, source, form, target, subpath, display, line, path, via, ambiguous = row
-    return StoredLink(id_, source, form, target, subpath, display, line, path, via, tuple(json.loads(ambiguous)))
+def stored(db: apsw.Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
+    """The links of other notes that mean this file, or those of a note; every link without. What leads to a file from a
+    conflict copy is left out: it only says again what its note says."""
+    if to is not None:
+        sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
+                  WHERE l.path = ? AND s.path != l.path AND instr(coalesce(s.hidden, ''), ?) != 1
+                  ORDER BY s.path, l.seq"""
+        rows = db.execute(sql, (to, COPY_REASON))
+    elif source is not None:
+        sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = ? ORDER BY l.seq"
+        rows = db.execute(sql, (source,))
+    else:
+        rows = db.execute(f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id ORDER BY s.path, l.seq")
+    return [StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in rows]
 
 
-def links_from(db: apsw.Connection, path: str) -> list[StoredLink]:
-    """The links of a note, in the order they stand."""
-    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = ? ORDER BY l.seq"
-    return [_stored(row) for row in db.execute(sql, (path,))]
-
-
-def links_to(db: apsw.Connection, path: str) -> list[StoredLink]:
-    """The links of other notes that mean this file. A conflict copy only says again what its note says."""
-    sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
-              WHERE l.path = ? AND s.path != l.path AND instr(coalesce(s.hidden, ''), ?) != 1 ORDER BY s.path, l.seq"""
-    return [_stored(row) for row in db.execute(sql, (path, COPY_REASON))]
-
-
-def all_links(db: apsw.Connection) -> list[StoredLink]:
-    sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id ORDER BY s.path, l.seq"
-    return [_stored(row) for row in db.execute(sql)]
+def outline(db: apsw.Connection, path: str) -> Outline | None:
+    """What is shown of a note that is read."""
+    row = db.execute(f"SELECT {ROW} FROM notes n WHERE path = ?", (path,)).fetchone()
+    if row is None:
+        return None
+    tags: list[tuple[str, Any]] = list(
+        db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", row[:1])
+    )
+    aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", row[:1])
+    return Outline(Row(*row), tags, tuple(alias for (alias,) in aliases), stored(db, source=path))
 
 
 # -- conflict copies
@@ -166,46 +158,25 @@ def all_links(db: apsw.Connection) -> list[StoredLink]:
 # well ("Chapter 2") only while its text is akin to the note's. The rule looks at both files and at nothing else, so that an
 # index after any changes equals one made afresh.
 
-Read = Callable[[str], str | None]
-"""The text of a note as the vault has it, None when it cannot be read."""
 
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """A file that is a conflict copy by its name, and the note it would be a copy of, which is there."""
-
-    path: str
-    original: str
-    name: ConflictName
-    hidden: str | None  # why the index leaves it out of recall; None also for what is no note
-
-
-def copy_key(path: str) -> str | None:
-    """What a file is found under by its original: the original's path, compared."""
-    found = conflict_name(path)
-    return None if found is None else compare_key(found.original)
-
-
-def copy_reason(db: apsw.Connection, path: str, text: str, read: Read) -> str | None:
-    """Why the note at `path` is left out of recall as a conflict copy, None when it is not."""
-    found = conflict_name(path)
-    original = None if found is None else original_of(db, path)
-    if found is None or original is None:
+def copy_reason(db: apsw.Connection, path: str, text: str, read: Callable[[str], str | None]) -> str | None:
+    """Why the note at `path` is left out of recall as a conflict copy, None when it is not. `read` gives the text of
+    another note, None when it cannot be read."""
+    name = conflict_name(path)
+    original = None if name is None else _original_of(db, path, name.original)
+    if name is None or original is None:
         return None
-    if found.certain:
-        return found.reason
+    if name.certain:
+        return name.reason
     theirs = read(original)
-    return found.reason if theirs is not None and are_akin(text, theirs) else None
+    return name.reason if theirs is not None and are_akin(text, theirs) else None
 
 
-def original_of(db: apsw.Connection, path: str) -> str | None:
-    """The note that a file is a copy of by its name; None when no such file is there."""
-    key = copy_key(path)
-    if key is None:
-        return None
-    sql = "SELECT path FROM files WHERE name_key = ? ORDER BY path"
-    candidates = (row[0] for row in db.execute(sql, (key.rsplit("/", 1)[-1],)))
-    return next((found for found in candidates if compare_key(found) == key and found != path), None)
+def _original_of(db: apsw.Connection, path: str, original: str) -> str | None:
+    """The file that one of this name is a copy of; None when it is not there."""
+    key = compare_key(original)
+    named = files_named(db, key.rsplit("/", 1)[-1])
+    return next((each for each in named if compare_key(each) == key and each != path), None)
 
 
 def copies_of(db: apsw.Connection, originals: Iterable[str]) -> list[str]:
@@ -217,14 +188,15 @@ def copies_of(db: apsw.Connection, originals: Iterable[str]) -> list[str]:
     return [row[0] for row in db.execute(sql, (json.dumps(keys),))]
 
 
-def all_copies(db: apsw.Connection) -> list[Copy]:
-    """Every file that is a conflict copy by its name of a note that is there."""
-    sql = """SELECT f.path, n.hidden FROM files f LEFT JOIN notes n ON n.path = f.path
+def conflict_copies(db: apsw.Connection) -> Iterator[tuple[str, str]]:
+    """Every conflict copy of a note that is there, with that note. What only might be one by its name, and whose text is
+    another, is a note and not among them."""
+    sql = """SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
              WHERE f.copy_of IS NOT NULL ORDER BY f.path"""
-    found = []
-    rows: list[tuple[Any, ...]] = db.execute(sql).fetchall()
-    for path, hidden in rows:
-        name, original = conflict_name(path), original_of(db, path)
-        if name is not None and original is not None:
-            found.append(Copy(path, original, name, hidden))
-    return found
+    rows: Sequence[tuple[Any, ...]] = db.execute(sql).fetchall()
+    for path, takes_part in rows:
+        name = conflict_name(path)
+        if name is None or (takes_part and not name.certain and path[-3:].lower() == ".md"):
+            continue
+        if (original := _original_of(db, path, name.original)) is not None:
+            yield path, original

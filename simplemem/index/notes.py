@@ -1,4 +1,4 @@
-"""The rows of notes: put, renamed, removed, found by name, and narrowed by a filter."""
+"""The rows of notes: put, renamed, removed, and found by path, name, id or number of change."""
 
 from __future__ import annotations
 
@@ -9,116 +9,89 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from simplemem.index.database import Rows, Table
-from simplemem.index.door import Row
-from simplemem.index.facts import Facts, facts_of, pair_rows, property_rows
-from simplemem.note.names import base_name, compare_key, is_copy_reason, name_of
-from simplemem.note.note import Note
+from simplemem.index.door import Called, Generation, Known, Row, Stat
+from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.tags import tag_pairs
 from simplemem.vault.disk import Entry
 
 if TYPE_CHECKING:
-    from simplemem.index.links import StoredLink
-
-# A file changed this shortly before it was read may change again without its time changing (durability.md F31).
-RACY_NS = 2_000_000_000
-
-
-class Stat(NamedTuple):
-    """What the disk said about a file when it was read: what tells whether it may be another."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
+    from simplemem.index.text import Understood
 
 
 def stat_of(entry: Entry) -> Stat:
     return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
 
 
-class Understood(NamedTuple):
-    """A note file that was read and understood, ready to be put."""
-
-    path: str
-    note: Note
-    stat: Stat
-    facts: Facts
-
-
 def is_note(path: str) -> bool:
     return path[-3:].lower() == ".md"
 
 
-def understood(path: str, note: Note, stat: Stat) -> Understood:
-    return Understood(path, note, stat, facts_of(path, note, stat.mtime_ns))
+# -- rows that belong to a note
 
 
-class Known(NamedTuple):
-    """What the index knows of a note without reading it."""
+class Table(NamedTuple):
+    """Rows that belong to a note: how those it has are asked for, how they go, and how they are put. In no order: SQLite
+    would prepare a statement that orders anew for every note."""
 
-    id: int
-    path: str
-    sha256: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    checked_ns: int
-    type: str
-    hidden: str | None
-    private: str | None
-    rev: int  # the change that made it what it is
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether it is left out of recall as a conflict copy."""
-        return is_copy_reason(self.hidden)
-
-    @property
-    def stat(self) -> Stat:
-        """What the disk said when it was last read."""
-        return Stat(self.size, self.mtime_ns, self.ctime_ns)
-
-    def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
-        """Whether the file must be read again: another size or time, or a time too near to the last reading."""
-        if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:
-            return True
-        long_ago = self.checked_ns - RACY_NS
-        return mtime_ns > long_ago or ctime_ns > long_ago
+    held: str
+    clear: str
+    put: str
 
 
-_ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden,
-          n.problem, n.private, n.mtime_ns, n.ctime_ns"""
+def table_of(name: str, columns: str, owner: str = "note_id") -> Table:
+    places = ", ".join("?" for _ in columns.split(", "))
+    return Table(
+        f"SELECT {columns} FROM {name} WHERE {owner} = ?",
+        f"DELETE FROM {name} WHERE {owner} = ?",
+        f"INSERT INTO {name} ({columns}) VALUES ({places})",
+    )
 
 
-_KNOWN = ", ".join(Known._fields)
-_ALIASES = Table(
-    "SELECT note_id, seq, alias, key FROM aliases WHERE note_id = ?",
-    "DELETE FROM aliases WHERE note_id = ?",
-    "INSERT INTO aliases (note_id, seq, alias, key) VALUES (?, ?, ?, ?)",
-)
-_TAGS = Table(
-    "SELECT note_id, seq, tag, source FROM tags WHERE note_id = ?",
-    "DELETE FROM tags WHERE note_id = ?",
-    "INSERT INTO tags (note_id, seq, tag, source) VALUES (?, ?, ?, ?)",
-)
-_PAIRS = Table(
-    "SELECT key, value, note_id FROM tag_pairs WHERE note_id = ?",
-    "DELETE FROM tag_pairs WHERE note_id = ?",
-    "INSERT INTO tag_pairs (key, value, note_id) VALUES (?, ?, ?)",
-)
-_PROPERTIES = Table(
-    "SELECT note_id, seq, key, value FROM properties WHERE note_id = ?",
-    "DELETE FROM properties WHERE note_id = ?",
-    "INSERT INTO properties (note_id, seq, key, value) VALUES (?, ?, ?, ?)",
-)
+class Rows:
+    """What is still to be written, in the order in which its statements first came. For one transaction."""
+
+    def __init__(self) -> None:
+        self.rev: int | None = None  # the number of the change that they all are
+        self.generations: Sequence[Generation] | None = None  # of vectors, as they are while it lasts
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+
+    def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Keep rows for a statement."""
+        waiting = self._waiting.get(sql)
+        if waiting is None:
+            waiting = self._waiting[sql] = []
+        waiting.extend(rows)
+
+    def replace(
+        self, db: apsw.Connection, table: Table, note_id: int, wanted: Sequence[tuple[Any, ...]], *, new: bool
+    ) -> None:
+        """Keep the rows of a note for a table, unless they are there already: most changes of a note leave most of its rows
+        as they were, and every page that is not touched need not be written."""
+        if not new:
+            if sorted(db.execute(table.held, (note_id,))) == wanted:
+                return
+            db.execute(table.clear, (note_id,)).fetchall()
+        if wanted:
+            self.add(table.put, wanted)
+
+    def write(self, db: apsw.Connection) -> None:
+        """Write all that is kept."""
+        for sql, rows in self._waiting.items():
+            db.executemany(sql, rows)
+        self._waiting.clear()
+
+
+_ALIASES = table_of("aliases", "note_id, seq, alias, key")
+_TAGS = table_of("tags", "note_id, seq, tag, source")
+_PAIRS = table_of("tag_pairs", "key, value, note_id")
+_PROPERTIES = table_of("properties", "note_id, seq, key, value")
+
+
+# -- put, renamed, removed
 
 
 def put(
-    db: apsw.Connection,
-    note_id: int | None,
-    read: Understood,
-    hidden: str | None,
-    private: str | None,
-    rows: Rows,
+    db: apsw.Connection, note_id: int | None, read: Understood, hidden: str | None, private: str | None, rows: Rows
 ) -> int:
     """Write the note's own row, and keep what belongs to it (not its links and text) in `rows`. `note_id` is
     the note that the index has at the path, None for none. Returns the note's id, which it keeps for life. `hidden` says
@@ -128,16 +101,16 @@ def put(
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
-        note.sha256, stat.size, stat.mtime_ns, stat.ctime_ns, time.time_ns(), facts.title, facts.description, facts.type,
+        note.sha256, *stat, time.time_ns(), facts.title, facts.description, facts.type,
         compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, private,
-        0, rows.rev,
+        rows.rev,
     )  # fmt: skip
     if note_id is None:
         db.execute(
             """INSERT INTO notes (path, path_key, name_key, title_key, sha256, size, mtime_ns, ctime_ns, checked_ns,
                                   title, description, type, type_key, created, modified, words, hidden, problem, private,
-                                  embedded, rev)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                                  rev, embedded)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)""",
             (path, *_name_keys(path), title_key, *values),
         ).fetchall()
         note_id = db.last_insert_rowid()
@@ -146,20 +119,26 @@ def put(
         db.execute(
             """UPDATE notes SET sha256 = ?, size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, title = ?,
                                 description = ?, type = ?, type_key = ?, created = ?, modified = ?, words = ?, hidden = ?,
-                                problem = ?, private = ?, embedded = ?, rev = ?, embedded_next = 0
+                                problem = ?, private = ?, rev = ?, embedded = 0, embedded_next = 0
                WHERE id = ?""",
             (*values, note_id),
         ).fetchall()
-        db.execute(
-            "UPDATE notes SET title_key = ? WHERE id = ? AND title_key <> ?", (title_key, note_id, title_key)
-        ).fetchall()
+        sql = "UPDATE notes SET title_key = ? WHERE id = ? AND title_key <> ?"
+        db.execute(sql, (title_key, note_id, title_key)).fetchall()
     aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
     tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
-    pairs = sorted((key, value, note_id) for key, value in pair_rows(note))
-    properties = [(note_id, seq, key, value) for seq, (key, value) in enumerate(property_rows(note))]
+    header = note.header.properties
+    pairs = sorted({(key, compare_key(value), note_id) for key, value in tag_pairs(note.tags, header)})
+    properties = [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())]
     for table, wanted in ((_TAGS, tags), (_PAIRS, pairs), (_PROPERTIES, properties), (_ALIASES, aliases)):
         rows.replace(db, table, note_id, wanted, new=new)
     return note_id
+
+
+def _as_json(value: Any) -> str:
+    if type(value) is str:  # nearly all are, and the encoder's own way there is long
+        return json.encoder.encode_basestring(value)
+    return json.dumps(value, ensure_ascii=False, default=str, allow_nan=True)
 
 
 def _name_keys(path: str) -> tuple[str, str]:
@@ -167,26 +146,11 @@ def _name_keys(path: str) -> tuple[str, str]:
     return compare_key(name_of(path)), compare_key(base_name(path))
 
 
-def newest_rev(db: apsw.Connection) -> int:
-    """The number of the last change of any note."""
-    return int(db.execute("SELECT value FROM meta WHERE key = 'rev'").get)
-
-
-def next_rev(db: apsw.Connection) -> int:
-    """The number of the change that is being made."""
-    sql = "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value"
-    return int(db.execute(sql).get)
-
-
-def _clear(db: apsw.Connection, note_id: int) -> None:
-    for table in (_ALIASES, _TAGS, _PAIRS, _PROPERTIES):
-        db.execute(table.clear, (note_id,)).fetchall()
-
-
 def remove(db: apsw.Connection, note_id: int) -> None:
     """Forget a note's own rows."""
     next_rev(db)
-    _clear(db, note_id)
+    for table in (_ALIASES, _TAGS, _PAIRS, _PROPERTIES):
+        db.execute(table.clear, (note_id,)).fetchall()
     db.execute("DELETE FROM notes WHERE id = ?", (note_id,)).fetchall()
 
 
@@ -205,13 +169,26 @@ def refresh(db: apsw.Connection, note_id: int, stat: Stat, modified: str | None 
         db.execute("UPDATE notes SET modified = ? WHERE id = ?", (modified, note_id)).fetchall()
 
 
+def newest_rev(db: apsw.Connection) -> int:
+    """The number of the last change of any note."""
+    return int(db.execute("SELECT value FROM meta WHERE key = 'rev'").get)
+
+
+def next_rev(db: apsw.Connection) -> int:
+    """The number of the change that is being made."""
+    sql = "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value"
+    return int(db.execute(sql).get)
+
+
+# -- found
+
+_KNOWN = ", ".join(Known._fields)
+ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden,
+          n.problem, n.private, n.mtime_ns, n.ctime_ns"""
+
+
 def count(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes").get)
-
-
-def all_known(db: apsw.Connection) -> dict[str, Known]:
-    """Every note by path, as a scan compares it."""
-    return {known.path: known for known in map(Known._make, db.execute(f"SELECT {_KNOWN} FROM notes"))}
 
 
 def known(db: apsw.Connection, path: str) -> Known | None:
@@ -219,57 +196,31 @@ def known(db: apsw.Connection, path: str) -> Known | None:
     return None if row is None else Known._make(row)
 
 
-def known_at(db: apsw.Connection, paths: Iterable[str]) -> dict[str, Known]:
-    """Those of the notes at these paths that the index knows."""
-    sql = f"SELECT {_KNOWN} FROM notes WHERE path IN (SELECT value FROM json_each(?))"
-    return {known.path: known for known in map(Known._make, db.execute(sql, (json.dumps(list(paths)),)))}
+def known_at(db: apsw.Connection, paths: Iterable[str] | None) -> dict[str, Known]:
+    """Those of the notes at these paths that the index knows; every note without paths."""
+    if paths is None:
+        rows = db.execute(f"SELECT {_KNOWN} FROM notes")
+    else:
+        sql = f"SELECT {_KNOWN} FROM notes WHERE path IN (SELECT value FROM json_each(?))"
+        rows = db.execute(sql, (json.dumps(list(paths)),))
+    return {known.path: known for known in map(Known._make, rows)}
 
 
 def known_below(db: apsw.Connection, folder: str) -> list[Known]:
     """The notes in a folder and its folders."""
     sql = f"SELECT {_KNOWN} FROM notes WHERE path >= ? || '/' AND path < ? || '0'"
-    return [Known._make(row) for row in db.execute(sql, (folder, folder))]
+    return list(map(Known._make, db.execute(sql, (folder, folder))))
 
 
 def known_since(db: apsw.Connection, rev: int) -> list[Known]:
     """The notes put after `rev`."""
-    return [Known._make(row) for row in db.execute(f"SELECT {_KNOWN} FROM notes WHERE rev > ? ORDER BY rev", (rev,))]
-
-
-def with_property(db: apsw.Connection, key: str, rev: int) -> frozenset[str]:
-    """The paths of those of the notes put after `rev` whose header has a property."""
-    sql = """SELECT path FROM notes n
-             WHERE rev > ? AND EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = ?)"""
-    return frozenset(row[0] for row in db.execute(sql, (rev, key)))
+    return list(map(Known._make, db.execute(f"SELECT {_KNOWN} FROM notes WHERE rev > ? ORDER BY rev", (rev,))))
 
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
     """Notes by id."""
-    sql = f"SELECT {_ROW} FROM notes n WHERE n.id IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT {ROW} FROM notes n WHERE n.id IN (SELECT value FROM json_each(?))"
     return {row[0]: Row(*row) for row in db.execute(sql, (json.dumps(list(ids)),))}
-
-
-def row_at(db: apsw.Connection, path: str) -> Row | None:
-    row = db.execute(f"SELECT {_ROW} FROM notes n WHERE n.path = ?", (path,)).fetchone()
-    return None if row is None else Row(*row)
-
-
-class Outline(NamedTuple):
-    """What the index knows of a note and shows when it is read: its tags with their sources, and the links in it."""
-
-    row: Row
-    tags: Sequence[tuple[str, Any]]
-    aliases: tuple[str, ...]
-    links: Sequence[StoredLink] = ()
-
-
-def outline(db: apsw.Connection, path: str) -> Outline | None:
-    """A note without its links."""
-    row = row_at(db, path)
-    if row is None:
-        return None
-    tags = [(tag, source) for _, _, tag, source in sorted(db.execute(_TAGS.held, (row.id,)))]
-    return Outline(row, tags, tuple(alias for _, _, alias, _ in sorted(db.execute(_ALIASES.held, (row.id,)))))
 
 
 def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -278,25 +229,20 @@ def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(db.execute(sql, (json.dumps(list(ids)),)))
 
 
-def paths_named(db: apsw.Connection, key: str) -> tuple[list[str], list[str], list[str], list[str]]:
+def called(db: apsw.Connection, key: str) -> Called:
     """Notes whose path, file name, title or alias compares equal to `key`, each in path order."""
-    by_path = "SELECT path FROM notes WHERE path_key = ? ORDER BY path"
-    by_name = "SELECT path FROM notes WHERE name_key = ? ORDER BY path"
-    by_title = "SELECT path FROM notes WHERE title_key = ? ORDER BY path"
-    by_alias = (
-        """SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"""
-    )
-    found = [[row[0] for row in db.execute(sql, (key,))] for sql in (by_path, by_name, by_title, by_alias)]
-    return found[0], found[1], found[2], found[3]
+    of_column = "SELECT path FROM notes WHERE {} = ? ORDER BY path"
+    of_alias = "SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"
+    every = (*(of_column.format(column) for column in ("path_key", "name_key", "title_key")), of_alias)
+    return Called(*([row[0] for row in db.execute(sql, (key,))] for sql in every))
 
 
 def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
     """Paths of visible notes whose name or path starts with `prefix` (compared), for completion."""
-    key = compare_key(prefix)
     sql = """SELECT path FROM notes
-             WHERE hidden IS NULL AND (substr(path_key, 1, ?) = ? OR substr(name_key, 1, ?) = ?)
-             ORDER BY path LIMIT ?"""
-    return [row[0] for row in db.execute(sql, (len(key), key, len(key), key, limit))]
+             WHERE hidden IS NULL AND (substr(path_key, 1, length(?1)) = ?1 OR substr(name_key, 1, length(?1)) = ?1)
+             ORDER BY path LIMIT ?2"""
+    return [row[0] for row in db.execute(sql, (compare_key(prefix), limit))]
 
 
 def paths_in(db: apsw.Connection, folder: str) -> list[str]:

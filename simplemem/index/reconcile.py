@@ -17,8 +17,8 @@ import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import links, notes, text
-from simplemem.index.database import Rows
-from simplemem.index.notes import Known, Stat, is_note
+from simplemem.index.door import Known, Stat
+from simplemem.index.notes import Rows, is_note
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry
 
@@ -189,11 +189,11 @@ class Reconciling:
                 if self._progress is not None:
                     self._progress("text", done, len(entries))
 
-    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked | Stat]]]:
+    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
         first = 0
         while first < len(entries):
-            batch: list[tuple[str, Looked | Stat]] = []
+            batch: list[tuple[str, Looked]] = []
             size = 0
             with self._vault.reading() as reading:
                 while first < len(entries) and len(batch) < _BATCH and size < _BATCH_BYTES:
@@ -205,7 +205,7 @@ class Reconciling:
                     first, size = first + 1, size + entry.size
             yield batch
 
-    def _put_batch(self, batch: list[tuple[str, Looked | Stat]]) -> None:
+    def _put_batch(self, batch: list[tuple[str, Looked]]) -> None:
         with self._database.writing_on(self._generation) as db:
             rows, named = Rows(), cache(links.named_by(db))  # nobody else writes while this lasts
             paths = [path for path, _ in batch]
@@ -216,7 +216,7 @@ class Reconciling:
             self._report.modified += self._sync.judge_copies_of(db, paths, named)
 
     def _put_file(
-        self, db: apsw.Connection, path: str, read: Looked | Stat, now: Known | None, named: Named, rows: Rows
+        self, db: apsw.Connection, path: str, read: Looked, now: Known | None, named: Named, rows: Rows
     ) -> None:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
         known = self._known.get(path)

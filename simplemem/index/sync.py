@@ -14,9 +14,11 @@ import apsw
 
 from simplemem.errors import SimplememError
 from simplemem.index import changes, links, notes, text, vectors
-from simplemem.index.database import Database, Rows
-from simplemem.index.notes import Known, Stat, Understood, stat_of, understood
+from simplemem.index.database import Database
+from simplemem.index.door import Known, Stat
+from simplemem.index.notes import Rows, stat_of
 from simplemem.index.reconcile import Progress, Reconciling, Sides, SyncReport, collector_at_rest
+from simplemem.index.text import Understood, understood
 from simplemem.note.names import is_copy_reason, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
 from simplemem.vault.links import Named
@@ -24,8 +26,9 @@ from simplemem.vault.vault import Entry, File, Vault
 
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
 
-Looked = Understood | SimplememError | OSError
-"""What came of reading a file: its note, or why it could not be read."""
+Looked = Understood | Stat | SimplememError | OSError
+"""What came of reading a file: its note, what the disk says of one that the index knows as it is, or why it could not be
+read."""
 
 
 class Sync:
@@ -78,7 +81,7 @@ class Sync:
                 known = notes.known(db, each.path)
                 is_put = known is not None and (known.sha256, known.stat) == (each.note.sha256, each.stat)
                 if moved is not None or not is_put:  # else the background was faster
-                    self.put_unless_large(db, each, named)
+                    self._put_unless_large(db, each, named)
             if came or gone:
                 links.resolve_again(db, {*came, *gone}, named)
             self.judge_copies_of(db, {*(each.path for each in read), *gone}, named)
@@ -94,10 +97,13 @@ class Sync:
         with self.database.reading() as db:
             total, generation = notes.count(db), self.database.generation
             for path in sorted(set(paths)):
-                entries.update((entry.path, entry) for entry in self._entries_at(path))
-                for each in [notes.known(db, path), *notes.known_below(db, path)]:
-                    if each is not None:
-                        known[each.path] = each
+                with suppress(SimplememError):
+                    entry = self.vault.entry(path)
+                    here = [entry] if entry is not None else self.vault.entries_below(path)
+                    entries.update((each.path, each) for each in here)
+                for note in [notes.known(db, path), *notes.known_below(db, path)]:
+                    if note is not None:
+                        known[note.path] = note
                 files |= links.files_at(db, path)
         return self._reconcile(Sides(entries, known, files, generation), total)
 
@@ -111,7 +117,7 @@ class Sync:
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
-                sides = Sides(entries, notes.all_known(db), links.all_files(db), self.database.generation)
+                sides = Sides(entries, notes.known_at(db, None), links.all_files(db), self.database.generation)
             report = self._reconcile(sides, None if believe else len(sides.known), progress)
         report.seconds = time.perf_counter() - began
         return report
@@ -128,18 +134,11 @@ class Sync:
         with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
             changes.follow(self.database, self.vault.history.log)
 
-    def _entries_at(self, path: str) -> list[Entry]:
-        try:
-            entry = self.vault.entry(path)
-            return [entry] if entry is not None else self.vault.entries_below(path)
-        except SimplememError:
-            return []
-
     # -- before a note is put
 
-    def look(self, path: str, reading: Callable[[str], File], known: Known | None = None) -> Looked | Stat:
-        """Read a file and understand it. Of one that the index may know as it is, written so shortly before it was read last
-        that its time proves nothing, only what the disk says is returned where its bytes and its date are those."""
+    def look(self, path: str, reading: Callable[[str], File], known: Known | None = None) -> Looked:
+        """Read a file and understand it. One that the index may know as it is was written so shortly before it was read last
+        that its time proves nothing: it is not understood again where its bytes and its date are those."""
         try:
             file = reading(path)
         except (SimplememError, OSError) as error:
@@ -165,7 +164,7 @@ class Sync:
 
     # -- one note into the tables and out of them again, in a transaction
 
-    def put_unless_large(self, db: apsw.Connection, read: Understood, named: Named) -> None:
+    def _put_unless_large(self, db: apsw.Connection, read: Understood, named: Named) -> None:
         """Write all rows of a note in place of those it has. One that is too large has none."""
         known = notes.known(db, read.path)
         if not self.skip_if_large(read.path, read.stat.size):
@@ -174,7 +173,7 @@ class Sync:
             self.put_note(db, read, named, known, rows)
             rows.write(db)
         elif known is not None:
-            self.remove(db, known)
+            self.remove_at(db, read.path)
 
     def put_note(self, db: apsw.Connection, read: Understood, named: Named, known: Known | None, rows: Rows) -> None:
         """Keep all rows of a note in `rows`, which are written later; `known` is what the index has of it."""
@@ -201,30 +200,29 @@ class Sync:
             with self.vault.reading() as reading:
                 read = self.look(path, reading)
             if isinstance(read, Understood) and self._hidden(db, read) != known.hidden:
-                self.put_unless_large(db, read, named)  # of one that cannot be read, what was known stays
+                self._put_unless_large(db, read, named)  # of one that cannot be read, what was known stays
                 changed.append(path)
         return changed
 
     def remove_at(self, db: apsw.Connection, path: str) -> None:
         """Remove what a path names now: the note it named before may have another name since, by another process."""
-        if (known := notes.known(db, path)) is not None:
-            self.remove(db, known)
-
-    def remove(self, db: apsw.Connection, known: Known) -> None:
-        text.remove(db, known.id)
-        links.remove(db, known.id)
-        notes.remove(db, known.id)
+        known = notes.known(db, path)
+        if known is not None:
+            text.remove(db, known.id)
+            links.remove(db, known.id)
+            notes.remove(db, known.id)
 
     def _hidden(self, db: apsw.Connection, read: Understood) -> str | None:
         """Why a note is left out of recall: by the settings, or as a conflict copy."""
-        reason = self.hidden_reason(read.path)
-        return reason if reason is not None else links.copy_reason(db, read.path, read.note.text, self._text_at)
 
-    def _text_at(self, path: str) -> str | None:
-        try:
-            return self.vault.read(path).data.decode("utf-8", "replace")
-        except (SimplememError, OSError):
-            return None
+        def text_at(path: str) -> str | None:
+            try:
+                return self.vault.read(path).data.decode("utf-8", "replace")
+            except (SimplememError, OSError):
+                return None
+
+        reason = self.hidden_reason(read.path)
+        return reason if reason is not None else links.copy_reason(db, read.path, read.note.text, text_at)
 
 
 class Waiting:
@@ -239,8 +237,8 @@ class Waiting:
     def keep(self, note_id: int, sha256: str, rows: list[tuple[int, str]]) -> None:
         """Remember a note's texts, if there is room."""
         size = sum(len(text) for _, text in rows)
+        self.take(note_id)
         with self._lock:
-            self._forget(note_id)
             if rows and self._characters + size <= _MOST_CHARACTERS:
                 self._texts[note_id] = (sha256, rows)
                 self._characters += size
@@ -248,10 +246,7 @@ class Waiting:
     def take(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
         """A note's texts, once."""
         with self._lock:
-            return self._forget(note_id)
-
-    def _forget(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
-        found = self._texts.pop(note_id, None)
-        if found is not None:
-            self._characters -= sum(len(text) for _, text in found[1])
-        return found
+            found = self._texts.pop(note_id, None)
+            if found is not None:
+                self._characters -= sum(len(text) for _, text in found[1])
+            return found

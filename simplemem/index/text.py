@@ -1,84 +1,264 @@
-"""The words of notes as rows, whole and block by block, and where in a note a passage or block stands."""
+"""What the index takes in of a note's text: its facts, made in one place, and their rows, whole and block by block.
+
+Both the first indexing and every later one go through `facts_of`, so that an index after any sequence of changes equals
+one built afresh. Vectors whose text is unchanged stay; those that are missing are made elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 import apsw
 
-from simplemem.index.database import Rows
-from simplemem.index.facts import SHIFT, Facts, as_indexed, placed_to_embed, places, titles
-from simplemem.index.vectors import NOW, Generation, VectorTable, generations
-from simplemem.note.words import MARKS, may_hold_names
-from simplemem.services.embed import hash_of
+from simplemem.index.door import Generation, Stat
+from simplemem.index.notes import Rows
+from simplemem.note.names import base_name
+from simplemem.note.note import Note
+from simplemem.note.passages import cut_passages, heading_paths, text_hash
+from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_names, searchable, stems_of
 
-_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
-_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
-_PAGES_AT_ONCE = 1000
+SHIFT = 20  # an id of a passage or block is the note's id and a place
+BLOCK = 1 << 19  # set in the places of blocks
 
+
+class Unit(NamedTuple):
+    """A passage or a block: where it stands, and its text."""
+
+    start: int
+    stop: int
+    line: int
+    kind: str
+    headings: tuple[str, ...]
+    text: str
+
+
+class Head(NamedTuple):
+    """What a note says of itself."""
+
+    title: str
+    description: str
+    type: str
+    created: str
+    modified: str
+
+
+class Facts(NamedTuple):
+    """One note as rows."""
+
+    title: str
+    description: str
+    type: str
+    created: str
+    modified: str
+    words: int
+    summary: str  # what is searched with the whole note but stands in no passage: description and aliases
+    passages: tuple[Unit, ...]
+    blocks: tuple[Unit, ...]
+    language: str  # of its stems; "" for English and what cannot be told
+
+
+class Understood(NamedTuple):
+    """A note file that was read and understood, ready to be put."""
+
+    path: str
+    note: Note
+    stat: Stat
+    facts: Facts
+
+
+def understood(path: str, note: Note, stat: Stat) -> Understood:
+    return Understood(path, note, stat, facts_of(path, note, stat.mtime_ns))
+
+
+def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
+    """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
+    head = head_of(path, note, mtime_ns)
+    text, content = note.text, note.content
+    passages = tuple(
+        Unit(start, end, line, "passage", headings, text[start:end])
+        for start, end, line, headings in cut_passages(text, note.body)
+    )
+    paths = heading_paths(note.body)
+    blocks = tuple(
+        Unit(start, end, line, kind, paths[heading], text[start:end])
+        for kind, start, end, line, heading in note.body.blocks
+    )
+    if note.header.style == "broken" and note.header.body_start:
+        header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
+        passages, blocks = (header, *passages), (header, *blocks)
+    return Facts(
+        *head,
+        words=len(content.split()),
+        summary="\n".join([head.description, *note.aliases]).strip(),
+        passages=passages,
+        blocks=blocks,
+        language=language_of(f"{head.title}\n{content}", note.string("lang") or note.string("language")),
+    )
+
+
+def head_of(path: str, note: Note, mtime_ns: int) -> Head:
+    """What the note at `path` says of itself: cheaper than all its facts. It changed last when its header says so, or its
+    file where that is newer."""
+    return Head(
+        title=note.string("title") or base_name(path),
+        description=note.string("description") or "",
+        type=note.string("type") or "",
+        created=instant(note.string("created")) or "",
+        modified=max(instant(note.string("modified")) or "", local_time(mtime_ns)),
+    )
+
+
+def local_time(ns: int) -> str:
+    """A file time as notes write times: local, to the second, without an offset."""
+    try:
+        return datetime.fromtimestamp(ns / 1e9).isoformat(timespec="seconds")  # noqa: DTZ006  (local on purpose)
+    except (OverflowError, OSError, ValueError):
+        return "1970-01-01T00:00:00"
+
+
+def instant(text: str | None) -> str | None:
+    """A date or time as a note has it, in the form that sorts: `2026-01-24T12:00:00`. None for anything else."""
+    if not text or len(text) > 40:
+        return None
+    try:
+        found = datetime.fromisoformat(text.strip().replace(" ", "T", 1))
+        if found.tzinfo is not None:
+            found = found.astimezone(UTC).astimezone().replace(tzinfo=None)
+    except (OverflowError, OSError, ValueError):
+        return None
+    return found.isoformat(timespec="seconds") if found.year >= 1000 else None
+
+
+def places(note_id: int, facts: Facts) -> list[tuple[int, Unit]]:
+    """Every passage and block of a note under its id, in the order they are stored."""
+    first = note_id << SHIFT
+    kept = [(first | k, unit) for k, unit in enumerate(facts.passages[: BLOCK - 1])]
+    return kept + [(first | BLOCK | k, unit) for k, unit in enumerate(facts.blocks[: BLOCK - 1])]
+
+
+def to_embed(placed: list[tuple[int, Unit]], facts: Facts) -> list[tuple[int, str]]:
+    """The places of a note that get a vector, and what it is made of: where each stands (its own heading, else the title),
+    then its words. They are the passages, and the blocks but for headings and those that are a whole passage (they would
+    say it twice; docs/search.md)."""
+    whole = {(passage.start, passage.stop) for passage in facts.passages}
+    return [
+        (id_, (unit.headings[-1] if unit.headings else facts.title) + "\n" + unit.text)
+        for id_, unit in placed
+        if not id_ & BLOCK or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)
+    ]
+
+
+# -- whose vectors there are
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTable:
+    """The table in which the vectors of an embedder lie, and the column of `notes` that says which notes it has."""
+
+    table: str
+    flag: str
+
+
+NOW = VectorTable("vectors", "embedded")
+NEXT = VectorTable("vectors_next", "embedded_next")
+
+
+def shelf_of(generation: Generation) -> VectorTable:
+    return NOW if generation.in_use else NEXT
+
+
+def generations(db: apsw.Connection) -> list[Generation]:
+    """Those there are: the one in use first."""
+    rows = db.execute("SELECT place = 'now', embedder, dimension, remote FROM generations ORDER BY 1 DESC")
+    return [Generation(bool(now), embedder, dimension, bool(remote)) for now, embedder, dimension, remote in rows]
+
+
+_TO_COME = Generation(True, "", 0, remote=False)  # no embedder has come by yet
+
+
+# -- rows
 
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_PASSAGE = "INSERT INTO passages (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
 _PUT_BLOCK = "INSERT INTO blocks (id, start, stop, line, kind, headings, hash) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
+_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
+_PAGES_AT_ONCE = 1000
 
 
 def put(
-    db: apsw.Connection,
-    note_id: int,
-    path: str,
-    facts: Facts,
-    rows: Rows,
-    *,
-    new: bool,
-    private: bool = False,
+    db: apsw.Connection, note_id: int, path: str, facts: Facts, rows: Rows, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
     """Keep a note's text rows in `rows`. Vectors whose text is unchanged stay; returns the places that need one, with
-    their text. A generation of a remote embedder keeps nothing of a private note and asks
-    for nothing."""
+    their text. A generation of a remote embedder keeps nothing of a private note and asks for nothing."""
     if rows.generations is None:
         rows.generations = generations(db) or [_TO_COME]
-    shelves = rows.generations
     kept: dict[VectorTable, dict[bytes, bytes]] = {}
     if not new:
-        kept = {found.shelf: dict(db.execute(*_vectors_of(note_id, found.shelf))) for found in shelves}
+        for shelf in map(shelf_of, rows.generations):
+            sql = f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?"
+            kept[shelf] = dict(db.execute(sql, span(note_id)))
         remove(db, note_id)
-    title = as_indexed(titles(path, facts), facts.language)
-    body = "\n".join([facts.summary, *(unit.text for unit in facts.blocks)]) if facts.summary else None
-    whole = body if body is not None else "\n".join([unit.text for unit in facts.blocks])
+    name = base_name(path)
+    title = _as_indexed(facts.title if facts.title == name else f"{facts.title}\n{name}", facts.language)
+    whole = "\n".join([*filter(None, [facts.summary]), *(unit.text for unit in facts.blocks)])
     names = may_hold_names(whole)
-    in_index = as_indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
+    in_index = _as_indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
     rows.add(_PUT_NOTE_TEXT, [(note_id, title, in_index)])
-    found_at = places(note_id, facts)
-    texts = placed_to_embed(found_at, facts)
-    hashes = {id_: hash_of(text) for id_, text in texts}
-    above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit in found_at])}
-    passages, blocks = found_at[: len(facts.passages)], found_at[len(facts.passages) :]
+    placed = places(note_id, facts)
+    texts = to_embed(placed, facts)
+    hashes = {id_: text_hash(text) for id_, text in texts}
+    above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit in placed])}
+    passages, blocks = placed[: len(facts.passages)], placed[len(facts.passages) :]
     rows.add(_PUT_PASSAGE, [(id_, u.start, u.stop, u.line, above[u.headings], hashes[id_]) for id_, u in passages])
     rows.add(
         _PUT_BLOCK, [(id_, u.start, u.stop, u.line, u.kind, above[u.headings], hashes.get(id_)) for id_, u in blocks]
     )
-    rows.add(_PUT_BLOCK_TEXT, [(id_, title, as_indexed(u.text, facts.language, names=names)) for id_, u in blocks])
+    rows.add(_PUT_BLOCK_TEXT, [(id_, title, _as_indexed(u.text, facts.language, names=names)) for id_, u in blocks])
     missing: list[tuple[int, str]] = []
-    for found in shelves:  # the one that is being made comes last: its texts are the ones that wait
-        here, wanted = kept.get(found.shelf, {}), [] if private and found.remote else texts
-        if here:
-            _put_kept(rows, found.shelf, here, [(id_, hashes[id_]) for id_, _ in wanted])
-        missing = [(id_, text) for id_, text in wanted if hashes[id_] not in here]
+    for each in rows.generations:  # the one that is being made comes last: its texts are the ones that wait
+        shelf, wanted = shelf_of(each), [] if private and each.remote else texts
+        there = kept.get(shelf, {})
+        sql = f"INSERT INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)"
+        rows.add(sql, [(id_, hashes[id_], there[hashes[id_]]) for id_, _ in wanted if hashes[id_] in there])
+        missing = [(id_, text) for id_, text in wanted if hashes[id_] not in there]
         if not missing:
-            db.execute(f"UPDATE notes SET {found.shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
+            db.execute(f"UPDATE notes SET {shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
     return missing
 
 
-def _put_kept(rows: Rows, shelf: VectorTable, kept: dict[bytes, bytes], wanted: list[tuple[int, bytes]]) -> None:
-    """The vectors that the note had already, at the places where their texts are now."""
-    sql = f"INSERT INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)"
-    rows.add(sql, [(id_, hash_, kept[hash_]) for id_, hash_ in wanted if hash_ in kept])
+def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
+    """A text as the index takes it in: its words, then the parts of the names in it (`names`: there may be some) and its
+    stems. What is added stands behind the text, so that neighbours in the text stay neighbours."""
+    parts = parts_of_names(text) if names else ""
+    if not parts and not language:
+        return searchable(text)
+    return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
 
 
-_TO_COME = Generation(NOW, "", 0, remote=False)  # no embedder has come by yet
+def _as_json(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(json.encoder.encode_basestring, texts))}]"
+
+
+def span(note_id: int) -> tuple[int, int]:
+    """The first id of a note's places, and the first behind them."""
+    return note_id << SHIFT, (note_id + 1) << SHIFT
+
+
+def remove(db: apsw.Connection, note_id: int) -> None:
+    """Forget a note's text and vectors."""
+    db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
+    blocks = db.execute("SELECT id FROM blocks WHERE id >= ? AND id < ?", span(note_id)).fetchall()
+    db.executemany("DELETE FROM block_text WHERE rowid = ?", blocks)  # as a subquery it cost twice as much
+    for table in ("passages", "blocks", "vectors", "vectors_next"):
+        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", span(note_id)).fetchall()
+    db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()
 
 
 def expect_much(db: apsw.Connection) -> None:
@@ -90,11 +270,8 @@ def expect_much(db: apsw.Connection) -> None:
 
 def unfolded(db: apsw.Connection) -> list[str]:
     """The word tables that still expect much: of this pass, or of a process that died."""
-    return [
-        table
-        for table in ("note_text", "block_text")
-        if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0
-    ]
+    tables = ("note_text", "block_text")
+    return [table for table in tables if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0]
 
 
 def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager[apsw.Connection]]) -> None:
@@ -108,25 +285,3 @@ def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager
                 merged = db.total_changes() - before >= 2
         with transaction() as db:
             db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _OTHERWISE)
-
-
-def _vectors_of(note_id: int, shelf: VectorTable) -> tuple[str, tuple[int, int]]:
-    return f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?", _range(note_id)
-
-
-def _as_json(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(json.encoder.encode_basestring, texts))}]"
-
-
-def _range(note_id: int) -> tuple[int, int]:
-    return note_id << SHIFT, (note_id + 1) << SHIFT
-
-
-def remove(db: apsw.Connection, note_id: int) -> None:
-    """Forget a note's text and vectors."""
-    db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
-    blocks = db.execute("SELECT id FROM blocks WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
-    db.executemany("DELETE FROM block_text WHERE rowid = ?", blocks)  # as a subquery it cost twice as much
-    for table in ("passages", "blocks", "vectors", "vectors_next"):
-        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", _range(note_id)).fetchall()
-    db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()

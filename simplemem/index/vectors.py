@@ -1,50 +1,22 @@
-"""Vectors of passages and blocks as they come and go, and whose they are. They lie in an ordinary table, so that a filter
-skips rows and removal is by range. How they are compared stands in nearest.py.
+"""Vectors of passages and blocks as they come and go: generations, what waits for them, and what they would cost.
+
+They lie in an ordinary table, so that a filter skips rows and removal is by range. How they are compared stands in
+nearest.py, how they are made in fill.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
 import apsw
 
 from simplemem.index import notes
-from simplemem.index.facts import BLOCK, SHIFT
+from simplemem.index.door import Embedded, Estimate, Generation, MadeBefore
+from simplemem.index.text import BLOCK, NEXT, NOW, SHIFT, VectorTable, generations, shelf_of, span
 
-
-@dataclass(frozen=True, slots=True)
-class VectorTable:
-    """The table in which a generation lies, and the column of `notes` that says which notes it has."""
-
-    place: str
-    table: str
-    flag: str
-
-
-NOW = VectorTable("now", "vectors", "embedded")
-NEXT = VectorTable("next", "vectors_next", "embedded_next")
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """Whose vectors lie on a shelf. `dimension` is 0 until the first has come; `remote` ones hold no private note."""
-
-    shelf: VectorTable
-    embedder: str
-    dimension: int
-    remote: bool
-
-
-def generations(db: apsw.Connection) -> list[Generation]:
-    """Those there are: the one in use first."""
-    found = {
-        place: (embedder, dimension, bool(remote))
-        for place, embedder, dimension, remote in db.execute(
-            "SELECT place, embedder, dimension, remote FROM generations"
-        )
-    }
-    return [Generation(shelf, *found[shelf.place]) for shelf in (NOW, NEXT) if shelf.place in found]
+_BYTES_PER_TOKEN = 4  # of English prose; a Chinese character, of three bytes, comes out at less than one token
+_TOKENS_OF_A_HEADING = 8  # every text begins with where it stands
+_ASKED_AT_ONCE = 1000
 
 
 def generation_of(db: apsw.Connection, embedder: str) -> Generation | None:
@@ -54,48 +26,44 @@ def generation_of(db: apsw.Connection, embedder: str) -> Generation | None:
 
 def in_use(db: apsw.Connection) -> Generation | None:
     """The generation that searches use, however far it is."""
-    return next((found for found in generations(db) if found.shelf == NOW), None)
+    return next((found for found in generations(db) if found.in_use), None)
 
 
 def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> Generation:
-    """Give an embedder a shelf, or find the one it has. Beside vectors in use it is the next; another that was being made
-    there is given up."""
+    """Give an embedder a generation, or find the one it has. Beside vectors in use it is the next; another that was being
+    made there is given up."""
     found = generation_of(db, embedder)
     if found is not None and found.remote == remote:
         return found
-    if found is not None:  # the same model, served from elsewhere
-        _move_to(db, found.shelf, remote=remote)
-        return Generation(found.shelf, embedder, found.dimension, remote)
-    holds_any = db.execute("SELECT EXISTS (SELECT 1 FROM vectors)").get
-    shelf = NEXT if holds_any else NOW
-    _clear(db, NEXT)
-    db.execute("DELETE FROM generations WHERE place IN ('next', ?)", (shelf.place,)).fetchall()
-    db.execute("INSERT INTO generations VALUES (?, ?, 0, ?)", (shelf.place, embedder, remote)).fetchall()
+    if found is not None:  # the same model on another machine, which must have no private note, or back on this one
+        shelf = shelf_of(found)
+        db.execute("UPDATE generations SET remote = ? WHERE embedder = ?", (remote, embedder)).fetchall()
+        if remote:
+            sql = f"DELETE FROM {shelf.table} WHERE id >> {SHIFT} IN (SELECT id FROM notes WHERE private IS NOT NULL)"
+            db.execute(sql).fetchall()
+        sql = f"UPDATE notes SET {shelf.flag} = ? WHERE private IS NOT NULL AND hidden IS NULL"
+        db.execute(sql, (int(remote),)).fetchall()
+        return Generation(found.in_use, embedder, found.dimension, remote)
+    shelf = NEXT if db.execute("SELECT EXISTS (SELECT 1 FROM vectors)").get else NOW
+    place = "next" if shelf == NEXT else "now"
+    db.execute("DELETE FROM vectors_next").fetchall()
+    db.execute("DELETE FROM generations WHERE place IN ('next', ?)", (place,)).fetchall()
+    db.execute("INSERT INTO generations VALUES (?, ?, 0, ?)", (place, embedder, remote)).fetchall()
     db.execute("DELETE FROM refused").fetchall()
     wants_nothing = "hidden IS NOT NULL OR (:remote AND private IS NOT NULL)"
     db.execute(f"UPDATE notes SET {shelf.flag} = ({wants_nothing})", {"remote": remote}).fetchall()
-    return Generation(shelf, embedder, 0, remote)
+    return Generation(shelf == NOW, embedder, 0, remote)
 
 
-def _move_to(db: apsw.Connection, shelf: VectorTable, *, remote: bool) -> None:
-    """The embedder has moved to another machine, which must have no private note, or back to this one."""
-    db.execute("UPDATE generations SET remote = ? WHERE place = ?", (remote, shelf.place)).fetchall()
-    if remote:
-        sql = f"DELETE FROM {shelf.table} WHERE id >> 20 IN (SELECT id FROM notes WHERE private IS NOT NULL)"
-        db.execute(sql).fetchall()
-    sql = f"UPDATE notes SET {shelf.flag} = ? WHERE private IS NOT NULL AND hidden IS NULL"
-    db.execute(sql, (int(remote),)).fetchall()
-
-
-def set_dimension(db: apsw.Connection, generation: Generation, dimension: int) -> None:
+def set_dimension(db: apsw.Connection, embedder: str, dimension: int) -> None:
     """The first vector has come."""
-    sql = "UPDATE generations SET dimension = ? WHERE place = ? AND embedder = ?"
-    db.execute(sql, (dimension, generation.shelf.place, generation.embedder)).fetchall()
+    db.execute("UPDATE generations SET dimension = ? WHERE embedder = ?", (dimension, embedder)).fetchall()
 
 
 def may_be_complete(db: apsw.Connection, embedder: str, without: Collection[int] = ()) -> bool:
     """Whether this embedder's is a next generation that no note waits for, but for those that nobody can read just now."""
-    if not any(found.shelf == NEXT and found.embedder == embedder for found in generations(db)):
+    found = generation_of(db, embedder)
+    if found is None or found.in_use:
         return False
     waiting = db.execute("SELECT id FROM notes WHERE embedded_next = 0 LIMIT ?", (len(without) + 1,))
     return all(note_id in without for (note_id,) in waiting)
@@ -109,44 +77,11 @@ def switch_if_complete(db: apsw.Connection, embedder: str, without: Collection[i
     db.execute("ALTER TABLE vectors RENAME TO vectors_before").fetchall()
     db.execute("ALTER TABLE vectors_next RENAME TO vectors").fetchall()
     db.execute("ALTER TABLE vectors_before RENAME TO vectors_next").fetchall()
-    _clear(db, NEXT)
+    db.execute("DELETE FROM vectors_next").fetchall()
     db.execute("UPDATE notes SET embedded = embedded_next WHERE embedded != embedded_next").fetchall()
     db.execute("DELETE FROM generations WHERE place = 'now'").fetchall()
     db.execute("UPDATE generations SET place = 'now' WHERE place = 'next'").fetchall()
     return True
-
-
-def _clear(db: apsw.Connection, shelf: VectorTable) -> None:
-    db.execute(f"DELETE FROM {shelf.table}").fetchall()
-
-
-# -- counting
-
-
-def progress(db: apsw.Connection, embedder: str, *, remote: bool) -> tuple[int, int]:
-    """How many notes wait for a vector of this embedder, which may not have a generation yet, and how many are to have
-    one."""
-    wanted = "SELECT count(*) FROM notes WHERE hidden IS NULL AND NOT (:remote AND private IS NOT NULL)"
-    total = int(db.execute(wanted, {"remote": remote}).get)
-    found = generation_of(db, embedder)
-    if found is None:
-        return total, total
-    return int(db.execute(f"SELECT count(*) FROM notes WHERE {found.shelf.flag} = 0").get), total
-
-
-def waiting(db: apsw.Connection, found: Generation) -> int:
-    """How many notes wait for a vector of a generation."""
-    return int(db.execute(f"SELECT count(*) FROM notes WHERE {found.shelf.flag} = 0").get)
-
-
-def private_count(db: apsw.Connection) -> int:
-    """Notes that are kept private, and take part in search."""
-    return int(db.execute("SELECT count(*) FROM notes WHERE private IS NOT NULL AND hidden IS NULL").get)
-
-
-def refused(db: apsw.Connection) -> list[tuple[str, str]]:
-    """The paths of notes of which the embedder refused some text, and what it said."""
-    return list(db.execute("SELECT n.path, r.why FROM refused r JOIN notes n ON n.id = r.note_id ORDER BY n.path"))
 
 
 # -- a note's vectors
@@ -162,28 +97,32 @@ def put(
 ) -> bool:
     """Store a note's vectors, unless the note has changed since its text was read. Says whether they were stored.
     `refused` is what the embedder said of texts it would not take; the note asks for no more then."""
-    row = db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).fetchone()
-    if row is None or row[0] != sha256:
+    if db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get != sha256:
         return False
-    first, after = note_id << SHIFT, (note_id + 1) << SHIFT
-    hashes = dict(
-        db.execute(
-            """SELECT id, hash FROM passages WHERE id >= :first AND id < :after
-               UNION ALL SELECT id, hash FROM blocks WHERE id >= :first AND id < :after""",
-            {"first": first, "after": after},
-        )
-    )
+    hashes = _hashes(db, note_id)
     db.executemany(
         f"INSERT OR REPLACE INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
         ((id_, hashes[id_], vector) for id_, vector in vectors.items() if id_ in hashes),
     )
     if refused:
         db.execute("INSERT OR REPLACE INTO refused (note_id, why) VALUES (?, ?)", (note_id, refused)).fetchall()
-    done = 2 if refused else 1
-    db.execute(f"UPDATE notes SET {shelf.flag} = ? WHERE id = ?", (done, note_id)).fetchall()
+    db.execute(f"UPDATE notes SET {shelf.flag} = ? WHERE id = ?", (2 if refused else 1, note_id)).fetchall()
     if shelf == NOW:  # whoever holds the vectors in use in memory follows by the number of the change
         db.execute("UPDATE notes SET rev = ? WHERE id = ?", (notes.next_rev(db), note_id)).fetchall()
     return True
+
+
+def _hashes(db: apsw.Connection, note_id: int) -> dict[int, bytes]:
+    """The places of a note that have a vector or are to have one, with the hash of what it is made of."""
+    sql = """SELECT id, hash FROM passages WHERE id >= ?1 AND id < ?2
+             UNION ALL SELECT id, hash FROM blocks WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL"""
+    return dict(db.execute(sql, span(note_id)))
+
+
+def places_without_vectors(db: apsw.Connection, note_id: int, shelf: VectorTable = NOW) -> dict[int, bytes]:
+    """The places of a note that wait for a vector, with the hash of what it is to be made of."""
+    there = {row[0] for row in db.execute(f"SELECT id FROM {shelf.table} WHERE id >= ? AND id < ?", span(note_id))}
+    return {id_: hash_ for id_, hash_ in _hashes(db, note_id).items() if id_ not in there}
 
 
 def missing(db: apsw.Connection, limit: int, shelf: VectorTable = NOW) -> list[tuple[int, str]]:
@@ -191,76 +130,48 @@ def missing(db: apsw.Connection, limit: int, shelf: VectorTable = NOW) -> list[t
     return list(db.execute(f"SELECT id, path FROM notes WHERE {shelf.flag} = 0 ORDER BY id LIMIT ?", (limit,)))
 
 
-def count_missing(db: apsw.Connection, shelf: VectorTable = NOW) -> int:
-    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
-
-
 def settle(db: apsw.Connection, note_id: int) -> None:
     """A note of which no generation wants anything."""
-    for shelf in (NOW, NEXT):
-        db.execute(f"UPDATE notes SET {shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
-
-
-def places_without_vectors(db: apsw.Connection, note_id: int, shelf: VectorTable = NOW) -> dict[int, bytes]:
-    """The places of a note that wait for a vector, with the hash of what it is to be made of."""
-    sql = f"""SELECT id, hash FROM (SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks)
-              WHERE id >= :first AND id < :after AND hash IS NOT NULL
-                AND id NOT IN (SELECT id FROM {shelf.table} WHERE id >= :first AND id < :after)"""
-    return dict(db.execute(sql, {"first": note_id << SHIFT, "after": (note_id + 1) << SHIFT}))
+    db.execute("UPDATE notes SET embedded = 1, embedded_next = 1 WHERE id = ?", (note_id,)).fetchall()
 
 
 def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
     """The vectors of a note's passages."""
-    sql = "SELECT vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id"
-    first = note_id << SHIFT
+    sql, first = "SELECT vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id", note_id << SHIFT
     return [row[0] for row in db.execute(sql, (first, first | BLOCK))]
 
 
-# -- what they would cost
-
-_BYTES_PER_TOKEN = 4  # of English prose; a Chinese character, of three bytes, comes out at less than one token
-_TOKENS_OF_A_HEADING = 8  # every text begins with where it stands
-_ASKED_AT_ONCE = 1000
+# -- how far they are, and what they would cost
 
 
-MadeBefore = Callable[[Sequence[bytes]], Collection[bytes]]
-"""Of which texts, by their hashes, there are vectors elsewhere."""
+def waiting(db: apsw.Connection, found: Generation) -> int:
+    """How many notes wait for a vector of a generation."""
+    shelf = shelf_of(found)
+    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
 
 
-def nothing_made_before(_: Sequence[bytes]) -> Collection[bytes]:
-    return ()
+def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
+    """How far an embedder is, which may not have a generation yet."""
+    sql = "SELECT count(*), coalesce(sum(private IS NOT NULL), 0) FROM notes WHERE hidden IS NULL"
+    visible, private = next(db.execute(sql))
+    wanted = visible - private if remote else visible
+    found = generation_of(db, embedder)
+    sql = "SELECT n.path, r.why FROM refused r JOIN notes n ON n.id = r.note_id ORDER BY n.path"
+    refused: list[tuple[str, str]] = list(db.execute(sql))
+    return Embedded(wanted if found is None else waiting(db, found), wanted, private, refused)
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What an embedder has still to be given: texts of so many notes, each once, and about so many tokens. `kept` texts
-    need not be, because their vectors were made before. To a `remote` one they are sent over the network."""
-
-    embedder: str
-    remote: bool
-    notes: int
-    texts: int
-    tokens: int
-    kept: int
-
-
-def estimate(
-    db: apsw.Connection,
-    embedder: str,
-    *,
-    remote: bool,
-    anew: bool = False,
-    known: MadeBefore = nothing_made_before,
-) -> Estimate:
+def estimate(db: apsw.Connection, embedder: str, remote: bool, *, anew: bool, known: MadeBefore) -> Estimate:
     """What waits for this embedder. `anew` counts as if no note had its vectors yet; `known` says of which texts, by
     their hashes, there are vectors elsewhere."""
     found = None if anew else generation_of(db, embedder)
     waits = "n.hidden IS NULL AND NOT (:remote AND n.private IS NOT NULL)"
     if found is not None:
-        there = f"SELECT 1 FROM {found.shelf.table} v WHERE v.id = p.id"
-        waits = f"n.{found.shelf.flag} = 0 AND {waits} AND NOT EXISTS ({there})"
+        shelf = shelf_of(found)
+        there = f"SELECT 1 FROM {shelf.table} v WHERE v.id = p.id"
+        waits = f"n.{shelf.flag} = 0 AND {waits} AND NOT EXISTS ({there})"
     of_one_kind = f"""SELECT p.hash, n.id, p.stop - p.start, n.size * 1.0 / max(p.stop, 1)
-                      FROM notes n CROSS JOIN {{}} p ON p.id >= (n.id << 20) AND p.id < ((n.id + 1) << 20)
+                      FROM notes n CROSS JOIN {{}} p ON p.id >= (n.id << {SHIFT}) AND p.id < ((n.id + 1) << {SHIFT})
                       WHERE p.hash IS NOT NULL AND {waits}"""
     sql = " UNION ALL ".join(of_one_kind.format(table) for table in ("passages", "blocks"))
     characters: dict[bytes, tuple[int, int]] = {}

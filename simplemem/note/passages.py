@@ -7,6 +7,7 @@ in a passage.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -248,3 +249,8 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         offset += len(line)
     if start >= 0:
         yield start, end
+
+
+def text_hash(text: str) -> bytes:
+    """What tells whether the vector of a passage still fits its text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]

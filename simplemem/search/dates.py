@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 
 from simplemem.errors import Invalid
 from simplemem.index.door import Row
-from simplemem.index.facts import instant
+from simplemem.index.text import instant
 from simplemem.note.names import base_name, date_in
 
 DATED_NOTES = 40  # so many of the best are ordered by the days a question names

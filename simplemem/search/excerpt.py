@@ -7,13 +7,13 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
-from simplemem.index.door import Place
+from simplemem.index.door import Position
 
 _STEM = 4  # letters of a word that its forms share, and of an ending
 _LOOKED_AT = 100  # words found
 
 
-def passage_around(passages: Sequence[Place], place: Place | None) -> Place | None:
+def passage_around(passages: Sequence[Position], place: Position | None) -> Position | None:
     """The passage a block stands in, or the passage itself."""
     if place is None:
         return passages[0] if passages else None
@@ -24,8 +24,8 @@ def passage_around(passages: Sequence[Place], place: Place | None) -> Place | No
 
 
 def where_words_stand(
-    text: str, passages: Sequence[Place], place: Place | None, words: Sequence[str], limit: int
-) -> tuple[Place | None, Place | None]:
+    text: str, passages: Sequence[Position], place: Position | None, words: Sequence[str], limit: int
+) -> tuple[Position | None, Position | None]:
     """The passage to show and the place in it. In a block that is longer than what is shown, that is where most of the
     words stand together."""
     if place is None or place.stop - place.start <= limit:
@@ -53,7 +53,7 @@ def _first_of_most(plain: str, words: Sequence[str], limit: int) -> int:
 _SPACE = re.compile(r"\s+")
 
 
-def snippet(text: str, passage: Place, place: Place | None, limit: int) -> str:
+def snippet(text: str, passage: Position, place: Position | None, limit: int) -> str:
     """The passage in one line of at most `limit` characters, beginning near the place that was found."""
     if passage.stop - passage.start <= limit:
         return squeezed(text[passage.start : passage.stop])

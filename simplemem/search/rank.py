@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from simplemem.index.door import Answer, Match, Nearness, NoteId, PlaceId
+from simplemem.index.door import Match, Matches, Nearness, NoteId, PlaceId
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Ranked:
         return best.place if best is not None else 0
 
 
-def signals_of(answer: Answer, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
+def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
     """What an answer of the index says for notes: their words, neighbouring words and meaning."""
     words = {match.note: match.score for match in answer.notes}
     for match in _best_blocks(answer).values():
@@ -105,7 +105,7 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
     return [replace(signal, weight=signal.weight / (1 + weight)) for signal in [*signals, Signal(name, weight, values)]]
 
 
-def rank(answer: Answer, signals: Sequence[Signal]) -> list[Ranked]:
+def rank(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
     """The notes for which anything speaks, best first; equal scores in order of their names."""
     counting = [(signal, max(signal.values.values(), default=0.0) or 1.0) for signal in signals]
     legs = {
@@ -125,7 +125,7 @@ def rank(answer: Answer, signals: Sequence[Signal]) -> list[Ranked]:
     return [Ranked(note, path, score, behind) for _, path, note, score in sorted(scored)]
 
 
-def _best_blocks(answer: Answer) -> dict[NoteId, Match]:
+def _best_blocks(answer: Matches) -> dict[NoteId, Match]:
     return {match.note: match for match in reversed(answer.blocks)}  # best first
 
 

@@ -6,7 +6,6 @@ embedder never asks the network: what it has to learn from a service it learns f
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.note.passages import text_hash
 from simplemem.services.client import ServiceClient, address_of
 from simplemem.services.keys import Key, KeySource
 from simplemem.services.patience import Refused
@@ -112,11 +112,6 @@ def prefixes_of(model: str, query: str | None = None, document: str | None = Non
 # -- embedders that ask a service
 
 
-def hash_of(text: str) -> bytes:
-    """What tells whether a vector still fits its text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
-
-
 class VectorMemory(Protocol):
     """Where vectors are kept, by the name of their embedder and the hash of their text."""
 
@@ -171,13 +166,13 @@ class ServiceEmbedder:
         self.dimension = self.dimension or memory.dimension(self.name)
 
     def known(self, hashes: Sequence[bytes]) -> set[bytes]:
-        """Those of the texts' hashes (`hash_of`) whose vectors are remembered."""
+        """Those of the texts' hashes (`text_hash`) whose vectors are remembered."""
         return set(self._memory.get(self.name, hashes)) if self._memory else set()
 
     def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
         """One vector a text, asked and remembered in batches: work that breaks off is paid for once. A text without a word
         gives zeros, which are near to nothing."""
-        hashes = {text: hash_of(text) for text in texts}
+        hashes = {text: text_hash(text) for text in texts}
         made = self._memory.get(self.name, hashes.values()) if self._memory else {}
         missing = [text for text in hashes if text.strip() and hashes[text] not in made]
         for start in range(0, len(missing), self.batch):

@@ -4,9 +4,8 @@
 a room with a kind of note of its own works with.
 """
 
+from simplemem.index.door import Estimate, Mark
 from simplemem.index.reconcile import Progress, SyncReport
-from simplemem.index.sidecar import Mark
-from simplemem.index.vectors import Estimate
 from simplemem.store.bench import Bench, Carried, Draft, Read
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.store.write import now

@@ -20,7 +20,7 @@ from simplemem.vault.lock import Leadership
 from simplemem.vault.watch import EVERYTHING
 
 if TYPE_CHECKING:
-    from simplemem.index.sidecar import Mark
+    from simplemem.index.door import Mark
     from simplemem.store.core import Core
     from simplemem.vault.watch import RecentChanges, Watcher
 
@@ -178,7 +178,7 @@ class Listeners:
         paths = {path_of(name) for name in names}
         with self._guard:
             try:
-                changes = {path: known.rev for path, known in self._core.index.known_at(paths).items()}
+                changes = {path: known.rev for path, known in self._core.index.known(paths).items()}
             except (SimplememError, Damaged):
                 changes = {}  # a change that is safe has not failed because of this; it may be told of twice
             fresh = {path for path in paths if self._told.get(path, _NEVER) != changes.get(path)}
@@ -193,7 +193,7 @@ class Listeners:
         found = index.since(self._heard)
         if found.mark == self._heard:
             return
-        there = set(index.all_known())
+        there = set(index.known())
         if self._heard is not None:
             changed = {known.path for known in found.notes}
             self._core.tell({name_of(path) for path in changed | (self._heard_paths - there)})
@@ -243,7 +243,7 @@ class CatchUp:
 
     def _is_as_known(self, path: str) -> bool:
         """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""
-        known = self._core.index.known(path)
+        known = self._core.index.known([path]).get(path)
         try:
             return known is not None and self._core.vault.read(path).sha256 == known.sha256
         except SimplememError:

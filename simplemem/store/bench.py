@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simplemem.errors import Conflict, SimplememError
-from simplemem.index.door import Narrow, Question
+from simplemem.index.door import Changes, Mark, Narrow, Question
 from simplemem.index.links import named_in_memory
-from simplemem.index.sidecar import Changes, Mark
 from simplemem.note.names import check_name, name_of, private_by_rule
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
@@ -102,7 +101,7 @@ class Bench:
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
-        return frozenset(self._core.index.all_known())
+        return frozenset(self._core.index.known())
 
     def read(self, paths: Iterable[str]) -> Iterator[Read]:
         """Notes as they stand on the disk, one after the other. Those that are not there are left out."""
@@ -126,19 +125,19 @@ class Bench:
         index = self._core.index
         if among is None and len(links) > _MANY:
             among = index.files()
-        named = index.named() if among is None else named_in_memory(among)
+        named = index.files_named if among is None else named_in_memory(among)
         return [resolve(target, source, named).path for target, source in links]
 
     def files_called(self, name: str) -> Sequence[str]:
         """All files of that name, compared as links compare. Half a character is in no file's name."""
-        return () if well_formed(name) != name else self._core.index.named()(name_key(name))
+        return () if well_formed(name) != name else self._core.index.files_named(name_key(name))
 
     def private(self, paths: Iterable[str]) -> set[str]:
         """Those of these notes that are private now, and in doubt those that cannot be read. The index knows it of most;
         what has changed since it read it is read again, since its text is about to go out."""
         rules = self._core.settings.embed.private
         wanted = list(paths)
-        known, private = self._core.index.known_at(wanted), set(wanted)
+        known, private = self._core.index.known(wanted), set(wanted)
         with self._core.vault.reading() as reading:
             for path in wanted:
                 with suppress(SimplememError, OSError):
@@ -156,7 +155,7 @@ class Bench:
     @property
     def embedder(self) -> str:
         """The name of the embedder whose vectors are in use, "" when there are none."""
-        found = self._core.index.generations()
+        found = self._core.index.standing().generations
         return found[0].embedder if found and found[0].dimension else ""
 
     def vectors(self, paths: Iterable[str]) -> dict[str, list[bytes]]:
@@ -165,7 +164,7 @@ class Bench:
         index, found = self._core.index, {}
         with index.snapshot():
             for path in paths:
-                row = index.known(path)
+                row = index.known([path]).get(path)
                 if row is not None and (vectors := index.vectors_of(row.id)):
                     found[path] = vectors
         return found

@@ -40,15 +40,8 @@ _SPELLINGS: tuple[Callable[[ConflictCopy], str], ...] = (
 
 
 def conflict_copies(index: Sidecar) -> tuple[ConflictCopy, ...]:
-    """Every conflict copy whose note is there, by path. What only might be one by its name, and whose text is another, is
-    a note and not among them."""
-    found = []
-    for copy in index.conflict_copies():
-        is_note = copy.path.casefold().endswith(".md")
-        if copy.hidden is None and is_note and not copy.name.certain:
-            continue
-        found.append(_copy(copy.path, copy.original))
-    return tuple(found)
+    """Every conflict copy whose note is there, by path."""
+    return tuple(_copy(path, original) for path, original in index.conflict_copies())
 
 
 def _copy(path: str, original: str) -> ConflictCopy:
@@ -87,7 +80,7 @@ def previews(core: Core, copies: Sequence[ConflictCopy]) -> tuple[ConflictMerge,
 
 def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
     note, other = core.vault.read(copy.original), core.vault.read(copy.path)
-    links = len(core.index.links_to(copy.path))
+    links = len(core.index.links(copy.path))
     found = partial(ConflictMerge, copy, note_sha256=note.sha256, copy_sha256=other.sha256, links_to_copy=links)
     differs = unified_diff(note.data, other.data, (copy.original, copy.path), LONG_DIFF)
     if note.data == other.data:

@@ -21,9 +21,9 @@ from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import Database
-from simplemem.index.door import Row, Standing
+from simplemem.index.door import Row, Standing, Stat
 from simplemem.index.file import Damaged
-from simplemem.index.notes import Stat, is_note, stat_of
+from simplemem.index.notes import is_note, stat_of
 from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
@@ -168,14 +168,14 @@ class Core:
             raise Invalid("a name is needed", hint="Names look like projects/apollo.")
         for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(wanted))):  # as it is written, first
             if self.entry(path) is not None:
-                if self.index.known(path) is None:
+                if self.index.known([path]).get(path) is None:
                     self.look_at({path})
                 return path
-        groups = self.index.paths_named(compare_key(wanted))
+        groups = self.index.called(compare_key(wanted))
         for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
             there = [path for path in found if self.entry(path) is not None]
             if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
-                known = self.index.known_at(there)
+                known = self.index.known(there)
                 there = [path for path in there if path not in known or not known[path].is_copy] or there
             if len(there) == 1:
                 return there[0]
@@ -189,7 +189,7 @@ class Core:
 
     def _names_like(self, wanted: str) -> list[str]:
         """Names that a mistyped one may have meant."""
-        names = [name_of(path) for path in self.index.all_known()]
+        names = [name_of(path) for path in self.index.known()]
         by_key = {compare_key(name): name for name in names}
         by_base = {compare_key(name.rsplit("/", 1)[-1]): name for name in names}
         key = compare_key(wanted)

@@ -20,7 +20,6 @@ from simplemem.index.database import Database
 from simplemem.index.notes import stat_of
 from simplemem.index.reconcile import Progress
 from simplemem.index.sync import Sync
-from simplemem.index.vectors import NOW
 from simplemem.memory import Finding
 from simplemem.note.names import compare_key
 from simplemem.note.secrets import find_secrets
@@ -224,7 +223,7 @@ def _differences(core: Core, tell: Progress) -> list[Difference]:
             return []
         # What another program changed since our index, or the one beside it, was updated is no difference.
         entries = {entry.path: entry for entry in core.vault.scan()}
-        known = {path: row.stat for path, row in core.index.all_known().items()}
+        known = {path: row.stat for path, row in core.index.known().items()}
         now = {path: stat_of(entry) for path, entry in entries.items() if path in known}
         changed = (
             fresh.scan().changed()
@@ -266,10 +265,10 @@ def _compared(core: Core, tell: Progress, rebuilt: Database, fresh: Sync) -> lis
 
 def _can_be_made_again(core: Core, embedder: Embedder) -> bool:
     """Whether all vectors in use are of an embedder that costs nothing: a model is not asked for all of them again."""
-    ours = next((each for each in core.index.generations() if each.embedder == embedder.name), None)
-    if ours is None or ours.shelf != NOW or embedder.reads_sentences:
+    ours = next((each for each in core.index.standing().generations if each.embedder == embedder.name), None)
+    if ours is None or not ours.in_use or embedder.reads_sentences:
         return False
-    return core.index.progress(embedder.name, ours.remote)[0] == 0
+    return core.index.embedded(embedder.name, ours.remote).waiting == 0
 
 
 CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {

@@ -20,11 +20,10 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import fill
 from simplemem.index.database import Database
-from simplemem.index.door import QueryVector, Standing
+from simplemem.index.door import Estimate, Generation, QueryVector, Standing, nothing_made_before
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Waiting
-from simplemem.index.vectors import NOW, Estimate, Generation, nothing_made_before
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
@@ -122,7 +121,7 @@ class Embedding:
     def _generations(self, name: str, standing: Standing | None = None) -> tuple[Generation | None, Generation | None]:
         """The generation of vectors in use, and that of the embedder of this name."""
         every = (standing or self._index.standing()).generations
-        now = every[0] if every and every[0].shelf == NOW else None
+        now = every[0] if every and every[0].in_use else None
         return now, next((generation for generation in every if generation.embedder == name), None)
 
     # -- asking
@@ -168,7 +167,7 @@ class Embedding:
 
     def _on_the_way(self, wanted: str, ours: Generation | None, now: Generation) -> str:
         if ours is not None:
-            waiting, total = self._index.progress(ours.embedder, ours.remote)
+            waiting, total, *_ = self._index.embedded(ours.embedder, ours.remote)
             return f"Vectors of {wanted} are being made, {max(0, total - waiting)} of {total} notes"
         if self.too_much is not None or not self._begun:
             return f"Vectors of {wanted} have still to be made (`simplemem index`)"
@@ -243,7 +242,7 @@ class Embedding:
     def _may_go_on(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made that nobody asked for just now. `first`: a new embedder may begin beside another's
         vectors, once while this process lives; if another process then puts its own in their place, they stay."""
-        every = self._index.generations()
+        every = self._index.standing().generations
         ours = any(generation.embedder == embedder.name for generation in every)
         if not ours and every and (self._begun or not first):
             return False
@@ -289,7 +288,7 @@ class Embedding:
         """Wait until no other process makes vectors here, and show how far it is."""
         while not self._turn.held() and self._turn_file.exists():
             if self._generations(embedder.name)[1] is not None:
-                waiting, total = self._index.progress(embedder.name, embedder.remote)
+                waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
                 if not waiting:
                     break
                 if progress is not None:
@@ -302,7 +301,7 @@ class Embedding:
         if embedder is None:
             return Estimate("none", False, 0, 0, 0, 0)
         known = embedder.known if isinstance(embedder, ServiceEmbedder) else nothing_made_before
-        return self._index.estimate(embedder, anew=anew, known=known)
+        return self._index.estimate(embedder.name, embedder.remote, anew=anew, known=known)
 
     # -- how far it is
 
@@ -312,7 +311,7 @@ class Embedding:
         if called is None:
             return 0
         waiting = (standing or self._index.standing()).waiting.get(called[0])
-        return self._index.progress(*called)[0] if waiting is None else waiting
+        return self._index.embedded(*called).waiting if waiting is None else waiting
 
     def partial(self, standing: Standing | None = None) -> str:
         """Why meaning is not whole, in a sentence; nothing when it is."""
@@ -327,13 +326,13 @@ class Embedding:
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""
-        return self._index.private_count() if self.is_remote else 0
+        return self._index.embedded("", False).private if self.is_remote else 0
 
     def facts(self) -> dict[str, Any]:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
         wanted, why_not = self.wanted()
         now, _ = self._generations("")
-        waiting, total = self._index.progress(now.embedder, now.remote) if now is not None else (0, 0)
+        waiting, total, *_ = self._index.embedded(now.embedder, now.remote) if now is not None else (0, 0)
         return {
             "wanted": wanted.name if wanted is not None else "none",
             "in_use": now.embedder if now is not None else "none",
@@ -342,7 +341,7 @@ class Embedding:
             "notes_with_vectors": max(0, total - waiting),
             "waiting": self.pending(),
             "private": self.kept_private(),
-            "refused": [{"path": path, "why": why} for path, why in self._index.refused()],
+            "refused": [{"path": path, "why": why} for path, why in self._index.embedded("", False).refused],
             "last_failure": self._index.database.meta(_FAILED) or "",
             "trouble": self.trouble() or (why_not if self._settings.embed.provider != "none" else ""),
         }

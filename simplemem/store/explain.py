@@ -87,7 +87,7 @@ class Explained:
         return told | ({"reranker": dict(ranking.reranker)} if ranking.reranker else {})
 
     def _passing(self, narrow: Narrow) -> int:
-        return self._index.page(narrow, "modified", 0, 0).total
+        return self._index.page(narrow, "modified", 0).total
 
     @cached_property
     def _legs(self) -> LegNumbers:
@@ -199,7 +199,7 @@ class Explained:
             return ""
         if row.private is not None and self._core.embedding.is_remote:
             return "it is private, and not given to an embedder on another machine"
-        if refused := dict(self._index.refused()).get(row.path):
+        if refused := dict(self._index.embedded("", False).refused).get(row.path):
             return f"the embedder would not take its text ({refused.rstrip('.')})"
         return "it has no vectors yet" if row.words else "it has no text that could have a meaning"
 

@@ -346,7 +346,7 @@ def _hash_now(core: Core, entry: Entry | None) -> str | None:
     """The hash of what is there; "" for what cannot be read."""
     if entry is None:
         return None
-    known = core.index.known(entry.path)
+    known = core.index.known([entry.path]).get(entry.path)
     if known is not None and not known.may_have_changed(entry.size, entry.mtime_ns, entry.ctime_ns):
         return known.sha256
     try:

@@ -14,7 +14,8 @@ from functools import cached_property
 from hashlib import sha256
 
 from simplemem.errors import SimplememError
-from simplemem.index.links import StoredLink, named_in_memory
+from simplemem.index.door import StoredLink
+from simplemem.index.links import named_in_memory
 from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
@@ -41,7 +42,7 @@ def check_links(core: Core, tell: Progress) -> Iterator[Finding]:
     """Broken links with what they may mean, and links that could mean several files."""
     for finding, _ in _broken_links(core, tell):
         yield finding
-    for link in core.index.all_links():
+    for link in core.index.links():
         if link.path is not None and link.ambiguous:
             message = f"[[{link.target}]] could mean {', '.join(map(name_of, link.ambiguous))}"
             hint = f"It is taken for {name_of(link.path)}. A folder before the name says which is meant."
@@ -115,7 +116,7 @@ def _broken_links(core: Core, tell: Progress | None = None) -> Iterator[tuple[Fi
     says as well; `[[{{title}}]]` in a template is no link yet."""
     targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
-    links = [each for each in core.index.all_links() if each.path is None and "{{" not in each.target]
+    links = [each for each in core.index.links() if each.path is None and "{{" not in each.target]
     for done, link in enumerate(each for each in links if each.source not in targets.copies):
         if tell and done % 100 == 0:
             tell("links", done, len(links))
@@ -140,7 +141,7 @@ class _LikelyTargets:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        known = core.index.all_known()
+        known = core.index.known()
         self.copies = frozenset(path for path, row in known.items() if row.is_copy)
         self._files = frozenset(core.index.files()) - self.copies
         self._by_key = named_in_memory(self._files)
@@ -199,7 +200,7 @@ class _LikelyTargets:
         """The files that bear this very name, elsewhere, and the notes that have it as an alias or a title."""
         key = name_key(target)
         found = dict.fromkeys(self._by_key(key) or self._by_key(key + ".md"), "name")
-        _, _, titled, with_alias = self._core.index.paths_named(compare_key(base_name(target)))
+        _, _, titled, with_alias = self._core.index.called(compare_key(base_name(target)))
         for how, paths in (("alias", with_alias), ("title", titled)):
             for path in paths:
                 if path not in self.copies:

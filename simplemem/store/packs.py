@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from simplemem.index.door import NoteId, Place, Shown
+from simplemem.index.door import NoteId, Position, Shown
 from simplemem.memory import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
@@ -98,10 +98,10 @@ def _pieces(recall: Recall, sources: Sequence[_Source]) -> list[Piece]:
     return [piece for one in rounds for piece in one]
 
 
-def _passages_of(note: Shown) -> Mapping[Place, int]:
+def _passages_of(note: Shown) -> Mapping[Position, int]:
     """The passages that the best blocks stand in, each with where its best block begins; else the one nearest in meaning;
     else the first."""
-    around: dict[Place, int] = {}
+    around: dict[Position, int] = {}
     for place in note.blocks:
         if (passage := passage_around(note.passages, place)) is not None:
             around.setdefault(passage, place.start)

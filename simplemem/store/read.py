@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simplemem.errors import NotFound
-from simplemem.index.facts import Head, head_of
+from simplemem.index.text import Head, head_of
 from simplemem.memory import LinkOut, Memory
 from simplemem.note.body import find_section
 from simplemem.note.header import Header, content_start, read_header
@@ -78,7 +78,7 @@ class _Facts(NamedTuple):
 
 
 def _facts(core: Core, path: str, note: Note, mtime_ns: int) -> _Facts:
-    named, links = core.index.named(), []
+    named, links = core.index.files_named, []
     for link in note.links:
         meant = resolve(link.target, path, named)
         kind = "property" if link.property is not None else "embed" if link.embed else link.form
@@ -113,7 +113,7 @@ def _memory(core: Core, path: str, text: str, facts: _Facts, section: str | None
         text=text,
         sha256=facts.sha256,
         links=facts.links,
-        backlinks=tuple(dict.fromkeys(name_of(link.source) for link in core.index.links_to(path))),
+        backlinks=tuple(dict.fromkeys(name_of(link.source) for link in core.index.links(path))),
         tokens=count_tokens(content),
         problem=facts.problem,
         version=version,

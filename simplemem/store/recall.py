@@ -37,7 +37,7 @@ from simplemem.search.rank import (
 from simplemem.store.core import Core
 
 if TYPE_CHECKING:
-    from simplemem.index.links import StoredLink
+    from simplemem.index.door import StoredLink
     from simplemem.store.reranking import Reranking
 
 MAX_LIMIT = 200
@@ -314,7 +314,7 @@ class Recall:
             raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
 
         def ask() -> tuple[list[StoredLink], dict[NoteId, float], Mapping[NoteId, Shown]]:
-            links = self._index.links_to(path)
+            links = self._index.links(path)
             wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(links) < limit)
             near = self._near(path, links, 3 * limit) if wants_more else {}
             links = links if "link" in kinds else []

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from simplemem.config import Settings, find_vault, load_settings
+from simplemem.index.door import Estimate
 from simplemem.index.reconcile import Progress, SyncReport
-from simplemem.index.vectors import Estimate
 from simplemem.memory import (
     Backlink,
     BlamedLine,

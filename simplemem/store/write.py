@@ -190,10 +190,10 @@ def delete(core: Core, name: str, if_sha256: str | None, change: Change) -> Dele
             return Deleted(name_of(done.path), done.id, 0)
         raise
     with core.vault.lock():
-        linking = core.index.links_to(path)
+        linking = core.index.links(path)
         written = core.vault.trash(path, if_sha256, change)
         indexed(core, {}, [], gone=[path])
-        named = core.index.named()
+        named = core.index.files_named
         broken = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
     return Deleted(name_of(path), written.version, broken)
 
@@ -207,7 +207,7 @@ def _last_change(core: Core, name: str, op: str) -> Version | None:
 def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:
     """The notes whose links must be written again so that a name that comes, or moves from an old one, changes no link's
     meaning; and what is to be said of those that cannot be."""
-    before = core.index.named()
+    before = core.index.files_named
     sources = core.index.sources_that_could_mean([new] if old is None else [old, new])
     if old is not None and old not in sources:
         sources.append(old)

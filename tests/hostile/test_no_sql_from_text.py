@@ -33,6 +33,11 @@ _RUNS_SQL = {"execute", "executemany"}
 
 OURS = {
     ("index/file.py", "name"): "one of two pragmas",
+    ("index/file.py", "setting"): "one of four pragmas",
+    ("index/notes.py", "name"): "a table of ours, where one is declared",
+    ("index/notes.py", "columns"): "its columns, declared with it",
+    ("index/notes.py", "owner"): "one of its columns",
+    ("index/notes.py", "places"): "as many question marks as it has columns",
     ("index/filters.py", "where"): "what Narrow.condition put together: names and numbers of its own",
     ("index/filters.py", "name"): "one of two letters, from a list there",
     ("index/legs.py", "narrowed"): "one of two conditions",

@@ -18,7 +18,7 @@ from simplemem.errors import SimplememError
 from simplemem.faces.core import TOOLS
 from simplemem.faces.face import OURS
 from simplemem.faces.render import line, warnings_of
-from simplemem.index.facts import facts_of
+from simplemem.index.text import facts_of
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, legal_name
 from simplemem.note.note import read_note

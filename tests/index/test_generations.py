@@ -15,7 +15,8 @@ from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.index.vectors import NEXT, NOW, generation_of, generations, in_use
+from simplemem.index.text import generations
+from simplemem.index.vectors import generation_of, in_use
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 
@@ -223,7 +224,7 @@ def test_a_fill_that_lost_its_generation_to_another_process_stops(kept: Kept, ha
     assert len(slow.given) == 2  # the one under way; nothing is asked for in vain after it
     with kept.database.reading() as db:
         found = generation_of(db, "other")
-    assert found is not None and found.shelf == NEXT
+    assert found is not None and not found.in_use
     assert kept.lengths("vectors_next") == set()
 
 
@@ -238,8 +239,8 @@ def test_only_who_makes_a_generation_puts_it_in_use(kept: Kept, half: Half) -> N
     (kept.vault.root / waiting[0]).unlink()  # now no note waits for the other's vectors
     kept.fill(WHOLE)
     with kept.database.reading() as db:
-        assert [(found.embedder, found.shelf) for found in generations(db)] == [(WHOLE.name, NOW), ("half", NEXT)]
+        assert [(found.embedder, found.in_use) for found in generations(db)] == [(WHOLE.name, True), ("half", False)]
     half.fails_after = 10_000
     kept.fill(half)
     with kept.database.reading() as db:
-        assert [(found.embedder, found.shelf) for found in generations(db)] == [("half", NOW)]
+        assert [(found.embedder, found.in_use) for found in generations(db)] == [("half", True)]

@@ -11,10 +11,10 @@ import apsw
 import pytest
 
 from simplemem.index import legs, notes, text
-from simplemem.index.database import Database, Rows, open_database
-from simplemem.index.door import Match, Term
-from simplemem.index.legs import LEGS, Counts, CountsKept
-from simplemem.index.notes import Stat
+from simplemem.index.database import Database, open_database
+from simplemem.index.door import Match, Stat, Term
+from simplemem.index.legs import LEGS, Counts
+from simplemem.index.notes import Rows
 from simplemem.note.note import read_note
 
 WORDS = [
@@ -32,7 +32,7 @@ def a_note(chance: random.Random) -> str:
 
 def put(db: apsw.Connection, name: str, body: str) -> int:
     note = read_note(body.encode())
-    read = notes.understood(f"{name}.md", note, Stat(0, 0, 0))
+    read = text.understood(f"{name}.md", note, Stat(0, 0, 0))
     known = notes.known(db, read.path)
     rows = Rows()
     note_id = notes.put(db, None if known is None else known.id, read, None, None, rows)
@@ -170,23 +170,6 @@ def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
                 assert scores(sought) == pytest.approx(scores(walked))
                 seen += len(sought)
     assert seen > 100
-
-
-def test_counts_are_of_the_state_that_is_asked(tmp_path: Path) -> None:
-    database = open_database(tmp_path / "index.db", nullcontext)
-    kept = CountsKept()
-    chance = random.Random(4)
-    for step in range(25):
-        with database.writing() as db:
-            put(db, f"n{chance.randrange(15)}", a_note(chance))
-        with database.reading() as db:
-            counts = kept.of_state(0, notes.newest_rev(db))
-            ids = [row[0] for row in db.execute("SELECT id FROM notes")]
-            two = [Term((WORDS[0],)), Term((WORDS[2],))]
-            found = legs.leg(db, "block", two, 1000, ids, counts, most_scored=0)
-            assert scores(found) == pytest.approx(scores(legs.leg(db, "block", two, 1000, ids))), step
-            assert kept.of_state(0, notes.newest_rev(db)) is counts
-    database.close()
 
 
 def test_notes_that_are_gone_have_no_say_in_how_words_are_scored(tmp_path: Path) -> None:

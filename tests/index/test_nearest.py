@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from simplemem.index import nearest, notes, text, vectors
-from simplemem.index.database import Database, Rows, open_database
-from simplemem.index.door import Nearness
-from simplemem.index.facts import BLOCK, SHIFT
+from simplemem.index.database import Database, open_database
+from simplemem.index.door import Nearness, Stat
 from simplemem.index.nearest import MOST_COMPARED, VectorsInMemory, nearest_in_sql
-from simplemem.index.notes import Stat
+from simplemem.index.notes import Rows
+from simplemem.index.text import BLOCK, SHIFT
 from simplemem.note.note import read_note
 
 DIMENSION = 96
@@ -50,7 +50,7 @@ def put(db: apsw.Connection, name: str, made: Vectors, chance: random.Random) ->
     """A note of some passages and blocks; put again it has others."""
     note = read_note(name.encode())
     known = notes.known(db, f"{name}.md")
-    read = notes.understood(f"{name}.md", note, Stat(0, 0, 0))
+    read = text.understood(f"{name}.md", note, Stat(0, 0, 0))
     rows = Rows()
     note_id = notes.put(db, None if known is None else known.id, read, None, None, rows)
     rows.write(db)
@@ -135,7 +135,7 @@ def test_signs_choose_nearly_all_that_are_nearest(database: Database, monkeypatc
 
 @BOTH
 def test_every_change_is_followed(database: Database, most_compared: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simplemem.index.nearest._MOST_CHANGED", 12)  # some reloads between
+    monkeypatch.setattr("simplemem.index.nearest._LEFT", 12)  # some reloads between
     made, chance = Vectors(4), random.Random(4)
     followed = held(most_compared)
     there: dict[str, int] = {}

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simplemem.index import legs, text
-from simplemem.index.database import Database, Rows, open_database
-from simplemem.index.facts import facts_of
+from simplemem.index.database import Database, open_database
+from simplemem.index.notes import Rows
+from simplemem.index.text import facts_of
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, words_of
 from simplemem.search.query import read_query

@@ -14,12 +14,12 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import NotFound
-from simplemem.index import fill, notes, vectors
-from simplemem.index.database import Database, Rows, open_database
-from simplemem.index.door import Nearness, Question
-from simplemem.index.facts import BLOCK, SHIFT
+from simplemem.index import fill, notes, text, vectors
+from simplemem.index.database import Database, open_database
+from simplemem.index.door import Nearness, Question, Stat
 from simplemem.index.nearest import VectorsInMemory, nearest_in_sql
-from simplemem.index.notes import Stat
+from simplemem.index.notes import Rows
+from simplemem.index.text import BLOCK, SHIFT
 from simplemem.memory import Filter
 from simplemem.note.note import read_note
 from simplemem.services.embed import embedder_named
@@ -47,7 +47,7 @@ def vector(seed: int) -> bytes:
 def put_note(db: apsw.Connection, note_id: int, passages: list[bytes], blocks: list[bytes]) -> None:
     """The rows of a new note with these vectors."""
     note = read_note(b"")
-    assert notes.put(db, None, notes.understood(f"n{note_id}.md", note, Stat(0, 0, 0)), None, None, Rows()) == note_id
+    assert notes.put(db, None, text.understood(f"n{note_id}.md", note, Stat(0, 0, 0)), None, None, Rows()) == note_id
     first = note_id << SHIFT
     columns = "(id, start, stop, line, headings, hash"
     for k in range(len(passages)):

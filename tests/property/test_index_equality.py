@@ -396,7 +396,7 @@ class AVaultWithManyHands(AVault):
     @precondition(lambda self: self.notes())
     @rule(who=st.integers(0, 1), data=st.data())
     def delete(self, who: int, data: st.DataObject) -> None:
-        linked = [path for path in self.notes() if self.stores[who]._core.index.links_to(path)]
+        linked = [path for path in self.notes() if self.stores[who]._core.index.links(path)]
         name = self.some(data, self.notes() + 2 * linked)  # what a link means more often than what none does
         self.ask(lambda: self.stores[who].delete(name))
 

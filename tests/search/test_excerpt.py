@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.door import Place
+from simplemem.index.door import Position
 from simplemem.search.excerpt import passage_around, snippet, squeezed, where_words_stand
 from simplemem.store import EnhancedStore
 
@@ -16,8 +16,8 @@ Write = Callable[[str, str | bytes], Path]
 LIMIT = 60
 
 
-def place(start: int, stop: int) -> Place:
-    return Place(start, stop, 1, ())
+def place(start: int, stop: int) -> Position:
+    return Position(start, stop, 1, ())
 
 
 def test_a_short_passage_is_shown_whole_on_one_line() -> None:

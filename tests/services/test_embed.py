@@ -17,7 +17,8 @@ from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.index.vector_cache import VectorCache
-from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named, hash_of, prefixes_of
+from simplemem.note.passages import text_hash
+from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named, prefixes_of
 from simplemem.services.patience import Refused
 
 TEXTS = ["the harbour crane was repaired", "a puppy at the veterinarian", "income tax for last year"]
@@ -410,7 +411,7 @@ def test_another_process_asks_only_for_what_is_new(service: EmbeddingService, fi
     service.asked.clear()
     later = remembering(service, file)
     assert later.dimension == 64  # known before anything is asked
-    wanted = [hash_of(text) for text in (*MANY, "something new")]
+    wanted = [text_hash(text) for text in (*MANY, "something new")]
     assert later.known(wanted) == set(wanted[:-1])
     assert later.documents([*MANY, "something new"])[:-1] == first
     assert service.texts() == ["something new"]

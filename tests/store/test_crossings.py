@@ -59,4 +59,4 @@ def test_backlinks_cross_it_three_times(harbour: EnhancedStore, crossings: list[
     found = harbour.backlinks("n3", limit=10)
     assert {item.kind for item in found} == {"link", "semantic"}
     asked = [name for name in crossings if name != "known"]  # which memory the name means
-    assert asked == ["links_to", "ask", "shown"]
+    assert asked == ["links", "ask", "shown"]

@@ -109,7 +109,7 @@ def test_a_private_note_is_found_by_its_words(far: EmbeddingService, open_with: 
     found = store.search("quagga box")
     assert {hit.name for hit in found.hits} == {"secret", "open"}
     assert found.degraded == ""
-    known = store._core.index.known("secret.md")
+    known = store._core.index.known(["secret.md"]).get("secret.md")
     assert known is not None and known.private == "property"
 
 
