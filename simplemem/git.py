@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ _MOST_BYTES = 10_000_000  # of a text
 _ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin anywhere in a line
 _PERSON = ("simplemem", "simplemem@localhost")
-_LOCK, _OURS, _MARK = "index.lock", "index.simplemem", b"simplemem "
+_LOCK, _OURS = "index.lock", "index.simplemem"
 _TRAILER = "Simplemem-"
 _FILES = "HEAD config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
@@ -74,26 +74,13 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What changes of ours did to one note, one after the other: the text before, and after each. None: no such note."""
+    """What a change of ours did to one note: the text before and after, None where there is no such note. `target` is where
+    the note is afterwards."""
 
     path: str
-    target: str  # where the note was afterwards
+    target: str
     before: bytes | None
-    afters: tuple[bytes | None, ...]
-    groups: frozenset[str]  # the operations it was part of, each of which is committed as a whole
-
-    @property
-    def paths(self) -> set[str]:
-        return {self.path, self.target}
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What became of some patches: what is left to the person, in sentences, and which operations wait, with the reason."""
-
-    left: tuple[str, ...] = ()
-    held: frozenset[str] = frozenset()
-    why: str = ""
+    after: bytes | None
 
 
 # -- where the repository is
@@ -313,168 +300,112 @@ def _moment(seconds: int) -> str:
 # -- commits of ours
 
 
-def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> Done:
-    """Make one commit of these patches, in their order, on the branch that is checked out. What a person staged stays as it
-    is and holds up what touches it; what a person edited is not in the commit. One process at a time may call this."""
-    with _opened(root) as (repo, place):
-        _settle(repo, place)
-        if repo.state() != RepositoryState.NONE:
-            raise NotNow(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
-        len(repo.index)  # one that libgit2 cannot read says so here
-        branch = repo.lookup_reference("HEAD").target
-        if not isinstance(branch, str):
-            raise NotNow("No branch is checked out (HEAD is detached), so a commit would belong to none.")
-        last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-        with _index_held(place, last.id if last else None) as index:
-            wanted, left = _ours(repo, place, index, patches)
-            paths = {path for patch in wanted for path in patch.paths}
-            then: Entries = {path: _entry(last.tree if last else None, path) for path in paths}
-            there: Entries = {path: _staged(index, path) for path in paths}
-            late = {patch.target for patch in wanted if _is_half_done(repo, patch, then, there)}
-            staged = {path for path in paths if there[path] != then[path]} - late
-            held, free = _hold_back(wanted, staged)
-            now = _applied(repo, free, then, left)
-            changed: Entries = {path: entry for path, entry in now.items() if entry != then[path]}
-            if changed:
-                _move_branch(repo, branch, last, _made(repo, last, changed, message, when), message.partition("\n")[0])
-            if changed or late:
-                _put_in_place(place, index, {path: then[path] for path in late} | changed)
-            waiting = {path for patch in wanted if patch.groups & held for path in patch.paths}
-            why = f"{min(staged & waiting)!r} is staged by you." if held else ""
-            return Done(tuple(left), held, why)
-
-
-def settle(root: Path) -> None:
-    """Clear up what a process left that died while its commit took its place: its lock holds up the person's git. If the
-    branch had moved, the index follows; what a person staged since stays."""
-    with _opened(root) as (repo, place):
-        _settle(repo, place)
-
-
-def _settle(repo: pygit2.Repository, place: Checkout) -> None:
-    lock = place.git_dir / _LOCK
-    (place.git_dir / _OURS).unlink(missing_ok=True)
-    said = lock.read_bytes()[:100] if lock.is_file() else b""
-    if not said.startswith(_MARK):
-        return
-    lock.unlink(missing_ok=True)
-    last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-    parent = last.parents[0] if last and last.parent_ids else None
-    if last is None or said != _mark_of(parent.id if parent else None):
-        return  # the branch had not moved yet
-    tree = parent.tree if parent else None
-    diff = last.tree.diff_to_tree(tree) if tree is not None else last.tree.diff_to_tree()
-    with _index_held(place, last.id) as index:
-        paths = {name for delta in diff.deltas for name in (delta.old_file.path, delta.new_file.path)}
-        late = {path: _entry(last.tree, path) for path in paths if _staged(index, path) == _entry(tree, path)}
-        _put_in_place(place, index, late)
-
-
-def _ours(
-    repo: pygit2.Repository, place: Checkout, index: pygit2.Index, patches: Iterable[Patch]
-) -> tuple[list[Patch], list[str]]:
-    """The patches with the repository's paths, without notes that git is not to have, and what is to be said of those."""
-    found: list[Patch] = []
-    left: dict[str, str] = {}
-    for patch in patches:
-        path, target = place.prefix + patch.path, place.prefix + patch.target
-        before, afters = patch.before, patch.afters
-        unwanted = {each: why for each in (path, target) if (why := _why_not(repo, place, index, each)) is not None}
-        left |= {each: f"{each!r} {why}" for each, why in unwanted.items() if why}
-        if target in unwanted:  # a move out of sight is a deletion, and one into sight a creation
-            target, afters = path, (None,)
-        if path in unwanted:
-            path, before = target, None
-        if path not in unwanted:
-            found.append(Patch(path, target, before, afters, patch.groups))
-    return found, [left[path] for path in sorted(left)]
-
-
-def _why_not(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, path: str) -> str | None:
-    """Why git is not to have a note, "" for what the person knows; None when it may have it."""
-    folders = [folder for folder in (place.top / path).parents if folder.is_relative_to(place.top)]
-    rules = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
-    for file in (*rules, place.common / "info" / "exclude", place.common / "info" / "attributes"):
-        if os.path.lexists(file) and not file.is_file():
-            return f"stands under {file}, which is no plain file."
-    if repo.path_is_ignored(path) and path not in index:
-        return ""
-    if repo.get_attr(path, "filter") not in (None, False) or repo.get_attr(path, "working-tree-encoding"):
-        return "goes through a filter, and simplemem runs none."  # the plain text must not go in
-    entry = C.git_index_get_bypath(index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
-    if entry and (entry.flags & _SET_ASIDE[0] or entry.flags_extended & _SET_ASIDE[1]):
-        return "is one that git was told not to look at (skip-worktree or assume-unchanged)."
-    return None
-
-
-def _hold_back(patches: Sequence[Patch], staged: Collection[str]) -> tuple[frozenset[str], list[Patch]]:
-    """The operations that must wait because of what is staged, all of each, and the patches that need not."""
-    blocked, held = set(staged), set[str]()
-    while True:
-        touched = [patch for patch in patches if patch.paths & blocked or patch.groups & held]
-        more = {group for patch in touched for group in patch.groups} - held
-        if not more:
-            return frozenset(held), [patch for patch in patches if not patch.groups & held]
-        held |= more
-        blocked |= {path for patch in touched for path in patch.paths}
-
-
-def _is_half_done(repo: pygit2.Repository, patch: Patch, then: Entries, there: Entries) -> bool:
-    """Whether a patch is in the branch while the index has what was there before it: somebody died between the two, and it
-    looks as if a person took our change back."""
-    done, staged = then[patch.target], there[patch.target]
-    if done is None or done == staged or patch.path != patch.target:
-        return False
-    before = {_stored(repo, patch.path, text) for text in (patch.before, *patch.afters[:-1])}
-    return done[0] == _stored(repo, patch.path, patch.afters[-1]) and (staged[0] if staged else None) in before
-
-
 class _Left(Exception):
     """A change that is not ours to commit, with the reason."""
 
 
-def _applied(repo: pygit2.Repository, patches: Iterable[Patch], then: Entries, left: list[str]) -> Entries:
-    """What patches make of what the last commit has; what they do not fit is said in `left`."""
-    now = dict(then)
-    for patch in patches:
-        there = now[patch.path]
-        try:
-            oid = _patched(repo, patch, there, then[patch.target])
-        except _Left as reason:
-            left.append(f"{patch.path!r} {reason}")
-            continue
-        if patch.path != patch.target:
-            now[patch.path] = None
-        now[patch.target] = None if oid is None else (oid, there[1] if there else int(FileMode.BLOB))
-    return now
+def commit(root: Path, operations: Sequence[Sequence[Patch]], message: str, when: int) -> list[str]:
+    """Make one commit of these operations, in their order, on the branch that is checked out: each whole, or not at all.
+    Says which are left to the person, and why. What they staged or edited stays as it is and is not in the commit."""
+    with _opened(root) as (repo, place):
+        len(repo.index)  # one that libgit2 cannot read says so here
+        return _committed(repo, place, operations, message, when)
 
 
-def _patched(
-    repo: pygit2.Repository, patch: Patch, there: tuple[str, int] | None, done: tuple[str, int] | None
-) -> str | None:
-    """git's id of the text a note has once a patch is made to what is there."""
-    final = patch.afters[-1]
-    after = _stored(repo, patch.target, final)
+def _committed(
+    repo: pygit2.Repository, place: Checkout, operations: Sequence[Sequence[Patch]], message: str, when: int
+) -> list[str]:
+    with _index_held(place) as index:
+        if repo.state() != RepositoryState.NONE:
+            raise NotNow(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
+        branch = repo.lookup_reference("HEAD").target
+        if not isinstance(branch, str):
+            raise NotNow("No branch is checked out (HEAD is detached), so a commit would belong to none.")
+        last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
+        now: Entries = {}
+        left = []
+        for operation in operations:
+            tried = dict(now)
+            try:
+                for patch in operation:
+                    _apply(repo, place, index, last, tried, patch)
+                for path in tried:
+                    if _staged(index, path) not in (_head(last, path), tried[path]):
+                        raise _Left(f"{path!r} is staged by you.")
+            except _Left as reason:
+                left.append(str(reason))
+            else:
+                now = tried
+        changed: Entries = {path: entry for path, entry in now.items() if entry != _head(last, path)}
+        if changed:
+            made = _made(repo, last, changed, message, when)
+            # The index first: a crash between the two leaves our change staged, never the undoing of it.
+            _put_in_place(place, index, changed)
+            _move_branch(repo, branch, last, made, message.partition("\n")[0])
+        return left
+
+
+def _apply(
+    repo: pygit2.Repository,
+    place: Checkout,
+    index: pygit2.Index,
+    last: pygit2.Commit | None,
+    now: Entries,
+    patch: Patch,
+) -> None:
+    """Make a change to `now`, what the last commit and the changes before it have."""
+    path, target, before, after = place.prefix + patch.path, place.prefix + patch.target, patch.before, patch.after
+    unwanted = {each for each in (path, target) if _is_ignored(repo, place, index, each)}
+    if target in unwanted:  # a move out of sight is a deletion, and one into sight a creation
+        target, after = path, None
+    if path in unwanted:
+        path, before = target, None
+    if path in unwanted:
+        return
+    there, then = now.get(path, _head(last, path)), _head(last, path)
+    old, new = _stored(repo, path, before), _stored(repo, target, after)
     if there is None:
-        if patch.before is None or final is None or (done is not None and done[0] == after):
-            return after
-        raise _Left("was written by a person and is not in git yet.")
-    if there[1] not in _PLAIN:
-        raise _Left("is no plain file in git.")
-    if final == patch.before and len(patch.afters) == 1:
-        return there[0]  # it only moved, with whatever a person has or has not committed of it
-    before = _stored(repo, patch.path, patch.before)
-    # What is there already may be ours: a crash kept us from forgetting what was committed.
-    ours = {before, *(_stored(repo, patch.path, text) for text in patch.afters)}
-    if before is None or after is None or there[0] in ours:
-        return after
-    # A person's edits lie between, which are theirs to commit.
-    sides = (pygit2.IndexEntry(patch.path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (before, there[0], after))
-    with suppress(UnicodeDecodeError):
-        merged = repo.merge_file_from_index(next(sides), next(sides), next(sides))
-        if merged.automergeable:
-            return str(repo.create_blob(merged.contents.encode()))
-    raise _Left("has edits of a person's in the lines that were changed.")
+        if old is not None and new is not None and (_head(last, target) or ("", 0))[0] != new:
+            raise _Left(f"{path!r} was written by a person and is not in git yet.")
+        entry = None if new is None else (new, int(FileMode.BLOB))
+    elif there[1] not in _PLAIN:
+        raise _Left(f"{path!r} is no plain file in git.")
+    elif old == new:
+        entry = there  # it only moved, with whatever a person has or has not committed of it
+    elif old is None or new is None or there[0] in (old, new) or (then is not None and then[0] == old):
+        entry = None if new is None else (new, there[1])
+    else:  # a person's edits lie between, which are theirs to commit
+        sides = (pygit2.IndexEntry(path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (old, there[0], new))
+        try:
+            merged = repo.merge_file_from_index(next(sides), next(sides), next(sides))
+        except UnicodeDecodeError:
+            merged = None
+        if merged is None or not merged.automergeable:
+            raise _Left(f"{path!r} has edits of a person's in the lines that were changed.")
+        entry = (str(repo.create_blob(merged.contents.encode())), there[1])
+    now[path] = None
+    now[target] = entry
+
+
+def _is_ignored(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, path: str) -> bool:
+    """Whether git is not to have a note, as the person said. What only git's own programs could add is left to them."""
+    folders = [folder for folder in (place.top / path).parents if folder.is_relative_to(place.top)]
+    rules = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
+    for file in (*rules, place.common / "info" / "exclude", place.common / "info" / "attributes"):
+        if os.path.lexists(file) and not file.is_file():
+            raise _Left(f"{path!r} stands under {file}, which is no plain file.")
+    if repo.path_is_ignored(path) and path not in index:
+        return True
+    if repo.get_attr(path, "filter") not in (None, False) or repo.get_attr(path, "working-tree-encoding"):
+        raise _Left(f"{path!r} goes through a filter, and simplemem runs none.")  # the plain text must not go in
+    entry = C.git_index_get_bypath(index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
+    if entry and (entry.flags & _SET_ASIDE[0] or entry.flags_extended & _SET_ASIDE[1]):
+        raise _Left(f"{path!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
+    return False
+
+
+def _head(last: pygit2.Commit | None, path: str) -> tuple[str, int] | None:
+    return _entry(last.tree, path) if last is not None else None
 
 
 def _stored(repo: pygit2.Repository, path: str, text: bytes | None) -> str | None:
@@ -524,18 +455,12 @@ def _move_branch(
 # -- the person's index
 
 
-def _mark_of(head: object) -> bytes:
-    """What stands in a lock of ours: the commit that was checked out when it was taken."""
-    return _MARK + str(head).encode() + b"\n"
-
-
 @contextmanager
-def _index_held(place: Checkout, head: object) -> Iterator[pygit2.Index]:
+def _index_held(place: Checkout) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
     lock, copy, index = place.git_dir / _LOCK, place.git_dir / _OURS, place.git_dir / "index"
     try:
-        with lock.open("xb") as opened:
-            opened.write(_mark_of(head))
+        lock.open("xb").close()
     except FileExistsError as error:
         raise Busy("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
     try:

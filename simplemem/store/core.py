@@ -69,7 +69,6 @@ class Core:
             kind="human" if person else "agent",
         )
         self.committing = Committing(self.vault, self.settings.git)
-        self.vault.tell(self.committing.writing, self.committing.written)
         self.index = Sidecar(index_path(self.root, self.settings, self.vault), self._index_lock, self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
@@ -105,7 +104,6 @@ class Core:
             self._background = Background(self, embed=embed)
             self.embedding.answers_again = self._background.fill_soon
             self._background.start()
-            self.committing.begin()
 
     def wait_until_settled(self, timeout: float) -> bool:
         """Whether the first scan of the background is done, waiting for it."""

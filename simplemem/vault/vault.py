@@ -57,7 +57,7 @@ class Vault:
         self.access = access
         self.root = Path(os.path.abspath(root))
         self.problems: list[ScanProblem] = []
-        self._on_written: Callable[[], None] | None = None
+        self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
         self._max_bytes = min(max_bytes, MOST_BYTES)
         name = str(self.root)
         self._lock = VaultLock(name)
@@ -210,8 +210,8 @@ class Vault:
             if wish.gone:
                 self.access.check_gone(wish.path)
         written = self._writer.carry_out(wishes, change)
-        if self._on_written is not None and any(each.changed for each in written):
-            self._on_written()
+        if self.on_written is not None and written[0].changed:
+            self.on_written(written[0].version)
         return written
 
     def undo(self, version: str, change: Change) -> list[Written]:
@@ -232,11 +232,6 @@ class Vault:
             with self.lock(), self._beneath() as here:
                 self.history.keep(here, data, sha256(data))
                 self.history.given.add(sha256(data))
-
-    def tell(self, writing: Callable[[Version], None], written: Callable[[], None]) -> None:
-        """Tell of every change: with its first version just before it is made, and once it is, before it is answered."""
-        self._writer.on_writing = writing
-        self._on_written = written
 
     def recover(self) -> list[str]:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""

@@ -98,7 +98,6 @@ class Writer:
         self._lock, self._history, self._journal = lock, history, journal
         self._root = root
         self._durable, self._max_bytes, self._trash = durable, most, trash
-        self.on_writing: Callable[[Version], None] | None = None  # told what is about to be logged, under the lock
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """All of it or nothing; the answers in the order of the wishes."""
@@ -139,8 +138,6 @@ class Writer:
                 self._history.keep(here, wish.data, wish.after or "")
         versions = self._versions(here, wishes, change)
         self._stage_all(here, wishes, staged)
-        if self.on_writing is not None:
-            self.on_writing(versions[0])
         # From here on the journal answers for what is staged.
         paired = list(zip(wishes, versions, strict=True))
         steps = [Step(version, staged.pop(wish.path, wish.trash)) for wish, version in paired]

@@ -9,7 +9,6 @@ from bare_client import Bare
 from waiting import eventually
 
 BATCH = {"SIMPLEMEM_GIT_COMMIT": "batch", "SIMPLEMEM_GIT_QUIET_SECONDS": "1", "SIMPLEMEM_EMBED_PROVIDER": "none"}
-NEVER_QUIET = BATCH | {"SIMPLEMEM_GIT_QUIET_SECONDS": "600"}
 
 
 def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: Any, vault: Path) -> None:
@@ -47,22 +46,6 @@ def test_an_agent_sees_what_a_person_committed_and_reads_it(git: Any, vault: Pat
         assert read["structuredContent"]["content"].strip() == "Oolong."
         refused = bare.call("undo_change", version=first[:10])
         assert refused["isError"] and "commit of git" in refused["content"][0]["text"]
-
-
-def test_what_a_killed_server_left_is_committed_by_the_next(git: Any, vault: Path) -> None:
-    git.commit("Begin")
-    with Bare(vault, env=NEVER_QUIET) as bare:
-        bare.initialize()
-        for n in range(3):
-            bare.call("create_memory", name=f"tea {n}", content="Oolong.")
-        bare.process.kill()
-        bare.process.wait()
-    assert git("rev-list", "--count", "HEAD").strip() == "1"
-    with Bare(vault, env=BATCH) as bare:
-        bare.initialize()
-        bare.call("list_memories")
-        assert eventually(lambda: git("rev-list", "--count", "HEAD").strip() == "2")
-    assert git("status", "--porcelain") == "" and git("ls-files").split("\n")[:1] == ["tea 0.md"]
 
 
 def test_a_repository_that_cannot_be_committed_to_costs_no_write(git: Any, vault: Path) -> None:
