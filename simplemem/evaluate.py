@@ -9,7 +9,6 @@ is written into a vault is the file of questions. Means and intervals are plain;
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import random
 import re
@@ -17,11 +16,13 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound, SimplememError
@@ -34,7 +35,6 @@ from simplemem.store import EnhancedStore, Progress, write_file
 
 KINDS = ("title", "alias", "heading", "description", "sentence")
 FILE = "eval.json"  # in `.simplemem/`, beside the index, so never a note
-_FORMAT = 1
 _LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
 _SHORTEST, _LONGEST = 8, 40  # words of a sentence that is asked for
 _SHARE = 0.6  # of the words that two sentences have in common when one gives the other away
@@ -43,7 +43,7 @@ _LINK = re.compile(r"\[\[(?:[^\[\]|]*+\|)?([^\[\]]*+)\]\]|\[([^\[\]]*+)\]\([^)\s
 _MARKS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|==|~~|\^[A-Za-z0-9-]+\s*$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HeldOut:
     """What is taken out of one note before a question is asked; `what` is one of `KINDS`."""
 
@@ -52,70 +52,63 @@ class HeldOut:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pair:
     """A question, the names of the notes that answer it, and what must not be there while it is asked."""
 
     kind: str
-    question: str
-    gold: tuple[str, ...]
+    question: Annotated[str, Field(pattern=r"\S")]
+    gold: Annotated[tuple[str, ...], Field(min_length=1)]
     held_out: tuple[HeldOut, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Questions:
     """A set of questions and how it came about. `notes` is how many there were to choose from."""
 
     pairs: tuple[Pair, ...]
     notes: int
     seed: int | None = None
+    format: Literal[1] = 1
 
 
-# -- the file of questions
+_QUESTIONS = TypeAdapter(Questions)
 
 
 def write_questions(file: Path, questions: Questions) -> None:
     """Keep a set of questions in place of the file that was there: whole or not at all."""
-    data = {"format": _FORMAT, **asdict(questions)}
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode())
+    write_file(file, _QUESTIONS.dump_json(questions, indent=2) + b"\n")
 
 
 def read_questions(file: Path) -> Questions:
     """The questions that a file keeps. Raises NotFound or Invalid, and says what to do."""
     try:
-        data = json.loads(file.read_bytes().decode("utf-8-sig"))
-        if data["format"] != _FORMAT:
-            raise Invalid(f"{file} has format {data['format']!r}, not {_FORMAT}", hint="`simplemem eval init` again.")
-        return Questions(tuple(map(_question, data["pairs"])), int(data["notes"]), data.get("seed"))
+        return _QUESTIONS.validate_json(file.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise NotFound(f"there are no questions at {file}", hint="`simplemem eval init` makes them.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except ValueError as error:
+        why = f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}" if isinstance(error, ValidationError) else error
         raise Invalid(
-            f"{file} is not a file of questions: {type(error).__name__}: {error}",
+            f"{file} is not a file of questions: {why}",
             hint="`simplemem eval init` makes one; docs/eval.md tells what stands in it.",
         ) from error
-
-
-def _question(data: Mapping[str, Any]) -> Pair:
-    held = tuple(HeldOut(str(each["note"]), str(each["what"]), str(each["text"])) for each in data["held_out"])
-    gold = tuple(map(str, data["gold"]))
-    if not data["question"].strip() or not gold:
-        raise ValueError("a pair needs a question, and the name of at least one note under gold")
-    return Pair(str(data["kind"]), data["question"], gold, held)
 
 
 # -- making questions
 
 
-def make_questions(store: EnhancedStore, size: int, seed: int, progress: Progress | None = None) -> Questions:
+def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     """As many questions as there are, at most `size`: one a note, each kind as often as the others where there are enough,
     the same ones for the same vault and seed. Private notes are not asked for."""
-    notes = dict(_notes_of(store, progress))
-    stems = {name: _stems(f"{name}\n{note.text}") for name, note in notes.items()}
-    counts = Counter(stem for each in stems.values() for stem in each)
-    few = max(5, len(notes) // 20)
-    rare = {stem for stem, count in counts.items() if count <= few}
+    paths = sorted(item.path for item in store.list(limit=10**9).items)
+    private = store.bench.private(paths)
+    notes = {
+        name_of(read.path): read_note(read.text.encode())
+        for read in store.bench.read(path for path in paths if path not in private)
+    }
+    counts = Counter(stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}"))
+    rare = {stem for stem, count in counts.items() if count <= max(5, len(notes) // 20)}
     candidates = {name: list(_candidates(name, note, rare)) for name, note in notes.items()}
     repeated = Counter(_key(text) for each in candidates.values() for _, text in each)
     order = sorted(notes)
@@ -123,11 +116,9 @@ def make_questions(store: EnhancedStore, size: int, seed: int, progress: Progres
     asked: Counter[str] = Counter()
     pairs: list[Pair] = []
     for name in order:
-        if len(pairs) == size:
-            break
         for kind, text in sorted(candidates[name], key=lambda each: (asked[each[0]], KINDS.index(each[0]))):
             held = HeldOut(name, kind, text)
-            if repeated[_key(text)] == 1 and _can_be_found(notes[name], held, rare):
+            if len(pairs) < size and repeated[_key(text)] == 1 and _leaves_enough(notes[name], held):
                 pairs.append(Pair(kind, text, (name,), (held,)))
                 asked[kind] += 1
                 break
@@ -135,41 +126,32 @@ def make_questions(store: EnhancedStore, size: int, seed: int, progress: Progres
     return Questions(tuple(pairs), len(notes), seed)
 
 
-def _notes_of(store: EnhancedStore, progress: Progress | None) -> Iterator[tuple[str, Note]]:
-    paths = sorted(item.path for item in store.list(limit=10**9).items)
-    open_to_all = set(paths) - store.bench.private(paths)
-    for done, read in enumerate(store.bench.read(path for path in paths if path in open_to_all), 1):
-        yield name_of(read.path), read_note(read.text.encode())
-        if progress is not None and done % 50 == 0:
-            progress("reading", done, len(open_to_all))
-
-
 def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[tuple[str, str]]:
     """What a note could be asked by: texts that hold a word few notes have."""
     named = [("title", note.string("title") or base_name(f"{name}.md")), *(("alias", alias) for alias in note.aliases)]
     named += [("heading", heading.text) for heading in note.body.headings]
+    named += [("description", note.string("description") or "")]
     for kind, text in named:
         words = [word for word in content_words(words_of(text)) if not word.isdecimal()]
-        if len(words) >= (2 if kind == "heading" else 1) and _stems(text) & rare and not _has_marks(text):
+        least = {"heading": 2, "description": 3}.get(kind, 1)
+        if len(words) >= least and _stems(text) & rare and not _NOT_PROSE.search(text):
             yield kind, _plain(text)
-    if (description := note.string("description")) and len(_stems(description)) >= 3 and not _has_marks(description):
-        yield "description", _plain(description)
-    body = note.content
-    for start, end in sentences(body):
-        text = _plain(body[start:end])
-        if _SHORTEST <= len(words_of(text)) <= _LONGEST and not _has_marks(text) and len(_stems(text) & rare) >= 2:
+    for start, end in sentences(note.content):
+        text = _plain(note.content[start:end])
+        if (
+            _SHORTEST <= len(words_of(text)) <= _LONGEST
+            and not _NOT_PROSE.search(text)
+            and len(_stems(text) & rare) > 1
+        ):
             yield "sentence", text
 
 
-def _can_be_found(note: Note, held: HeldOut, rare: set[str]) -> bool:
-    """Whether enough is left of a note, and something that ties it to the question."""
+def _leaves_enough(note: Note, held: HeldOut) -> bool:
+    """Whether a note can still be found."""
     try:
-        left = without(note.text, [held], [held.text])
+        return len(words_in_order(without(note.text, [held], [held.text]))) >= _LEAST_LEFT
     except SimplememError:
         return False
-    shared = _stems(held.text) & _stems(left)
-    tied = shared if held.what in ("title", "alias") else shared & rare if held.what == "sentence" else {"any"}
-    return bool(tied) and len(words_in_order(left)) >= _LEAST_LEFT
 
 
 def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str:
@@ -214,10 +196,6 @@ def _gives_away(sentence: str, asked: Sequence[frozenset[str]]) -> bool:
     return False
 
 
-def _has_marks(text: str) -> bool:
-    return _NOT_PROSE.search(text) is not None
-
-
 def _plain(text: str) -> str:
     """A text as a person would say it: links by what they show, no emphasis, one line."""
     return " ".join(_MARKS.sub("", _LINK.sub(lambda link: link[1] or link[2] or "", text)).split())
@@ -235,17 +213,7 @@ def _stems(text: str) -> frozenset[str]:
 
 # -- asking them
 
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    kind: str
-    recall5: float
-    recall10: float
-    mrr: float
-    ms: float
-
-
-_QUALITY = ("recall5", "recall10", "mrr")
+QUALITY = ("recall5", "recall10", "mrr")
 
 
 def run(
@@ -260,23 +228,27 @@ def run(
     """Ask all questions with each of the settings, and give the figures as plain values. The first of the variants is what
     others are compared with. `agree` is asked before texts are sent to another machine; it may raise."""
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
-        room = Path(folder)
-        asked, skipped, private = _make_copy(store, questions, room / "vault")
+        asked, skipped, private = _make_copy(store, questions, Path(folder) / "vault")
         if not asked:
             raise Invalid(
                 "none of the questions is about notes that are in the vault and not private",
                 hint="`simplemem eval init` makes new ones.",
             )
         rows: list[dict[str, Any]] = []
-        first: list[_Outcome] = []
+        first: list[dict[str, float]] = []
         for label, settings in variants.items():
-            with _store_of(store, room, settings, progress, agree) as copy:
-                degraded: Counter[str] = Counter()
-                outcomes = [_asked(copy, question, limit, degraded) for question in asked]
+            degraded: Counter[str] = Counter()
+            with _store_of(store, Path(folder), settings, progress, agree) as copy:
+                outcomes = [_outcome(copy, question, limit, degraded) for question in asked]
+            row = {"name": label, "questions": len(asked)} | {key: _mean([o[key] for o in outcomes]) for key in QUALITY}
+            row["ms_median"] = round(statistics.median(outcome["ms"] for outcome in outcomes), 2)
+            if first:
+                both = list(zip(outcomes, first, strict=True))
+                row["difference"] = {key: _mean([a[key] - b[key] for a, b in both]) for key in QUALITY}
+            if degraded:
+                row["degraded"] = [{"questions": count, "why": why} for why, count in degraded.most_common(5)]
+            rows.append(row)
             first = first or outcomes
-            rows.append(_row(label, outcomes, first, degraded))
-            if progress is not None:
-                progress("asking", len(rows), len(variants))
     head = {"about": str(store.root), "notes": questions.notes, "seed": questions.seed, "limit": limit}
     return head | {"skipped": skipped, "private": private, "rows": rows}
 
@@ -284,23 +256,21 @@ def run(
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[list[Pair], int, int]:
     """The notes without what is held out of them, and the questions that can be asked of them."""
     paths = {name_of(path): path for path in store.bench.indexed()}
-    concerned = {held.note for pair in questions.pairs for held in pair.held_out} & paths.keys()
-    closed = {name_of(path) for path in store.bench.private([paths[name] for name in concerned])}
     there = [pair for pair in questions.pairs if {*pair.gold, *(held.note for held in pair.held_out)} <= paths.keys()]
-    asked = [pair for pair in there if not {held.note for held in pair.held_out} & closed]
-    asked_of: dict[str, list[Pair]] = {}
+    private = store.bench.private({paths[held.note] for pair in there for held in pair.held_out})
+    asked = [pair for pair in there if all(paths[held.note] not in private for held in pair.held_out)]
+    asked_of: dict[str, list[Pair]] = defaultdict(list)
     for pair in asked:
         for name in {held.note for held in pair.held_out}:
-            asked_of.setdefault(name, []).append(pair)
+            asked_of[name].append(pair)
     renamed: dict[str, str] = {}
     for read in store.bench.read(paths.values()):
         name, text = name_of(read.path), read.text
-        about = asked_of.get(name, [])
-        held = [each for pair in about for each in pair.held_out if each.note == name]
-        if held:
+        if about := asked_of[name]:
+            held = [each for pair in about for each in pair.held_out if each.note == name]
             text = without(text, held, [pair.question for pair in about if name in pair.gold])
-        if any(each.what == "title" for each in held):  # no word, and nobody's name
-            renamed[name] = f"{name[: name.rfind('/') + 1]}q{len(renamed):05d}x"
+            if any(each.what == "title" for each in held):  # no word, and nobody's name
+                renamed[name] = f"{name[: name.rfind('/') + 1]}q{len(renamed):05d}x"
         file = root / f"{renamed.get(name, name)}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -338,34 +308,15 @@ def _store_of(
     return copy
 
 
-def _asked(store: EnhancedStore, question: Pair, limit: int, degraded: Counter[str]) -> _Outcome:
+def _outcome(store: EnhancedStore, question: Pair, limit: int, degraded: Counter[str]) -> dict[str, float]:
     began = time.process_time()
     found = store.search(question.question, limit=max(10, limit))
     ms = 1000 * (time.process_time() - began)
-    if found.degraded:
-        degraded[found.degraded] += 1
+    degraded.update([found.degraded] if found.degraded else [])
     names, gold = [hit.name for hit in found.hits], set(question.gold)
     first = next((place for place, name in enumerate(names[:limit], 1) if name in gold), 0)
     five, ten = (len(gold & set(names[:most])) / len(gold) for most in (5, 10))
-    return _Outcome(question.kind, five, ten, 1 / first if first else 0.0, ms)
-
-
-def _row(
-    label: str, outcomes: Sequence[_Outcome], base: Sequence[_Outcome], degraded: Mapping[str, int]
-) -> dict[str, Any]:
-    kinds = sorted({each.kind for each in outcomes}, key=lambda kind: (*KINDS, kind).index(kind))
-    row: dict[str, Any] = {"name": label, **_figures(outcomes), "ms_median": _median([each.ms for each in outcomes])}
-    row["kinds"] = [{"kind": kind, **_figures([each for each in outcomes if each.kind == kind])} for kind in kinds]
-    if base is not outcomes:
-        pairs = list(zip(outcomes, base, strict=True))
-        row["difference"] = {key: _mean([getattr(a, key) - getattr(b, key) for a, b in pairs]) for key in _QUALITY}
-    if degraded:
-        row["degraded"] = [{"questions": count, "why": why} for why, count in Counter(degraded).most_common(5)]
-    return row
-
-
-def _figures(outcomes: Sequence[_Outcome]) -> dict[str, Any]:
-    return {"questions": len(outcomes)} | {key: _mean([getattr(each, key) for each in outcomes]) for key in _QUALITY}
+    return {"recall5": five, "recall10": ten, "mrr": 1 / first if first else 0.0, "ms": ms}
 
 
 def _mean(values: Sequence[float]) -> dict[str, float]:
@@ -373,11 +324,3 @@ def _mean(values: Sequence[float]) -> dict[str, float]:
     mean = statistics.fmean(values)
     wide = 1.96 * statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
     return {"value": round(mean, 4), "low": round(mean - wide, 4), "high": round(mean + wide, 4)}
-
-
-def _median(values: Sequence[float]) -> dict[str, float]:
-    """The median, with the ranks around it between which it lies in 95 of 100 samples."""
-    ordered, half = sorted(values), 0.98 * math.sqrt(len(values))
-    middle = (len(values) - 1) / 2
-    low, high = ordered[max(0, math.floor(middle - half))], ordered[min(len(values) - 1, math.ceil(middle + half))]
-    return {"value": round(statistics.median(ordered), 2), "low": round(low, 2), "high": round(high, 2)}

@@ -83,20 +83,23 @@ def held(note: str, what: str, text: str) -> tuple[HeldOut, ...]:
 # -- what is held out
 
 
-def left_of_kettle(what: str, text: str) -> str:
-    return without(KETTLE, held("Kettle repair", what, text), [text])
-
-
-def test_what_is_asked_goes_and_the_rest_stays() -> None:
-    assert "Samovar" not in (left := left_of_kettle("alias", "Samovar clinic"))
-    assert "Teapot ward" in left and "the samovar" in left
-    assert "description" not in (left := left_of_kettle("description", "Descaling with citric vinegar mornings"))
-    assert "aliases" in left
-    assert "Thermostat" not in (left := left_of_kettle("heading", "Thermostat replacement steps"))
-    assert "Unplug everything" in left
-    sentence = "Limestone on the coil makes a rumbling noise before boiling and wastes electricity every day."
-    assert "rumbling" not in (left := left_of_kettle("sentence", sentence))
-    assert "torx driver" in left and "last longer" in left
+@pytest.mark.parametrize(
+    ("what", "text", "gone", "left"),
+    [
+        ("alias", "Samovar clinic", "Samovar", "Teapot ward"),
+        ("description", "Descaling with citric vinegar mornings", "description", "aliases"),
+        ("heading", "Thermostat replacement steps", "Thermostat", "Unplug everything"),
+        (
+            "sentence",
+            "Limestone on the coil makes a rumbling noise before boiling and wastes electricity every day.",
+            "rumbling",
+            "torx driver",
+        ),
+    ],
+)
+def test_what_is_asked_goes_and_the_rest_stays(what: str, text: str, gone: str, left: str) -> None:
+    rest = without(KETTLE, held("Kettle repair", what, text), [text])
+    assert gone not in rest and left in rest and "last longer" in rest
 
 
 def test_a_title_goes_with_the_heading_that_repeats_it() -> None:
@@ -106,9 +109,7 @@ def test_a_title_goes_with_the_heading_that_repeats_it() -> None:
 
 
 def test_what_says_nearly_the_same_goes_too() -> None:
-    text = (
-        "---\ndescription: New coils for samovars in winter\n---\nThe samovar needs new coils before winter.\n\nTea.\n"
-    )
+    text = "---\ndescription: New coils for samovars in winter\n---\nThe samovar needs coils before winter.\n\nTea.\n"
     left = without(text, [], ["Before winter comes, the samovar needs coils that are new."])
     assert "coils" not in left and left.endswith("Tea.\n")
     assert without(text, [], ["Tea with milk"]) == text
@@ -148,10 +149,13 @@ def test_a_file_of_questions_is_read_as_it_was_written(tmp_path: Path, store: En
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"format": 2, "pairs": [], "notes": 1}', '{"format": 1, "notes": 1}',
-             '{"format": 1, "notes": 1, "pairs": [{"kind": "mine", "question": " ", "gold": ["a"], "held_out": []}]}',
-             '{"format": 1, "notes": 1, "pairs": [{"kind": "mine", "question": "x", "gold": [], "held_out": []}]}'],
-)  # fmt: skip
+    "text",
+    [
+        *("{", "[]", '{"format": 2, "pairs": [], "notes": 1}', '{"format": 1, "notes": 1}'),
+        '{"format": 1, "notes": 1, "pairs": [{"kind": "mine", "question": " ", "gold": ["a"], "held_out": []}]}',
+        '{"format": 1, "notes": 1, "pairs": [{"kind": "mine", "question": "x", "gold": [], "held_out": []}]}',
+    ],
+)
 def test_a_file_that_is_none_is_told_with_its_way_out(tmp_path: Path, text: str) -> None:
     (file := tmp_path / "eval.json").write_text(text)
     with pytest.raises(Invalid) as refused:
@@ -175,8 +179,7 @@ def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(store: E
     report = run(store, Questions(pairs, 6), {"simplemem": WORDS, "other": WORDS})
     row, other = report["rows"]
     assert (row["questions"], report["skipped"], report["private"]) == (3, 1, 0)
-    by_kind = {each["kind"]: each["recall5"]["value"] for each in row["kinds"]}
-    assert by_kind == {"title": 1.0, "alias": 1.0, "mine": 0.0}
+    assert row["recall5"]["value"] == 0.6667 and row["ms_median"] > 0
     assert row["mrr"]["low"] <= row["mrr"]["value"] <= row["mrr"]["high"]
     assert other["difference"]["mrr"] == {"value": 0.0, "low": 0.0, "high": 0.0} and "difference" not in row
     assert {path: path.read_bytes() for path in store.root.rglob("*.md")} == before
@@ -194,19 +197,15 @@ def test_a_setting_that_finds_less_is_seen_to(store: EnhancedStore) -> None:
     assert report["rows"][1]["difference"]["mrr"]["value"] == -1.0
 
 
-def by_service(service: EmbeddingService, **more: object) -> Settings:
-    embed = {"provider": "openai", "model": "tiny", "url": f"{service.url}/v1", "api_key": "sk-test-0123456789abcdef"}
-    return Settings.model_validate({"embed": {**embed, **more}})
-
-
 def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(notes: Path, service: EmbeddingService) -> None:
-    settings = by_service(service)
-    pair = Pair("heading", "Thermostat steps", ("Kettle repair",),
-                    held("Kettle repair", "heading", "Thermostat replacement steps"))  # fmt: skip
+    embed = {"provider": "openai", "model": "tiny", "url": f"{service.url}/v1", "api_key": "sk-test-0123456789abcdef"}
+    settings = Settings.model_validate({"embed": embed})
+    gone = held("Kettle repair", "heading", "Thermostat replacement steps")
     with EnhancedStore(notes, settings) as store:
         store.sync()
         service.asked.clear()
-        report = run(store, Questions((pair,), 6), {"simplemem": settings})
+        pairs = (Pair("heading", "Thermostat steps", ("Kettle repair",), gone),)
+        report = run(store, Questions(pairs, 6), {"simplemem": settings})
         sent = service.texts()
         assert "Thermostat steps" in sent and not any("Blight" in text or "metronome" in text for text in sent)
         assert "degraded" not in report["rows"][0]
@@ -220,19 +219,19 @@ def test_nothing_of_a_private_note_is_sent_under_another_name(
     notes: Path, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its name a rule knows a note, which has another name while its title is held out; so its question is not asked."""
-    monkeypatch.setattr("simplemem.services.client._is_this_machine", lambda host: False)
-    settings = by_service(service, private=["garden/Tomatoes"])
+    monkeypatch.setenv("HTTP_PROXY", service.url)
+    for name in ("http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    embed = {"provider": "openai", "model": "tiny", "url": "http://embedder.example/v1", "private": ["garden/Tomatoes"]}
+    settings = Settings.model_validate({"embed": embed})
+    title = held("garden/Tomatoes", "title", "Growing tomatoes")
     pairs = (
-        Pair("title", "Growing tomatoes", ("garden/Tomatoes",), held("garden/Tomatoes", "title", "Growing tomatoes")),
+        Pair("title", "Growing tomatoes", ("garden/Tomatoes",), title),
         Pair("mine", "herons", ("daily/2026-01-05",)),
     )
     with EnhancedStore(notes, settings) as store:
         store.sync()
-        report = run(
-            store,
-            Questions(pairs, 6),
-            {"simplemem": settings},
-        )
+        report = run(store, Questions(pairs, 6), {"simplemem": settings})
     sent = " ".join(service.texts())
-    assert "herons" in sent and "Blight" not in sent and "tomatoes" not in sent.lower().replace("growing tomatoes", "")
+    assert "herons" in sent and "Blight" not in sent and "Sow under glass" not in sent
     assert (report["private"], report["rows"][0]["questions"]) == (1, 1)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,20 +27,12 @@ _eval = typer.Typer(
 )
 commands = typer.Typer()
 commands.add_typer(_eval, name="eval", rich_help_panel="Keep")
-_BASE = "simplemem"
-_SECTIONS = ("search.", "embed.", "index.", "rerank.")
-_NEXT_SETTING = re.compile(r",(?=[a-z_]+\.[a-z_]+=)")
-_QUALITY = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
-_COSTS = {"ms_median": "CPU ms, median"}
+_SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 
 FileOption = Annotated[
     Path | None, option("--file", "FILE", "The questions. Without it: `.simplemem/eval.json` of the vault.")
 ]
 LimitOption = Annotated[int, option("--limit", "N", "How many hits are looked at for MRR.", min=10, max=200)]
-CompareOption = Annotated[
-    list[str] | None,
-    option("--compare", "SETTING=VALUE", "Ask with this setting as well; with several, by commas. Again for more."),
-]
 
 
 @command(_eval)
@@ -58,29 +49,28 @@ def init(
     Each comes with the notes that answer it, and with what is taken out of them while it is asked. The same
     vault and seed give the same questions. The file is yours to edit: take out what makes no sense, add your own.
 
-    $ simplemem eval init
     $ simplemem eval init --size 500 --seed 7 --out questions.json
     """
     from simplemem.evaluate import FILE, make_questions, write_questions
 
-    with _asked(vault) as store, progress_bar() as progress:
-        questions = make_questions(store, size, seed, progress)
+    with _asked(vault) as store:
+        questions = make_questions(store, size, seed)
         if not questions.pairs:
             why = f"no question could be made of the {questions.notes} notes of {store.root}"
             raise Invalid(why, hint="It takes a few notes with titles and sentences of their own.")
         file = out or store.bench.folder() / FILE
     write_questions(file, questions)
     counts = dict(Counter(pair.kind for pair in questions.pairs))
-    lines: list[list[Part]] = [
-        [(f"{len(questions.pairs)} questions", "green"), f" about {questions.notes} notes: {file}"],
-        [("  " + ", ".join(f"{count} {kind}" for kind, count in counts.items()), "dim")],
-    ]
-    return Answer({"file": str(file), "questions": len(questions.pairs), "notes": questions.notes, **counts}, lines)
+    of_kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    facts = {"file": str(file), "questions": len(questions.pairs), "notes": questions.notes, **counts}
+    return Answer(facts, [[f"{len(questions.pairs)} questions ({of_kinds}) about {questions.notes} notes: {file}"]])
 
 
 @command(_eval)
 def run(
-    compare: CompareOption = None,
+    compare: Annotated[
+        list[str] | None, option("--compare", "SETTING=VALUE", "Ask with this setting as well. Again for more.")
+    ] = None,
     file: FileOption = None,
     limit: LimitOption = 10,
     yes: SendOption = False,
@@ -91,51 +81,29 @@ def run(
     Each figure has its 95 % interval. A difference is taken question by question. Asked
     is a private copy of the vault; neither your notes nor your index are touched.
 
-    $ simplemem eval run
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
     $ simplemem eval run --json | jq '.rows[0].mrr'
     """
-    figures = _measured(vault, file, _variants(vault, compare or ()), limit, yes=yes)
+    figures = _measured(vault, file, limit, compare or (), yes=yes)
     rows = figures["rows"]
-    table = _table("what is found", _QUALITY, [(row["name"], row) for row in rows])
-    if beside := [(row["name"], row["difference"]) for row in rows if "difference" in row]:
-        table += _table(f"beside {rows[0]['name']}", _QUALITY, beside, sign="+")
-    table += _table("what it takes", _COSTS, [(row["name"], row) for row in rows])
+    table: list[list[Part]] = [["", *_SHOWN.values(), "CPU ms, median"]]
+    for row in rows:
+        table.append([(row["name"], "cyan"), *(_interval(row[key]) for key in _SHOWN), f"{row['ms_median']:.1f}"])
+        if change := row.get("difference"):
+            table.append([("  beside the first", "dim"), *(_interval(change[key], "+") for key in _SHOWN), ""])
     about = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
-    return Answer(figures, [[about, (f"  MRR@{figures['limit']}", "dim")]], table, warnings=_left_out(figures))
-
-
-def _left_out(figures: Mapping[str, Any]) -> list[str]:
-    """What was not asked, or only in part."""
-    remarks = []
-    if count := figures["skipped"]:
-        remarks.append(f"{count} questions were left out: their notes are gone or cannot be changed")
-    if count := figures["private"]:
-        remarks.append(f"{count} questions about private notes were left out: they would be sent to a service")
+    left_out = (
+        f"left out: {figures['skipped']} questions about notes that are gone, {figures['private']} about private ones"
+    )
+    warnings = [left_out] if figures["skipped"] or figures["private"] else []
     # What happened to a single question is the question's own: a phrase that no note holds.
-    remarks += [
-        f"{row['name']}, {each['questions']} of {row['questions']} questions: {each['why']}"
-        for row in figures["rows"]
-        for each in row.get("degraded", ())
-        if each["questions"] > 1
-    ]
-    return remarks
+    degraded = [(row["name"], each) for row in rows for each in row.get("degraded", ()) if each["questions"] > 1]
+    warnings += [f"{name}, {each['questions']} questions: {each['why']}" for name, each in degraded]
+    return Answer(figures, [[about]], table, warnings=warnings)
 
 
-def _table(
-    title: str, columns: Mapping[str, str], rows: Sequence[tuple[str, Mapping[str, Any]]], sign: str = ""
-) -> list[list[Part]]:
-    table: list[list[Part]] = [[(title, "bold"), *((name, "bold") for name in columns.values())]]
-    table += [[(name, "cyan"), *(_cell(key, figures.get(key), sign) for key in columns)] for name, figures in rows]
-    return [row + [""] * (4 - len(row)) for row in [*table, []]]
-
-
-def _cell(key: str, figure: Mapping[str, float] | None, sign: str) -> str:
-    """A figure, and its interval in brackets."""
-    if figure is None:
-        return "-"
-    digits = 1 if key == "ms_median" else 3
-    value, low, high = (f"{figure[each]:{sign}.{digits}f}" for each in ("value", "low", "high"))
+def _interval(figure: dict[str, float], sign: str = "") -> str:
+    value, low, high = (f"{figure[each]:{sign}.3f}" for each in ("value", "low", "high"))
     return f"{value} [{low}, {high}]"
 
 
@@ -157,28 +125,25 @@ def gate(
     wanted = {name: value for name, value in least.items() if value is not None}
     if not wanted:
         raise typer.BadParameter("say what is to be reached: --min-recall5, --min-recall10 or --min-mrr")
-    row = _measured(vault, file, _variants(vault, ()), limit, yes=yes)["rows"][0]
-    missed = [name for name, value in wanted.items() if row[name]["value"] < value]
-    lines: list[list[Part]] = []
-    for name, value in wanted.items():
-        figure, fails = row[name], name in missed
-        interval = f"{_QUALITY[name]} is {figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
-        lines.append([(f"{interval}, {'below' if fails else 'at least'} {value:g}", "red" if fails else "green")])
-    figures = {name: row[name]["value"] for name in _QUALITY}
+    row = _measured(vault, file, limit, (), yes=yes)["rows"][0]
+    figures = {name: row[name]["value"] for name in _SHOWN}
+    missed = [name for name, value in wanted.items() if figures[name] < value]
+    lines: list[list[Part]] = [
+        [(f"{_SHOWN[name]} is {figures[name]:.3f}, wanted {value:g}", "red" if name in missed else "green")]
+        for name, value in wanted.items()
+    ]
     facts = {"ok": not missed, "questions": row["questions"], **figures, "least": wanted, "missed": missed}
     return Answer(facts, lines, failed=bool(missed))
 
 
-# -- asking
-
-
 def _measured(
-    vault: Path | None, file: Path | None, variants: Mapping[str, Settings], limit: int, *, yes: bool
+    vault: Path | None, file: Path | None, limit: int, compare: Sequence[str], *, yes: bool
 ) -> dict[str, Any]:
     """The figures, and what they are about. Without `yes` a person is asked before much is sent away."""
     from simplemem.cli.vault import ask_for_much
     from simplemem.evaluate import FILE, read_questions, run
 
+    variants = _variants(vault, compare)
     with _asked(vault) as store, progress_bar() as progress:
         questions = read_questions(file or store.root / ".simplemem" / FILE)
 
@@ -200,33 +165,24 @@ def _asked(vault: Path | None) -> AbstractContextManager[EnhancedStore]:
     return opened(root)
 
 
-def _settings(vault: Path | None, changed: Mapping[str, str]) -> Settings:
-    from simplemem.config import find_vault, load_settings
-
-    return load_settings(changed, vault=find_vault(vault))
-
-
 def _variants(vault: Path | None, compare: Sequence[str]) -> dict[str, Settings]:
     """The settings in force, and those with each of the compared ones."""
     from difflib import get_close_matches
 
-    from simplemem.config import known_keys
+    from simplemem.config import find_vault, known_keys, load_settings
 
-    variants = {_BASE: _settings(vault, {})}
+    root = find_vault(vault)
+    variants = {"simplemem": load_settings({}, vault=root)}
+    sections = ("search.", "embed.", "index.", "rerank.")
     # A key must not stand in what is printed; the environment or a file has it.
-    comparable = [key for key in known_keys() if key.startswith(_SECTIONS) and not key.endswith("api_key")]
+    comparable = [key for key in known_keys() if key.startswith(sections) and not key.endswith("api_key")]
     for each in compare:
-        changed = {}
-        for one in _NEXT_SETTING.split(each):
-            key, equals, value = (part.strip() for part in one.partition("="))
-            if not equals:
-                raise typer.BadParameter(f"{one!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
-            if key not in comparable:
-                near = get_close_matches(key, comparable, 1, 0.5)
-                raise Invalid(
-                    f"{key} is no setting that can be compared",
-                    hint=f"Did you mean {near[0]}?" if near else f"Such are: {', '.join(comparable)}.",
-                )
-            changed[key] = value
-        variants[",".join(f"{key}={value}" for key, value in changed.items())] = _settings(vault, changed)
+        key, equals, value = (part.strip() for part in each.partition("="))
+        if not equals:
+            raise typer.BadParameter(f"{each!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
+        if key not in comparable:
+            near = get_close_matches(key, comparable, 1, 0.5)
+            hint = f"Did you mean {near[0]}?" if near else f"Such are: {', '.join(comparable)}."
+            raise Invalid(f"{key} is no setting that can be compared", hint=hint)
+        variants[f"{key}={value}"] = load_settings({key: value}, vault=root)
     return variants
