@@ -29,6 +29,16 @@ _MOST_OF_A_FILE = 20_000  # characters
 _RULES = "rules (slot, polarity, near duplicates)"
 Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
 Least = Annotated[int, Field(ge=2)]
+Stats = TypedDict("Stats", {"total": int, "by_type": Data, "by_confidence": Data, "latency": Data, "method": str})
+Contradictions = TypedDict("Contradictions", {"contradictions": list[Data], "method": str})
+Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Data], "method": str})
+SupersededEntries = TypedDict("SupersededEntries", {"superseded": list[Data], "method": str})
+Patterns = TypedDict("Patterns", {"recurring": list[Data], "types": Data, "tags": Data, "lately": Data, "trend": str})
+Insights = TypedDict("Insights", {"insights": list[Data], "method": str})
+Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[Data], "method": str})
+Suggestions = TypedDict("Suggestions", {"suggestions": list[Data], "method": str})
+Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
+Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int})
 
 
 def _analysis(store: EnhancedStore, notes: str) -> Analysis:
@@ -47,21 +57,6 @@ def _answer(
     method = f"{how}; no language model was asked"
     shown = render.pretty({key: found[:_MOST], **more})
     return Reply(render.answer(head, shown, f"Method: {method}."), {key: found, **more, "method": method})
-
-
-class Stats(TypedDict):
-    total: int
-    by_type: dict[str, int]
-    by_confidence: dict[str, int]
-    verified: int
-    superseded: int
-    never_read: int
-    most_accessed: list[Data]
-    entities: int
-    relations: int
-    notes: int
-    latency: Data
-    method: str
 
 
 @tool("Statistics", manner=MANNER)
@@ -86,9 +81,6 @@ def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph)
 # --- contradictions
 
 
-Contradictions = TypedDict("Contradictions", {"contradictions": list[Data], "method": str})
-
-
 @tool("Detect contradictions", manner=MANNER)
 def detect_contradictions(
     store: EnhancedStore,
@@ -103,9 +95,6 @@ def detect_contradictions(
     won = {each.contradiction: {"winner": each.winner.id, "why": each.why} for each in analysis.verdicts(found)}
     pairs = [each.data() | won.get(each, {}) for each in found]
     return _answer(analysis, "contradictions", pairs, f"{_RULES}; similarity by {analysis.method}")
-
-
-Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Data], "method": str})
 
 
 @tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
@@ -133,9 +122,6 @@ def auto_resolve_contradictions(
     return _answer(analysis, "resolved", pairs, how, head=head, applied=apply and bool(verdicts), version=version)
 
 
-SupersededEntries = TypedDict("SupersededEntries", {"superseded": list[Data], "method": str})
-
-
 @tool("What was superseded", manner=MANNER)
 def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededEntries]:
     """Entries that no longer hold, with what took their place, when and why."""
@@ -156,17 +142,6 @@ def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[Sup
 # --- what they show together
 
 
-class Patterns(TypedDict):
-    recurring: list[Data]
-    types: dict[str, int]
-    tags: dict[str, int]
-    lately: dict[str, int]
-    before: int
-    trend: str
-    confidence: dict[str, float]
-    method: str
-
-
 @tool("Analyze patterns", manner=MANNER)
 def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]:
     """What recurs, counts by type and tag, the last 7, 30 and 90 days, and confidence by type."""
@@ -174,9 +149,6 @@ def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]
     found = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
     how = "counted; recurring are those whose first 50 characters are the same"
     return _answer(analysis, "recurring", found.pop("recurring"), how, **found)
-
-
-Insights = TypedDict("Insights", {"insights": list[Data], "method": str})
 
 
 @tool("Generate insights", manner=MANNER)
@@ -189,17 +161,11 @@ def generate_insights(
     return _answer(analysis, "insights", found, f"counts, and clusters by {analysis.method}")
 
 
-Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[Data], "method": str})
-
-
 @tool("Detect antipatterns", manner=MANNER)
 def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipatterns]:
     """Duplicates, low confidence, missing tags, errors without a solution."""
     analysis = _analysis(store, notes)
     return _answer(analysis, "antipatterns", analysis.antipatterns(), "counted")
-
-
-Suggestions = TypedDict("Suggestions", {"suggestions": list[Data], "method": str})
 
 
 @tool("Suggest tags", manner=MANNER)
@@ -208,9 +174,6 @@ def suggest_tags(store: EnhancedStore, similarityThreshold: Share = 0.75, notes:
     analysis = _analysis(store, notes)
     how = f"words and tags of clusters of three and more, by {analysis.method}"
     return _answer(analysis, "suggestions", analysis.suggested_tags(similarityThreshold), how)
-
-
-Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
 
 
 @tool("Cluster knowledge", manner=MANNER)
@@ -228,9 +191,6 @@ def cluster_knowledge(
 
 
 # --- exports
-
-
-Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int})
 
 
 @tool("Export as Markdown", manner=MANNER)

@@ -14,8 +14,6 @@ from simplemem.errors import NotFound
 
 PAGE = 20_000
 """Characters on a page: about five thousand tokens of a script with spaces."""
-_LEAST = 5_000
-
 _NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
 _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
@@ -40,37 +38,25 @@ def asked_page(section: str | None) -> tuple[str | None, int]:
 
 def page_size(text: str, tokens: int) -> int:
     """Characters on a page of this text, so that it has the tokens of any other."""
-    return max(_LEAST, min(PAGE, len(text) * PAGE // (4 * tokens))) if tokens else PAGE
+    return max(PAGE // 4, min(PAGE, len(text) * PAGE // (4 * tokens))) if tokens else PAGE
 
 
 def page_of(text: str, section: str | None, number: int, size: int = PAGE) -> LongPage:
     """Page `number` of a text; NotFound when there are not so many."""
-    pages = cut(text, size)
-    if not 1 <= number <= len(pages):
-        raise NotFound(f"There is no page {number} here: there are {len(pages)}.", hint='Ask for section="[1]".')
-    following = f"{section or ''} [{number + 1}]".strip() if number < len(pages) else None
-    return LongPage(pages[number - 1], number, len(pages), following, sum(map(len, pages[: number - 1])))
+    starts = [0]
+    while len(text) - starts[-1] > size:
+        starts.append(_end(text, starts[-1], size))
+    if not 1 <= number <= len(starts):
+        raise NotFound(f"There is no page {number} here: there are {len(starts)}.", hint='Ask for section="[1]".')
+    following = f"{section or ''} [{number + 1}]".strip() if number < len(starts) else None
+    start, end = [*starts, len(text)][number - 1 : number + 1]
+    return LongPage(text[start:end], number, len(starts), following, start)
 
 
-def cut(text: str, size: int = PAGE) -> list[str]:
-    """The text in pages of at most `size` characters."""
-    pages: list[str] = []
-    start = 0
-    while len(text) - start > size:
-        end = _cut_in(text, start, size)
-        pages.append(text[start:end])
-        start = end
-    return [*pages, text[start:]]
-
-
-def _cut_in(text: str, start: int, size: int) -> int:
+def _end(text: str, start: int, size: int) -> int:
     """Where the page that begins at `start` ends: never before its middle, never beyond its size."""
     middle, limit = start + size // 2, start + size
-    sections = [found.start() for found in _SECTION.finditer(text, middle, limit)]
-    if sections:
+    if sections := [found.start() for found in _SECTION.finditer(text, middle, limit)]:
         return sections[-1]
-    for gap in ("\n\n", "\r\n\r\n", "\n", " "):
-        at = text.rfind(gap, middle, limit)
-        if at >= 0:
-            return at + len(gap)
-    return limit
+    gaps = ((text.rfind(gap, middle, limit), len(gap)) for gap in ("\n\n", "\r\n\r\n", "\n", " "))
+    return next((at + length for at, length in gaps if at >= 0), limit)

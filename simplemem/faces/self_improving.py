@@ -9,11 +9,10 @@ with "Error: ", as clients of that server expect, and how long answers take is m
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from simplemem.errors import TooLong
 from simplemem.faces import graph_tools as verbs
 from simplemem.faces.arguments import Arguments, Several, Share, Words, about, also, at_most, one_of
 from simplemem.faces.face import HIDDEN, Call, Caller, Data, Manner, Reply, Tool, tool
@@ -33,7 +32,6 @@ ENTITY_TYPES: Final = (
     *("style-rule", "architectural-pattern", "tool-preference"),
     *("session-snapshot", "continuation-point", "work-in-progress"),
 )
-_LONGEST_QUERY: Final = 500
 
 
 class _Learning(Manner):
@@ -100,34 +98,25 @@ def _outcome(done: Outcome) -> Reply[Any]:
     return as_json(verbs.shown(done.graph))
 
 
-class ScoredEntity(EntityOut):
-    score: float
-
-
-Near = TypedDict("Near", {"entities": list[ScoredEntity], "relations": list[RelationOut], "method": str})
+Near = TypedDict("Near", {"entities": list[Data], "relations": list[RelationOut], "method": str})
+Query = Annotated[str, about("up to 500 characters"), Field(max_length=500)]
 
 
 @tool("Search nodes", manner=MANNER)
 def search_nodes(
     store: EnhancedStore,
     graph: KnowledgeGraph,
-    query: Annotated[str, about("up to 500 characters")],
+    query: Query,
     limit: Annotated[int, at_most(100), Field(ge=1)] = 10,
 ) -> Reply[Near]:
     """Find entities by meaning and words, with their relations."""
     from simplemem.kinds.learned.knowledge import hits_of_kind
 
-    _refuse_long(query)
     entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
     hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
     relations = graph.open([entity.name for entity, _ in hits]).relations
     shown = [entity.as_dict() | {"score": hit.score} for entity, hit in hits]
     return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
-
-
-def _refuse_long(query: str) -> None:
-    if len(query) > _LONGEST_QUERY:
-        raise TooLong(f"The query has {len(query)} characters; {_LONGEST_QUERY} are allowed.")
 
 
 _WHOLE: Final = {"budget_tokens": HIDDEN, "cursor": HIDDEN, "return": Reply[GraphOut]}
@@ -164,9 +153,9 @@ GRAPH: tuple[Tool, ...] = (
 # --- what was learned
 
 Kind = Literal["decision", "error", "solution", "pattern", "insight"]
-
-
 Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
+Hits = TypedDict("Hits", {"results": list[Data], "method": str, "degraded": str})
+Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
 
 
 @tool("Save knowledge", writes=True, idempotent=False, manner=MANNER)
@@ -190,38 +179,15 @@ def save_knowledge(
     return Reply(text, {"id": entry.id, "name": entry.name, "same_as": same, "warnings": list(warnings)})
 
 
-class EntryOut(TypedDict):
-    id: str
-    type: str
-    content: str
-    context: NotRequired[str]
-    confidence: float | None
-    verified: bool
-    tags: list[str]
-    timestamp: str
-    accessCount: int
-    lastAccessed: str | None
-    relatedIds: list[str]
-    name: str
-    score: NotRequired[float]
-    method: NotRequired[str]
-    snippet: NotRequired[str]
-    status: NotRequired[str]
-    supersededBy: NotRequired[str]
-
-
-Hits = TypedDict("Hits", {"results": list[EntryOut], "method": str, "degraded": str})
-
-
 @tool("Search knowledge", manner=MANNER)
 def search_knowledge(
     knowledge: Knowledge,
-    query: Annotated[str, about("up to 500 characters; empty lists the newest")],
+    query: Query,
     kind: Annotated[Kind | None, also("type")] = None,
     minConfidence: Share = 0.0,
 ) -> Reply[Hits]:
-    """Find what was learned, by meaning and words: ten entries at most. Search before you solve something again."""
-    _refuse_long(query)
+    """Find what was learned, by meaning and words: ten entries at most, the newest for an empty query. Search before you
+    solve something again."""
     hits, method, degraded = knowledge.search(query, kind=kind or "", least_confidence=minConfidence)
     entries = knowledge.shown([entry for entry, _ in hits])
     results: Any = [
@@ -229,9 +195,6 @@ def search_knowledge(
         for entry, (_, hit) in zip(entries, hits, strict=True)
     ]
     return Reply(pretty(results), {"results": results, "method": method, "degraded": degraded})
-
-
-Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
 
 
 @tool("Link knowledge", writes=True, manner=MANNER)
@@ -255,14 +218,9 @@ KNOWLEDGE: tuple[Tool, ...] = (save_knowledge, search_knowledge, link_knowledge)
 # --- its cache of vectors: those that a service made are remembered in a file beside the index
 
 
-class CacheStats(TypedDict):
-    in_use: bool
-    says: str
-    size: int
-    by_embedder: dict[str, int]
-    bytes: int
-    max_bytes: int
-    index: Data
+CacheStats = TypedDict("CacheStats", {"in_use": bool, "size": int, "bytes": int, "max_bytes": int, "index": Data})
+Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
+Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
 
 
 @tool("Cache statistics", manner=MANNER)
@@ -284,9 +242,6 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     )
 
 
-Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
-
-
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)
 def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     """Forget vectors that were made before. Notes and the index stay as they are."""
@@ -294,9 +249,6 @@ def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     gone = store.bench.vector_cache().clear()
     said = f"Cache cleared: {gone} remembered vectors. Those in the index are in use and stay."
     return Reply(said, {"cleared": gone, "says": said})
-
-
-Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
 
 
 @tool("Persist the cache", manner=MANNER)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.faces.pages import asked_page, cut, page_of, page_size
+from simplemem.faces.pages import asked_page, page_of, page_size
 from simplemem.faces.render import brief, brief_lines
 from simplemem.note.words import count_tokens
 
 texts = st.text(st.sampled_from("ab \n#中é-\r\u2028"), max_size=400)
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [page_of(text, None, number, size).text for number in range(1, page_of(text, None, 1, size).count + 1)]
 
 
 @given(texts, st.integers(4, 60))

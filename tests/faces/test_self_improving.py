@@ -165,7 +165,7 @@ def test_a_search_of_nodes_goes_by_meaning_and_says_by_what(asking_with: Callabl
     found = ask("search_nodes", query="billing accounts", limit=1).data
     assert [entity["name"] for entity in found["entities"]] == ["Ledger"] and 0 < found["entities"][0]["score"] <= 1
     assert found["method"].startswith("words and meaning (")
-    assert ask("search_nodes", query="x" * 501).code == "too_long"
+    assert ask("search_nodes", query="x" * 501).code == "invalid"
     assert ask("search_nodes", query="x" * 500, limit=1000).failed is False
 
 
