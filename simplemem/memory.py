@@ -271,7 +271,6 @@ class UndoneNote(Value):
     since: str
     before: str | None
     sha256: str | None
-    diff: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +373,6 @@ class ConflictMerge(Value):
     diff: str
     note_sha256: str
     copy_sha256: str
-    links_to_copy: int
     problem: str = ""
 
 
@@ -387,7 +385,6 @@ class ConflictMerged(Value):
     sha256: str
     version: str
     changed: bool
-    links_left_unresolved: int
     warnings: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ from simplemem.cli.command import Answer, can_ask, command, preview
 from simplemem.cli.opening import WHO, finishing, opened
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_copy, flag, option
 from simplemem.cli.text import diff_lines
-from simplemem.cli.write import broken_links, undo_with
+from simplemem.cli.write import undo_with
 from simplemem.errors import SimplememError
 from simplemem.note.words import counted
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _Keep = Literal["note", "copy", "marked", "merge"]
-_KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked"}
+_KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked", "": "merge"}
 _NONE: list[Part] = [("No conflict copies.", "green")]
 
 
@@ -37,9 +37,9 @@ def conflicts(
     ] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, and do nothing.")] = False,
     keep: Annotated[
-        str | None,
+        str,
         option("--keep", "note|copy|both", "Keep the text of one, or of both, marked in the note where they differ."),
-    ] = None,
+    ] = "",
     yes: YesOption = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -60,10 +60,8 @@ def conflicts(
         raise typer.BadParameter("--all, --dry-run and --keep belong to `conflicts merge`")
     if action and bool(names) == every:
         raise typer.BadParameter("either the names of copies or notes, or --all")
-    if keep is not None and keep not in _KEEPS:
-        raise typer.BadParameter(f"--keep takes note, copy or both, not {keep!r}")
-    if keep and every:
-        raise typer.BadParameter("--keep decides for copies that are named, not for --all")
+    if keep not in _KEEPS or (keep and every):
+        raise typer.BadParameter("--keep takes note, copy or both, for copies that are named")
     with opened(vault) as store:
         if action is None:
             return _listed(store.conflict_copies())
@@ -71,7 +69,7 @@ def conflicts(
         merges = list({merge.copy.path: merge for found in named for merge in found}.values())
         if dry_run:
             return _planned(merges)
-        return _merged(store, merges, _KEEPS[keep] if keep else "merge", every=every, ask=not yes and can_ask())
+        return _merged(store, merges, _KEEPS[keep], every=every, ask=not yes and can_ask())
 
 
 def _listed(copies: Sequence[ConflictCopy]) -> Answer:
@@ -95,12 +93,16 @@ def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], how: _Keep, *
     for planned in merges:
         # A note with two copies has changed when the first is in it: the second is looked at again.
         merge = next(iter(store.conflict_merges(planned.copy.path)), planned) if done else planned
-        why = _why_not(merge, how, every=every)
-        if why is None:
+        why = ""
+        if how == "merge" and (merge.problem or merge.conflicts):
+            why = _verdict(merge)
+        elif how == "merge" and every and merge.removes:
+            why = "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
+        else:
             preview(_planned([merge]))
             question = "Drop the copy?" if how == "note" else f"Write this to {merge.copy.of}?"
-            why = "left as it is" if ask and not typer.confirm(question) else None
-        if why is None:
+            why = "left as it is" if ask and not typer.confirm(question) else ""
+        if not why:
             try:
                 with finishing():
                     done.append(store.merge_conflict(merge, keep=how, who=WHO, tool="conflicts"))
@@ -114,21 +116,11 @@ def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], how: _Keep, *
     for each in done:
         lines += [[("Merged " if each.changed else "Dropped ", "green"), (each.copy, "cyan")], undo_with(each.version)]
     warnings = [warning for each in done for warning in each.warnings]
-    warnings += [broken_links(each.links_left_unresolved, each.copy) for each in done if each.links_left_unresolved]
     warnings += [f"{each['copy']}: {each['why']}" for each in left]
     if left:
         warnings.append("look with `simplemem conflicts merge NAME --dry-run`; decide with --keep note, copy or both")
     facts = {"merged": [each.as_dict() for each in done], "left": left}
     return Answer(facts, lines if lines or left else [_NONE], warnings=warnings, failed=bool(left))
-
-
-def _why_not(merge: ConflictMerge, how: _Keep, *, every: bool) -> str | None:
-    """Why a copy is not merged without a further word."""
-    if how == "merge" and (merge.problem or merge.conflicts):
-        return _verdict(merge)
-    if how == "merge" and every and merge.removes:
-        return "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
-    return None
 
 
 def _verdict(merge: ConflictMerge) -> str:
@@ -137,7 +129,7 @@ def _verdict(merge: ConflictMerge) -> str:
     if merge.conflicts:
         return f"both say something else in {counted(merge.conflicts, 'place')}"
     if not merge.diff:
-        return "it says nothing that the note does not say"
+        return "nothing in it is new to the note"
     if not merge.base:
         return "they fit together; what both began as is not known, so every line is kept"
     return f"they fit together; both {'most likely ' if merge.removes else ''}began as {merge.base}"

@@ -156,7 +156,6 @@ def undo(
     ] = None,
     since: Annotated[str | None, option("--since", "WHEN", f"With --by: since {WHEN}.")] = None,
     dry_run: Annotated[bool, flag("--dry-run", "With --by: only show what would become of what.")] = False,
-    diff: Annotated[bool, flag("--diff", "With --by: show the differences too.")] = False,
     yes: Annotated[bool, flag("--yes", "With --by: do not ask.")] = False,
     vault: VaultOption = None,
 ) -> Undone | UndoneMany:
@@ -170,7 +169,7 @@ def undo(
     $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run
     $ simplemem undo --by claude-ai --since v40 --yes
     """
-    if (by is None) != (since is None) or (by is None and (dry_run or yes or diff)):
+    if (by is None) != (since is None) or (by is None and (dry_run or yes)):
         raise Invalid("--by and --since go together", hint="simplemem undo --by WHO --since WHEN [--dry-run]")
     if by is not None and what is not None:
         raise Invalid("give a version or a name, or --by and --since, not both")
@@ -184,14 +183,14 @@ def undo(
                 raise NotFound("there is nothing to undo", hint="Only changes made through simplemem are kept.")
             finish()
             return store.undo(what, who=WHO, tool="undo")
-        plan = store.undo_all(by, since, preview=True, diff=diff)
+        plan = store.undo_all(by, since, preview=True)
         if dry_run or not plan.notes:
             return plan
         preview(plan)
-        nobody = "nobody can be asked here, and nothing was changed"
-        agree("Do it?", refused=nobody, hint="Add --yes, or look with --dry-run.", yes=yes)
+        refused, hint = "nobody can be asked here, and nothing was changed", "Add --yes, or look with --dry-run."
+        agree("Do it?", refused=refused, hint=hint, yes=yes)
         finish()
-        return store.undo_all(by, since, expected=plan.plan, diff=diff, who=WHO)
+        return store.undo_all(by, since, expected=plan.plan, who=WHO)
 
 
 @renderer
@@ -210,6 +209,5 @@ def _undone_many(undone: UndoneMany, screen: Screen) -> None:
     for note in undone.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
         screen.say(f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim"))
-        screen.diff(note.diff)
     for each in undone.left:
         screen.say(("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim"))

@@ -13,14 +13,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice, takewhile
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import apsw
 
 from simplemem.errors import SimplememError
 from simplemem.index.database import Database
-from simplemem.note.authors import HUMAN, Origin, agent, is_called
 from simplemem.note.words import well_formed
 from simplemem.vault.log import Log, Version, last_before, no_version, number_meant, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
@@ -45,6 +46,56 @@ class Healing(Protocol):
     def __call__(self, question: Callable[[], T], /) -> T: ...
 
 
+# -- who makes a change
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who wrote something, and when at the latest (UTC); "" when that is not known."""
+
+    kind: Literal["human", "agent", "unknown"]
+    name: str = ""
+    when: str = ""
+
+    @property
+    def shown(self) -> str:
+        return self.name or self.kind
+
+
+HUMAN, UNKNOWN = Origin("human"), Origin("unknown")
+
+
+def agent(who: str, tool: str, when: str) -> Origin:
+    """An agent by what its client calls itself, which cannot pass for a person."""
+    name = who or ("an agent without a name" if "_" in tool else "a program")
+    return Origin("agent", f"an agent called {name}" if name.casefold() in ("human", "unknown") else name, when)
+
+
+def author_of(version: Version) -> Origin:
+    """Who made a change."""
+    if version.is_by_person:
+        return Origin("human", "", version.when)
+    return agent(version.who, version.tool, version.when)
+
+
+def is_called(who: str, wanted: str) -> bool:
+    """Whether a name is the one that is asked for, with or without the version a client tells with it; "" asks for any."""
+    who, wanted = who.casefold(), " ".join(wanted.split()).casefold()
+    name, _, number = who.rpartition(" ")
+    return wanted in ("", who) or (wanted == name and any(map(str.isdigit, number)))
+
+
+def local(when: str) -> str | None:
+    """A time of the log as notes say theirs."""
+    try:
+        return datetime.fromisoformat(when).astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+# -- the table
+
+
 class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
@@ -61,29 +112,24 @@ class ChangeTable:
         self, limit: int | None = None, *, after: int = 0, upto: int | None = None, by: str = "", tool: str = ""
     ) -> list[Version]:
         """The changes of the whole vault, newest first: after a number and up to another, of somebody, with a tool."""
-        sql = f"""SELECT {_COLUMNS} FROM changes WHERE +version > ? AND +version <= ? AND ? IN ('', tool)
-                  AND (? OR who IN (SELECT value FROM json_each(?))) ORDER BY seq DESC"""
+        rest = "+version > ? AND +version <= ? AND ? IN ('', tool) AND (? OR who IN (SELECT value FROM json_each(?)))"
 
-        def found(db: apsw.Connection) -> Iterator[Version]:
-            names = (
-                [who for (who,) in db.execute("SELECT DISTINCT who FROM changes") if is_called(who, by)] if by else []
-            )
-            return self._seen(
-                db, db.execute(sql, (after, _ALL if upto is None else upto, tool, not by, json.dumps(names)))
-            )
+        def found(db: apsw.Connection) -> list[Version]:
+            everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
+            names = json.dumps([who for (who,) in everybody if is_called(who, by)])
+            rows = _where(db, rest, after, _ALL if upto is None else upto, tool, not by, names)
+            return list(islice(self._seen(db, rows), limit))
 
-        return self._ask(lambda db: list(islice(found(db), limit)))
+        return self._ask(found)
 
     def gone(self) -> list[str]:
         """The paths of notes that were deleted, the last one first."""
-        sql = f"SELECT {_COLUMNS} FROM changes WHERE after IS NULL ORDER BY seq DESC"
-        return self._ask(lambda db: list(dict.fromkeys(v.path for v in self._seen(db, db.execute(sql)))))
+        return self._ask(lambda db: list(dict.fromkeys(v.path for v in self._seen(db, _where(db, "after IS NULL")))))
 
     def find(self, version: str) -> Version:
         """The change of this id. A hidden one is refused as one that never was."""
-        sql = f"SELECT {_COLUMNS} FROM changes WHERE version = ? ORDER BY seq DESC"
-        rows = (number_meant(version),)
-        found = self._ask(lambda db: next(self._seen(db, db.execute(sql, rows)), None))
+        number = number_meant(version)
+        found = self._ask(lambda db: next(self._seen(db, _where(db, "version = ?", number)), None))
         if found is None:
             raise no_version(version)
         return found
@@ -92,20 +138,20 @@ class ChangeTable:
         """The changes of one operation, in the order they were made."""
         return self._ask(lambda db: list(self._seen(db, _step(db, number_of(group)))))
 
-    def touches_hidden(self, groups: Collection[str]) -> set[str]:
-        """Those of these operations that changed something hidden too."""
+    def touches_hidden(self, groups: Collection[str]) -> bool:
+        """Whether one of these operations changed something hidden too."""
 
-        def found(db: apsw.Connection) -> set[str]:
-            rows = {group: _step(db, number_of(group)) for group in groups}
-            return {group for group, step in rows.items() if len(list(self._seen(db, step))) < len(step)}
+        def found(db: apsw.Connection) -> bool:
+            steps = [_step(db, number_of(group)) for group in groups]
+            return any(len(list(self._seen(db, step))) < len(step) for step in steps)
 
-        return self._ask(found) if self._vault.access.hidden else set()
+        return bool(self._vault.access.hidden) and self._ask(found)
 
     def lineage(self, path: str) -> list[Version]:
         """The changes of the note that was last known by this path, newest first, whatever its path is now."""
-        sql = f"""SELECT {_COLUMNS} FROM changes WHERE lineage = (SELECT lineage FROM changes
-                  WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered' ORDER BY seq DESC LIMIT 1) ORDER BY seq DESC"""
-        return self._ask(lambda db: list(self._seen(db, db.execute(sql, (well_formed(path),)))))
+        of_last = """lineage = (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
+                     ORDER BY seq DESC LIMIT 1)"""
+        return self._ask(lambda db: list(self._seen(db, _where(db, of_last, well_formed(path)))))
 
     def newest(self) -> int:
         """The number of the last change, 0 before the first."""
@@ -118,11 +164,10 @@ class ChangeTable:
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
-        sql = f"""SELECT {_COLUMNS} FROM changes WHERE after = ?1
-                  UNION ALL SELECT {_COLUMNS} FROM changes WHERE before = ?1"""
         if not self._vault.access.hidden:
             return True
-        return self._ask(lambda db: any(True for _ in self._seen(db, db.execute(sql, (sha256,)))))
+        sides = ("after = ?", "before = ?")
+        return self._ask(lambda db: any(True for side in sides for _ in self._seen(db, _where(db, side, sha256))))
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""
@@ -191,13 +236,6 @@ def last_authors(db: apsw.Connection, texts: Iterable[str]) -> dict[str, Origin]
     sql = f"SELECT {_COLUMNS} FROM changes WHERE after = ? AND {_WRITTEN} ORDER BY seq LIMIT 1"
     found = {text: db.execute(sql, (text,)).fetchone() for text in texts}
     return {text: HUMAN if row is None else author_of(_version(row)) for text, row in found.items()}
-
-
-def author_of(version: Version) -> Origin:
-    """Who made a change."""
-    if version.is_by_person:
-        return Origin("human", "", version.when)
-    return agent(version.who, version.tool, version.when)
 
 
 # -- growing
@@ -286,6 +324,11 @@ def _give_way(db: apsw.Connection, path: str) -> None:
 
 
 # -- rows
+
+
+def _where(db: apsw.Connection, condition: str, *values: Any) -> Iterator[Row]:
+    """The changes of which this is so, newest first."""
+    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq DESC", values)
 
 
 def _back(db: apsw.Connection, path: str) -> Iterator[Row]:

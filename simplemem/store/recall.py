@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.index.changes import local
 from simplemem.index.door import SORTS, Narrow, NoteId, QueryVector, Question, Shown, Standing
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
-from simplemem.note.authors import local
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.search import dates

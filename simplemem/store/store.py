@@ -283,7 +283,7 @@ class EnhancedStore:
         until: str = "",
     ) -> tuple[HistoryEntry, ...]:
         """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
-        return history.history(self._core, name, limit, history.Which(by, tool, since, until), diff=diff)
+        return history.history(self._core, name, limit, by=by, tool=tool, since=since, until=until, diff=diff)
 
     def blame(self, name: str) -> tuple[BlamedLine, ...]:
         """Who last changed each line of a memory, as far as its history and git tell."""
@@ -319,7 +319,6 @@ class EnhancedStore:
         *,
         preview: bool = False,
         expected: str | None = None,
-        diff: bool = False,
         who: str = "",
         tool: str = "undo",
         reason: str = "",
@@ -327,7 +326,7 @@ class EnhancedStore:
         """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
         `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
         change = Change(tool, who, reason)
-        return undo.undo_all(self._core, by, since, change, preview=preview, expected=expected, diff=diff)
+        return undo.undo_all(self._core, by, since, change, preview=preview, expected=expected)
 
     # -- conflict copies
 

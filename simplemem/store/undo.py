@@ -9,15 +9,12 @@ end. Nothing is merged. Each of these is itself a change, which can be taken bac
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
+from simplemem.index.changes import is_called
 from simplemem.memory import LeftAsIs, Restored, Undone, UndoneMany, UndoneNote
-from simplemem.note.authors import is_called
-from simplemem.note.diff import unified_diff
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
@@ -25,16 +22,16 @@ from simplemem.store.history import (
     GONE,
     Moment,
     NoteThen,
-    changes_in,
+    hash_now,
     last_change,
-    means_commit,
     moment_of,
-    note_at_commit,
+    note_at,
     note_then,
     nothing_there,
     path_with_a_past,
     text_of,
 )
+from simplemem.store.repository import means_commit
 from simplemem.store.write import judge
 from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, Wish
@@ -42,13 +39,16 @@ from simplemem.vault.vault import Change, Wish
 _GONE_OUTSIDE = "it was deleted outside simplemem, perhaps after other changes there"
 
 
-# -- one change
-
-
 def undo(core: Core, version_or_name: str, change: Change) -> Undone:
     """Take back a change by its version, or the last change of a memory by its name."""
     core.must_be_writable()
-    version = _version_meant(core, version_or_name)
+    try:
+        version = core.changes.find(version_or_name)
+    except NotFound:
+        if means_commit(core, version_or_name) and core.entry(path_of(clean_reference(version_or_name))) is None:
+            hint = "Restore a note as it was at a commit, or revert the commit in git."
+            raise Invalid(f"{version_or_name} is a commit of git, and no change to take back", hint=hint) from None
+        version = last_change(core, path_with_a_past(core, version_or_name))
     with core.vault.lock():
         steps = core.changes.step(version.group)
         try:
@@ -58,34 +58,22 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
             error.hint = f"Nothing was taken back. {again}"
             raise
         paths = {path for one in steps for path in (one.path, one.new_path) if path is not None}
-        look_again(core, paths | {one.path for one in written})
+        _look_again(core, paths | {one.path for one in written})
     # Of one operation the first change is what was asked for; links written again because of it came after.
-    asked = steps[0]
+    asked, more = steps[0], len(steps) - 1
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
     what = f"undid the {asked.op} of {name_of(asked.path)}"
     if asked.new_path:
         what += f" to {name_of(asked.new_path)}"
-    if asked.op == "undo" and len(steps) > 1:
-        what += f" and of {len(steps) - 1} more"
-    elif not asked.new_path and len(steps) > 1:
-        more = len(steps) - 1
+    if more and (asked.op == "undo" or not asked.new_path):
         what += f" and {more} more {'change' if more == 1 else 'changes'} of the same step"
     return Undone(name_of(main.path), main.sha256, main.version, what)
 
 
-def _version_meant(core: Core, wanted: str) -> Version:
-    try:
-        return core.changes.find(wanted)
-    except SimplememError:
-        if means_commit(core, wanted) and core.entry(path_of(clean_reference(wanted))) is None:
-            held = changes_in(core, wanted)
-            if len(held) == 1:
-                return core.changes.find(held[0])
-            hint = "Restore a note as it was at a commit, or revert the commit in git."
-            if held:
-                hint = f"It holds several changes, each of which can be undone: {', '.join(held)}."
-            raise Invalid(f"{wanted} is a commit of git, and no one change to take back", hint=hint) from None
-        return last_change(core, path_with_a_past(core, wanted))
+def _look_again(core: Core, paths: set[str]) -> None:
+    """Index what was just written by hash, still under the lock."""
+    core.indexed(paths, lambda: core.look_at(paths))
+    core.fill_soon()
 
 
 # -- an earlier text in its place
@@ -97,7 +85,7 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
     Without a moment, a deleted memory comes back as it was. What the memory says now stays in the history.
     """
     core.must_be_writable()
-    path = path_with_a_past(core, name, gone_first=True)
+    path = path_with_a_past(core, name)
     with core.vault.lock():
         then, since = _wanted(core, path, at)
         if then.data is None or then.sha256 is None:
@@ -110,7 +98,7 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
             raise _taken(target, f"It has the name since {other.id}. Restore the old one under another name.")
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
         written = core.vault.carry_out([wish], change)[0]
-        look_again(core, {target})
+        _look_again(core, {target})
     said = [f"not certain: {then.doubt}"] if then.doubt else []
     if written.changed:
         before = read_note(now.data).text if now is not None else ""
@@ -122,9 +110,9 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
 
 def _wanted(core: Core, path: str, at: str | None) -> tuple[NoteThen, str]:
     """The text to bring back, and the version or date it is of."""
+    if at is not None and means_commit(core, at):
+        return note_at(core, path, at), at
     if at is not None:
-        if (known := note_at_commit(core, path, at)) is not None:
-            return known, at
         moment = moment_of(core, at)
         if (sha := _told_of(moment, path)) is not None:  # perhaps of an earlier note of this name
             data = text_of(core, sha, path)
@@ -137,13 +125,7 @@ def _wanted(core: Core, path: str, at: str | None) -> tuple[NoteThen, str]:
     before, after = next((before, after) for at, before, after in last.effects if at == path)
     sha, since = (before, f"before {last.id}") if after is None else (after, last.id)
     data = text_of(core, sha, path) if sha else None
-    doubt = GONE if data is None else "" if after is None else _GONE_OUTSIDE
-    return NoteThen(path, sha, data, doubt), since
-
-
-def _taken(target: str, hint: str) -> AlreadyExists:
-    name = name_of(target)
-    return AlreadyExists(f"there is another memory called {name}", hint=hint, name=name)
+    return NoteThen(path, sha, data, GONE if data is None else "" if after is None else _GONE_OUTSIDE), since
 
 
 def _told_of(moment: Moment, path: str) -> str | None:
@@ -155,83 +137,87 @@ def _told_of(moment: Moment, path: str) -> str | None:
     return None
 
 
+def _taken(target: str, hint: str) -> AlreadyExists:
+    name = name_of(target)
+    return AlreadyExists(f"there is another memory called {name}", hint=hint, name=name)
+
+
 def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
     """The change since a moment with which this name went to another memory, or got free for a file of another program."""
-    if means_commit(core, at):
+    lineage = [version for version in core.changes.lineage(path) if version.op != "recovered"]
+    if not lineage or means_commit(core, at):
         return None  # git tells of names, and follows them by itself
-    moment, changes = moment_of(core, at), core.changes.of(path)
-    told = _told_of(moment, path) is not None
-    since = [version for version in changes if version.number > moment.number and not moment.is_beside(version)]
-    for there, before, after in changes[0].effects if changes and changes[0].number > moment.number else ():
-        if there == path and after is None and before != now:
-            return changes[0]
-    if told and not any(moment.is_beside(version) for version in changes):
-        return (since or changes)[-1]  # the moment was of an earlier note of this name
-    return next((version for version in since if version.op == "create"), None)
+    last, first = lineage[0], lineage[-1]
+    if (last.new_path or last.path) != path or (last.after is None and last.before != now):
+        return last
+    return first if first.op == "create" and moment_of(core, at).number < first.number else None
 
 
 # -- everything somebody changed
 
 
 @dataclass(frozen=True, slots=True)
-class _Link:
+class _Step:
     """One change of one path. Without a version it was made outside simplemem."""
 
     version: Version | None
     before: str | None
     after: str | None
 
-    @property
-    def id(self) -> str:
-        return self.version.id if self.version is not None else ""
-
-    def is_by(self, by: str) -> bool:
-        return self.version is not None and is_called(self.version.who, by)
-
 
 @dataclass(frozen=True, slots=True)
 class _Reversal:
-    """A path that is to have its old text again, or its old absence. `text` is None when none is needed."""
+    """A path that is to have its old text again, or its old absence. `old` is where a note goes back to as it stands."""
 
-    path: str
     now: str | None
     then: str | None
     first: str
     groups: frozenset[str]
-    text: bytes | None = None
-    trash: str | None = None
+    text: bytes | None
 
 
 @dataclass(slots=True)
 class _Rollback:
     work: dict[str, _Reversal] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)  # path -> why
-    left_groups: dict[str, str] = field(default_factory=dict)  # operation -> the path because of which it is left
     moves: dict[str, str] = field(default_factory=dict)  # where a note is now -> where it was
 
+    def moved_back(self) -> dict[str, str]:
+        """Notes that can go back where they were as they stand: from where they are now to where they were."""
+        work = self.work
+        return {
+            new: old
+            for new, old in self.moves.items()
+            if new in work and work[new].then is None and old in work and work[old].now is None
+        }
 
-def undo_all(
-    core: Core, by: str, since: str, change: Change, *, preview: bool, expected: str | None, diff: bool
-) -> UndoneMany:
+
+def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, expected: str | None) -> UndoneMany:
     """Take back all that `by` changed since a date or version. A preview changes nothing; its `plan` may be `expected`."""
     if not by.strip() or not since.strip():
         raise Invalid("who, and since when?", hint="history shows who changed what.")
     if preview:
-        plan = _plan(core, by, since)
-        return _said(core, by, since, plan, "", diff=diff)
+        return _said(by, since, _plan(core, by, since))
     core.must_be_writable()
     with core.vault.lock():
         plan = _plan(core, by, since)
-        shown = _said(core, by, since, plan, "", diff=diff)
+        shown = _said(by, since, plan)
         if expected is not None and shown.plan != expected:
             hint = "Look at the preview again."
             raise Conflict("the vault has changed since this was looked at", current_sha256=None, hint=hint)
-        wishes = _wishes(plan)
+        wishes, back = [], plan.moved_back()
+        for path, work in sorted(plan.work.items()):
+            if (old := back.get(path)) is not None:
+                origin = plan.work[old]
+                text = None if origin.then == work.now else origin.text
+                wishes.append(Wish("undo", path, before=work.now, new_path=old, data=text))
+            elif path not in back.values():
+                wishes.append(Wish("undo", path, before=work.now, data=work.text, gone=work.then is None))
         if not wishes:
             return shown
         reason = change.reason or f"everything by {by} since {since}"
         written = core.vault.carry_out(wishes, replace(change, reason=reason))
-        look_again(core, {path for wish in wishes for path in (wish.path, wish.target)})
+        _look_again(core, {path for wish in wishes for path in (wish.path, wish.target)})
     return replace(shown, version=written[0].version)
 
 
@@ -245,198 +231,107 @@ def _plan(core: Core, by: str, since: str) -> _Rollback:
     for version in theirs:
         if version.new_path is not None:
             plan.moves[version.new_path] = plan.moves.pop(version.path, version.path)
-    chains = _chains(lines, {path for version in theirs for path, _, _ in version.effects})
+    chains: dict[str, list[_Step]] = {path: [] for version in theirs for path, _, _ in version.effects}
+    for version in lines:
+        for path, before, after in version.effects:
+            if path in chains:
+                _append(chains[path], _Step(version, before, after))
+    blocked: dict[str, str] = {}  # operation -> the path because of which it is left
     spelled = {compare_key(entry.path): entry.path for entry in core.vault.scan()}
     for path, chain in sorted(chains.items()):
-        _look_at(core, by, path, chain, spelled, plan)
-    _leave_what_is_not_allowed(core, plan)
-    _leave_whole_operations(plan)
+        now = hash_now(core, core.entry(path))
+        _append(chain, _Step(None, now, now))
+        steps = _what_remains(chain[:-1], by)
+        if not steps:
+            continue  # it was taken back already, or is as it was
+        groups = frozenset(each.version.group for each in steps if _is_by(each, by) and each.version)
+        then = steps[0].before
+        work = _Reversal(now, then, steps[0].version.id if steps[0].version else "", groups, None)
+        if then is not None:
+            work = replace(work, text=text_of(core, then))
+        plan.work[path] = work
+        twin = spelled.get(compare_key(path))
+        why = _why_left(core, by, steps, path, work)
+        if not why and now is None and then is not None and twin is not None and plan.moves.get(twin) != path:
+            why = f"there is another memory called {name_of(twin)}"
+        if why:
+            plan.left[path] = why
+            blocked |= dict.fromkeys(groups, path)
+    back = plan.moved_back()
+    if core.vault.access.no_delete:
+        for path, work in plan.work.items():
+            if work.then is None and path not in back and path not in plan.left:
+                plan.left[path] = "nothing may be deleted here"
+                blocked |= dict.fromkeys(work.groups, path)
+    _leave_whole_operations(plan, blocked)
     return plan
 
 
-def _chains(lines: Iterable[Version], paths: set[str]) -> dict[str, list[_Link]]:
-    """The changes of each path in their order, with what must have happened outside in between."""
-    chains: dict[str, list[_Link]] = {path: [] for path in paths}
-    for version in lines:
-        for path, before, after in version.effects:
-            if path in paths:
-                chain = chains[path]
-                if chain and chain[-1].after != before:
-                    chain.append(_Link(None, chain[-1].after, before))
-                chain.append(_Link(version, before, after))
-    return chains
+def _append(chain: list[_Step], step: _Step) -> None:
+    """Add a change of a path, and before it what must have happened outside in between."""
+    if chain and chain[-1].after != step.before:
+        chain.append(_Step(None, chain[-1].after, step.before))
+    chain.append(step)
 
 
-def _look_at(core: Core, by: str, path: str, chain: list[_Link], spelled: dict[str, str], plan: _Rollback) -> None:
-    """What is to be done at one path, or why it is left."""
-    now = _hash_now(core, path)
-    if chain[-1].after != now:
-        chain.append(_Link(None, chain[-1].after, now))
-    remaining = _what_remains(chain, by)
-    first = next((number for number, link in enumerate(remaining) if link.is_by(by)), None)
-    if first is None:
-        return  # it was taken back already, or is as it was
-    tail = remaining[first:]
-    groups = frozenset(link.version.group for link in tail if link.version is not None and link.is_by(by))
-    then = tail[0].before
-    text = text_of(core, then) if then is not None else None
-    if why := _why_left(by, tail, path, now, text, spelled, plan):
-        _leave(plan, path, why, groups)
-        return
-    last = tail[-1].version
-    trash = last.trash if last is not None and last.after is None and last.before == then else None
-    plan.work[path] = _Reversal(path, now, then, tail[0].id, groups, text, trash)
+def _is_by(step: _Step, by: str) -> bool:
+    return step.version is not None and is_called(step.version.who, by)
 
 
-def _why_left(
-    by: str,
-    tail: Sequence[_Link],
-    path: str,
-    now: str | None,
-    text: bytes | None,
-    spelled: dict[str, str],
-    plan: _Rollback,
-) -> str:
-    """Why a path cannot have back what it had before the first of these changes; "" when it can."""
-    for link in tail:
-        if link.version is None:
-            return "changed since outside simplemem"
-        if not link.is_by(by):
-            return f"changed since by {link.version.who or 'somebody'} ({link.id})"
-    if tail[0].before is not None and text is None:
-        return GONE
-    twin = spelled.get(compare_key(path))
-    if now is None and text is not None and twin is not None and plan.moves.get(twin) != path:
-        return f"there is another memory called {name_of(twin)}"
-    return ""
-
-
-def _what_remains(chain: Sequence[_Link], by: str) -> list[_Link]:
-    """The changes that made what is there now, oldest first.
-
-    What only led back to a text that had been there is passed over: somebody took a change of theirs back, or did it
-    again, or they did so themselves. That they took back what somebody else did is a change of theirs.
-    """
-    states = [chain[0].before, *(link.after for link in chain)]
-    places: dict[str | None, list[int]] = {}
-    begun = [0]  # for each state: since which one every change was theirs
-    for number, state in enumerate(states):
-        places.setdefault(state, []).append(number)
-        if number:
-            begun.append(begun[-1] if chain[number - 1].is_by(by) else number)
-    kept: list[_Link] = []
+def _what_remains(chain: Sequence[_Step], by: str) -> list[_Step]:
+    """The changes since the first of theirs that made what is there now. What only led back to a text that had been there
+    is passed over, unless they took back what somebody else did: that is a change of theirs."""
+    states = [chain[0].before, *(step.after for step in chain)]
+    kept: list[_Step] = []
     at = len(chain)
     while at:
-        since = begun[at] if chain[at - 1].is_by(by) else 0
-        earlier = places[states[at]]
-        first = earlier[bisect_left(earlier, since)]
-        if first < at:
+        since = at if _is_by(chain[at - 1], by) else 0
+        while since and _is_by(chain[since - 1], by):
+            since -= 1
+        if (first := states.index(states[at], since)) < at:
             at = first
         else:
-            kept.append(chain[at - 1])
+            kept.insert(0, chain[at - 1])
             at -= 1
-    return kept[::-1]
+    start = next((number for number, step in enumerate(kept) if _is_by(step, by)), len(kept))
+    return kept[start:]
 
 
-def _leave(plan: _Rollback, path: str, why: str, groups: frozenset[str]) -> None:
-    plan.left[path] = why
-    for group in groups:
-        plan.left_groups.setdefault(group, path)
+def _why_left(core: Core, by: str, steps: Sequence[_Step], path: str, work: _Reversal) -> str:
+    """Why a path cannot have back what it had before the first of these changes; "" when it can."""
+    for step in steps:
+        if step.version is None:
+            return "changed since outside simplemem"
+        if not _is_by(step, by):
+            return f"changed since by {step.version.who or 'somebody'} ({step.version.id})"
+    if work.then is not None and work.text is None:
+        return GONE
+    if core.changes.touches_hidden(work.groups):
+        return "it was changed together with what may not be changed here"
+    return "" if core.vault.access.may_change(path) else "it may be read here, not changed"
 
 
-def _leave_what_is_not_allowed(core: Core, plan: _Rollback) -> None:
-    """What the rules of access keep from being changed or deleted here, as any single write would be refused."""
-    rules = core.vault.access
-    paired = _paired(plan)
-    closed = core.changes.touches_hidden({group for work in plan.work.values() for group in work.groups})
-    for path, work in list(plan.work.items()):
-        why = ""
-        if work.groups & closed:
-            why = "it was changed together with what may not be changed here"
-        elif not rules.may_change(path):
-            why = "it may be read here, not changed"
-        elif rules.no_delete and work.then is None and path not in paired:
-            why = "nothing may be deleted here"
-        if why:
-            del plan.work[path]
-            _leave(plan, path, why, work.groups)
-
-
-def _leave_whole_operations(plan: _Rollback) -> None:
+def _leave_whole_operations(plan: _Rollback, blocked: dict[str, str]) -> None:
     """Whatever shares an operation with something that is left is left too, until nothing more follows."""
-    while True:
-        bound = [(work, group) for work in plan.work.values() for group in work.groups if group in plan.left_groups]
-        if not bound:
-            return
-        for work, group in bound:
-            if plan.work.pop(work.path, None) is not None:
-                cause = name_of(plan.left_groups[group])
-                _leave(plan, work.path, f"{group} changed it together with {cause}", work.groups)
+    while bound := [(p, g) for p, work in plan.work.items() if p not in plan.left for g in work.groups if g in blocked]:
+        path, group = bound[0]
+        plan.left[path] = f"{group} changed it together with {name_of(blocked[group])}"
+        blocked |= {each: path for each in plan.work[path].groups if each not in blocked}
+    plan.work = {path: work for path, work in plan.work.items() if path not in plan.left}
 
 
-def _wishes(plan: _Rollback) -> list[Wish]:
-    paired = _paired(plan)
-    wishes = []
+def _said(by: str, since: str, plan: _Rollback) -> UndoneMany:
+    back, notes = plan.moved_back(), []
     for path, work in sorted(plan.work.items()):
-        if path in paired.values():
+        if path in back.values():
             continue
-        if (old := paired.get(path)) is not None:
-            origin = plan.work[old]
-            text = None if origin.then == work.now else origin.text
-            wishes.append(Wish("undo", path, before=work.now, new_path=old, data=text))
-        elif work.then is None:
-            wishes.append(Wish("undo", path, before=work.now, gone=True))
-        else:
-            wishes.append(Wish("undo", path, before=work.now, data=work.text, trash=work.trash))
-    return wishes
-
-
-def _paired(plan: _Rollback) -> dict[str, str]:
-    """Notes that can go back where they were as they stand: from where they are now to where they were."""
-    return {
-        new: old
-        for new, old in plan.moves.items()
-        if (here := plan.work.get(new)) and here.then is None and (there := plan.work.get(old)) and there.now is None
-    }
-
-
-def _said(core: Core, by: str, since: str, plan: _Rollback, version: str, *, diff: bool) -> UndoneMany:
-    paired = _paired(plan)
-    notes = []
-    for path, work in sorted(plan.work.items()):
-        if path in paired.values():
-            continue
-        old = paired.get(path)
-        origin = plan.work[old] if old is not None else work
-        shown = _difference(core, path, work.now, origin) if diff else None
+        old = back.get(path)
         becomes = (
             "moved back" if old else "deleted" if work.then is None else "changed back" if work.now else "brought back"
         )
-        new_name = name_of(old) if old else None
-        notes.append(UndoneNote(name_of(path), new_name, becomes, work.first, work.now, origin.then, shown))
+        then = plan.work[old].then if old else work.then
+        notes.append(UndoneNote(name_of(path), name_of(old) if old else None, becomes, work.first, work.now, then))
     left = tuple(LeftAsIs(name_of(path), why) for path, why in sorted(plan.left.items()))
-    spelled = repr(sorted((work.path, work.now, work.then) for work in plan.work.values()))
+    spelled = repr(sorted((path, work.now, work.then) for path, work in plan.work.items()))
     digest = hashlib.sha256(spelled.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return UndoneMany(by, since, version, tuple(notes), left, digest)
-
-
-def _difference(core: Core, path: str, now: str | None, origin: _Reversal) -> str:
-    here = text_of(core, now, path) or b"" if now is not None else b""
-    then = b"" if origin.then is None else here if origin.then == now else origin.text or b""
-    return unified_diff(here, then, ("now", f"before {origin.first}"))
-
-
-def _hash_now(core: Core, path: str) -> str | None:
-    if core.entry(path) is None:
-        return None
-    try:
-        return core.vault.read(path).sha256
-    except SimplememError:
-        return ""
-
-
-def look_again(core: Core, paths: set[str]) -> None:
-    """Index what was just written by hash, still under the lock."""
-    for path in paths:
-        core.indexed({path}, partial(core.look_at, {path}))
-    core.fill_soon()
+    return UndoneMany(by, since, "", tuple(notes), left, digest)

@@ -78,8 +78,8 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
 ) -> None:
     after = notes_of(vault)
     asked = ("undo", "--by", "claude-ai", "--since", "1 hour ago")
-    shown = run(*asked, "--dry-run", "--diff")
-    assert "brought back" in shown.out and "changed back" in shown.out and "-Wronger." in shown.out
+    shown = run(*asked, "--dry-run")
+    assert "brought back" in shown.out and "changed back" in shown.out
     refused = run(*asked)
     assert refused.code == 1 and "--yes" in refused.err
     assert run(*asked, "--dry-run", "--json").json["version"] == "" and notes_of(vault) == after

@@ -49,6 +49,7 @@ OURS = {
     ("index/audit.py", "table"): "one of our tables, from a list there",
     ("index/audit.py", "owner"): "a column of our tables, from a list there",
     ("index/audit.py", "leg"): "one of our tables, from a list there",
+    ("index/changes.py", "condition"): "written there",
     ("index/changes.py", "', '.join('?' * 15)"): "as many question marks as there are values",
     ("index/vectors.py", "waits"): "one of two conditions",
 }

@@ -65,34 +65,18 @@ def test_one_undo_brings_back_the_note_and_the_copy(parted: EnhancedStore, vault
     assert [copy.name for copy in parted.conflict_copies()] == [COPY]
 
 
-def test_the_text_that_both_came_from_is_certain_when_our_own_changes_lead_to_both(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("Kite.md", TEXT)
-    plain_store.sync()
-    plain_store.update("Kite", edits=[{"old": "line 2 ", "new": "LINE 2 "}])
-    ours = (vault / "Kite.md").read_text()
-    plain_store.undo("Kite")
-    plain_store.update("Kite", edits=[{"old": f"{LINES[6]}\n", "new": ""}])
-    write(f"{COPY}.md", ours)
-    plain_store.sync()
-    found = only(plain_store)
-    assert (found.clean, found.removes) == (True, False)
-    assert found.text == changed(TEXT, 2).replace(f"{LINES[6]}\n", "")
-
-
-def test_a_note_that_is_an_earlier_version_of_the_copy_becomes_the_copy(
+def test_a_copy_that_is_an_earlier_version_of_the_note_has_nothing_new(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
     write("Kite.md", TEXT)
     plain_store.sync()
     plain_store.update("Kite", edits=[{"old": f"{LINES[1]}\n", "new": ""}])
-    later = (vault / "Kite.md").read_text()
-    write("Kite.md", TEXT)
-    write(f"{COPY}.md", later)
+    write(f"{COPY}.md", TEXT)
     plain_store.sync()
     found = only(plain_store)
-    assert (found.clean, found.removes, found.text) == (True, False, later)
+    assert (found.clean, found.removes, found.diff) == (True, False, "")
+    plain_store.merge_conflict(found)
+    assert (vault / "Kite.md").read_text() == TEXT.replace(f"{LINES[1]}\n", "") and not (vault / f"{COPY}.md").exists()
 
 
 def test_the_later_versions_of_the_note_are_not_taken_for_what_the_copy_began_as(

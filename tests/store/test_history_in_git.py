@@ -56,8 +56,6 @@ def test_a_commit_of_ours_is_told_once_with_the_change_it_holds(git: Any, vault:
         entries = store.history("a")
         assert [(e.source, e.reason) for e in entries] == [("simplemem", "ours"), ("git", "Begin")]
         assert entries[0].commit == head and entries[0].version == "v000001"
-        assert "update of a" in store.undo(head).what and (vault / "a.md").read_text() == "one\n"
-        store.undo("a")
     for file in (vault / ".simplemem" / "history").glob("*.jsonl"):
         file.unlink()
     with opened(vault) as store:  # what our history has lost, git still tells as it was
@@ -68,21 +66,6 @@ def test_a_commit_of_ours_is_told_once_with_the_change_it_holds(git: Any, vault:
             "update",
             "ours",
         )
-
-
-def test_the_history_can_be_narrowed_in_git_as_well(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin", at="2026-01-05T10:00:00+0000")
-    git("config", "user.name", "Priya")
-    write("a.md", "one\ntwo\n")
-    git.commit("Hers", at="2026-02-05T10:00:00+0000")
-    with opened(vault) as store:
-        store.update("a", append="three", who="agent 2.0")
-        assert told(store, "a", by="Priya") == [("git", "update", "Hers")]
-        assert told(store, "a", by="agent") == [("simplemem", "update", "")]
-        assert told(store, "a", until="2026-01-31") == [("git", "create", "Begin")]
-        assert [reason for _, _, reason in told(store, "a", since="2026-02-01")] == ["", "Hers"]
-        assert [source for source, _, _ in told(store, "a", tool="git")] == ["git", "git"]
 
 
 def test_a_memory_is_read_compared_and_restored_at_a_commit(git: Any, vault: Path, write: Write) -> None:

@@ -36,7 +36,7 @@ def past_of(store: EnhancedStore, names: tuple[str, ...]) -> str:
             lambda version=version: store.diff(version),
             lambda version=version: store.diff(version, "v1"),
             lambda: store.search("oolong", authors=True),
-            lambda version=version: store.undo_all("eve", version, preview=True, diff=True),
+            lambda version=version: store.undo_all("eve", version, preview=True),
         )
         said += [answer_of(ask) for ask in asked]
         for name in names:

@@ -7,7 +7,8 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.authors import HUMAN, UNKNOWN, Origin, State, agent, blame, is_called
+from simplemem.index.changes import HUMAN, UNKNOWN, Origin, agent, is_called
+from simplemem.store.history import blame
 
 ADA, BOB = agent("ada 1.0", "update_memory", "2026-01-01"), agent("bob 2.0", "update_memory", "2026-02-01")
 
@@ -19,7 +20,7 @@ def sha(text: str) -> str:
 def by_line(*versions: tuple[str, Origin], lost: str | None = None) -> list[Origin]:
     """Who wrote the lines of the last of some texts, each by somebody; `lost` is no longer kept."""
     texts = {sha(text): text.encode() for text, _ in versions if text != lost}
-    states = [State(sha(text), by) for text, by in reversed(versions)]
+    states = [(sha(text), by) for text, by in reversed(versions)]
     return blame(versions[-1][0].encode(), states, texts.get)
 
 
@@ -38,7 +39,7 @@ def test_line_ends_and_blanks_at_the_end_of_a_line_are_no_change() -> None:
 
 def test_where_a_text_is_lost_nobody_is_named_who_may_not_have_written_a_line() -> None:
     versions = (("a\n", HUMAN), ("a\nb\n", ADA), ("a\nb\nc\n", BOB))
-    assert by_line(*versions, lost="a\nb\n") == [HUMAN, Origin("agent"), Origin("agent")]
+    assert by_line(*versions, lost="a\nb\n") == [HUMAN, UNKNOWN, UNKNOWN]
     assert by_line(("a\n", ADA), ("a\nb\n", HUMAN), ("a\nb\nc\n", BOB), lost="a\nb\n") == [ADA, UNKNOWN, UNKNOWN]
 
 
