@@ -144,7 +144,9 @@ def _likely_base(core: Core, copy: ConflictCopy, note: bytes, other: bytes) -> t
     oldest, at = {sha: number for number, sha in enumerate(states)}, 0
     while at < len(states):  # what the note was made of; what was taken back is passed over
         if states[at] == sha256(other):
-            return other.decode("utf-8", "replace"), named.get(states[at], "")  # an earlier version: nothing in it is new
+            return other.decode("utf-8", "replace"), named.get(
+                states[at], ""
+            )  # an earlier version: nothing in it is new
         at = oldest[states[at]] + 1
     texts = [(core.vault.history.content(sha), where) for sha, where in named.items()]
     if texts and texts[-1][0] is None:
