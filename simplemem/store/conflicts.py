@@ -30,15 +30,13 @@ _AKIN = 0.4  # a base that has less in common with either than this would explai
 
 
 def conflict_copies(index: Sidecar) -> tuple[ConflictCopy, ...]:
-    """Every conflict copy whose note is there, by path. What only might be one by its name, and whose text is another, is
-    a note and not among them."""
-    found = []
-    for copy in index.conflict_copies():
-        name = conflict_name(copy.path)
-        if name is not None and (copy.hidden is not None or name.certain or not copy.path.casefold().endswith(".md")):
-            of, maker = name_of(copy.original), name.maker
-            found.append(ConflictCopy(name_of(copy.path), copy.path, of, copy.original, maker))
-    return tuple(found)
+    """Every conflict copy whose note is there, by path."""
+    named = [(path, original, conflict_name(path)) for path, original in index.conflict_copies()]
+    return tuple(
+        ConflictCopy(name_of(path), path, name_of(original), original, name.maker)
+        for path, original, name in named
+        if name
+    )
 
 
 def copies_meant(core: Core, name: str) -> tuple[ConflictCopy, ...]:
