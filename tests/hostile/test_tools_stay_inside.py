@@ -31,13 +31,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
 NAMES = frozenset(["name", "new_name"])
-"""Arguments that say which file is meant get every name. The others of a tool share them, or get some."""
-SOME = 7
-SEVERAL = 24
-"""The tools of the graph and of what is learned are many and do alike: together they get every name several times."""
-EVERY = frozenset(["server-memory.create_entities"])
-"""Of them one whose names become files gets every name by itself."""
-
+"""Arguments that say which file is meant get every name, the others one in so many: together they get all."""
 TOOLSET_GRAPH = Face("graph", "The toolset that is added to the default server", ("graph",))
 TOOLS = [
     pytest.param(profile, tool, id=f"{profile.name}.{tool.name}")
@@ -72,36 +66,21 @@ def spoilt(shape: dict[str, Any], name: str) -> Any:
         case "string":
             return name
         case "object" if "properties" in shape:
-            return item(shape["properties"], name)
+            inside = {key: (each.get("enum") or [spoilt(each, name)])[0] for key, each in shape["properties"].items()}
+            return {key: value for key, value in inside.items() if value is not None}
         case "object":
             return {name: name, "title": name, "tags": [name], "aliases": [name]}
         case "array":
-            inside = shape.get("items", {})
-            return [spoilt(inside, name) or name]
-    if "anyOf" in shape:
-        return next((value for each in shape["anyOf"] if (value := spoilt(each, name)) is not None), None)
-    return None
+            return [spoilt(shape.get("items", {}), name) or name]
+    return next((value for each in shape.get("anyOf", ()) if (value := spoilt(each, name)) is not None), None)
 
 
-def item(properties: dict[str, Any], name: str) -> dict[str, Any]:
-    """One of a list of things, with the name in all that is text; where only some words are taken, the first of them."""
-    return {
-        key: value
-        for key, shape in properties.items()
-        if (value := shape["enum"][0] if "enum" in shape else spoilt(shape, name)) is not None
-    }
-
-
-def share_of(names: list[str], profile: Face, tool: Tool, number: int) -> list[str]:
-    """The names that one argument of a tool gets, where not every argument gets all."""
-    shapes = tool.listing()["inputSchema"]["properties"]
-    place = [param.values for param in TOOLS].index((profile, tool))
-    if f"{profile.name}.{tool.name}" in EVERY:
+def share_of(names: list[str], profile: Face, tool: Tool, argument: str, number: int) -> list[str]:
+    """The names that one argument of a tool gets."""
+    if LONG or argument in NAMES or (profile.name, tool.name) == ("server-memory", "create_entities"):
         return names
-    if profile.name not in ("default", "simplemem"):
-        return names[(place + number) % SEVERAL :: SEVERAL]
-    every = SOME if NAMES & shapes.keys() else sum(spoilt(shape, "x") is not None for shape in shapes.values())
-    return names[number % every :: every]
+    every = 7 if profile.name in ("default", "simplemem") else 24  # the graph's tools are many and do alike
+    return names[([each.values for each in TOOLS].index((profile, tool)) + number) % every :: every]
 
 
 def call(door: Door, tool: Any, arguments: dict[str, Any]) -> Any:
@@ -121,14 +100,7 @@ def test_every_tool_is_known_here_and_does_its_work(room: Room, door: Door, prof
     assert not result.is_error, result.content[0].text
 
 
-MAKING = [
-    "create_entities",
-    "create_relations",
-    "add_observations",
-    "delete_entities",
-    "link_knowledge",
-    "save_knowledge",
-]
+MAKING = "create_entities create_relations add_observations delete_entities link_knowledge save_knowledge".split()
 
 
 @pytest.mark.parametrize(
@@ -157,8 +129,7 @@ def test_a_tool_never_leaves_the_vault(tmp_path: Path, profile: Any, tool: Any) 
     wanted = harmless(tool)
     with door_of(room) as door:
         for number, (argument, shape) in enumerate(shapes.items()):
-            chosen = names if LONG or argument in NAMES else share_of(names, profile, tool, number)
-            for name in chosen:
+            for name in share_of(names, profile, tool, argument, number):
                 if (value := spoilt(shape, name)) is None:
                     continue
                 put_back(room.vault)
@@ -169,19 +140,10 @@ def test_a_tool_never_leaves_the_vault(tmp_path: Path, profile: Any, tool: Any) 
                 assert "failed inside simplemem" not in said, (argument, name, said)
                 if result.structured_content is not None:  # the failures of graph servers are words alone
                     assert result.is_error is False or result.structured_content["error"]["code"], (argument, name)
-    only_portable_names(room)
-
-
-def only_portable_names(room: Room) -> None:
-    """What lies in the vault now is what was there, and notes with names that every system takes (F34)."""
-    made = [
-        path.relative_to(room.vault).as_posix()
-        for path in room.vault.rglob("*")
-        if path.is_file() and not path.is_symlink() and not path.relative_to(room.vault).parts[0].startswith(".")
-    ]
-    assert "n.md" in made or "notes/other.md" in made
-    for path in made:
-        assert check_name(name_of(path)) == name_of(path)
+    # What lies in the vault now is what was there, and notes with names that every system takes (F34).
+    for path in (each for each in room.vault.rglob("*") if each.is_file() and not each.is_symlink()):
+        if not (name := path.relative_to(room.vault).as_posix()).startswith("."):
+            assert check_name(name_of(name)) == name_of(name)
     assert {path.name for path in room.vault.iterdir() if path.name.startswith(".")} <= {".git", ".simplemem", ".trash"}
 
 

@@ -24,6 +24,18 @@ from simplemem.store import open_store
 
 PATIENCE = 30.0
 _FINISHED = object()
+_WITH_TOOL = """
+import sys
+from pathlib import Path
+from simplemem.server.serve import serve_stdio, take_standard_streams
+from simplemem.store import open_store
+from simplemem.faces.face import Reply, tool
+from simplemem.faces.profiles import PROFILES
+{code}
+root = Path(sys.argv[1])
+tools = (tool("A tool")({name}),)
+serve_stdio(PROFILES["default"], tools, root, lambda: open_store(root), take_standard_streams())
+"""
 
 
 class Bare:
@@ -52,6 +64,12 @@ class Bare:
         self._log = threading.Thread(target=self._read_log, daemon=True)
         self._log.start()
         self._begin(self.process.stdin.fileno(), self.process.stdout.fileno(), read)
+
+    @classmethod
+    def with_tool(cls, vault: Path, code: str) -> Bare:
+        """A server that is the real one, but for its tool: the last function of some code."""
+        script = _WITH_TOOL.format(code=code, name=code.rpartition("def ")[2].partition("(")[0])
+        return cls(vault, command=[sys.executable, "-c", script, str(vault)])
 
     def _begin(self, into: int, out: int, read: bool) -> None:
         self._into, self._out = into, out
@@ -103,30 +121,35 @@ class Bare:
     def post(self, method: str, params: dict[str, Any] | None = None) -> int:
         """Send a request without waiting for its answer."""
         self._next += 1
-        self.send(
-            json.dumps({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params or {}}).encode() + b"\n"
-        )
+        self._say({"id": self._next, "method": method, "params": params or {}})
         return self._next
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
-        self.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params or {}}).encode() + b"\n")
+        self._say({"method": method, "params": params or {}})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self.send(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def _take(self, patience: float = PATIENCE) -> None:
+        """Sort the next line. Raises Empty when none comes, EOFError when none can come any more."""
+        line = self._lines.get(timeout=patience)
+        if line is _FINISHED:
+            self._lines.put(_FINISHED)
+            raise EOFError("the server has closed its output")
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self.not_json.append(line)
+            return
+        if "method" in message:
+            self.notifications.append(message)
+        else:
+            self._answers[message.get("id")] = message
 
     def answer(self, ident: Any, patience: float = PATIENCE) -> dict[str, Any]:
-        """The answer to a request. Raises Empty when none comes, EOFError when none can come any more."""
+        """The answer to a request."""
         while ident not in self._answers:
-            line = self._lines.get(timeout=patience)
-            if line is _FINISHED:
-                self._lines.put(_FINISHED)
-                raise EOFError("the server has closed its output")
-            try:
-                message = json.loads(line)
-            except ValueError:
-                self.not_json.append(line)
-                continue
-            if "method" in message:
-                self.notifications.append(message)
-            else:
-                self._answers[message.get("id")] = message
+            self._take(patience)
         return self._answers.pop(ident)
 
     def answered(self) -> set[Any]:
@@ -137,13 +160,12 @@ class Bare:
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         return self.answer(self.post(method, params))
 
+    def greet(self, protocol: str = "2025-11-25") -> int:
+        about = {"protocolVersion": protocol, "capabilities": {}, "clientInfo": {"name": "bare", "version": "7"}}
+        return self.post("initialize", about)
+
     def initialize(self) -> dict[str, Any]:
-        about = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "bare", "version": "7"},
-        }
-        answer = self.request("initialize", about)
+        answer = self.answer(self.greet())
         self.notify("notifications/initialized")
         return answer["result"]
 
@@ -152,26 +174,18 @@ class Bare:
 
     def hear(self, method: str) -> dict[str, Any]:
         """The next notification of a kind."""
-        while True:
-            for k, message in enumerate(self.notifications):
-                if message["method"] == method:
-                    return self.notifications.pop(k)
-            line = self._lines.get(timeout=PATIENCE)
-            if line is _FINISHED:
-                raise EOFError("the server has closed its output")
-            message = json.loads(line)
-            if "method" in message:
-                self.notifications.append(message)
-            else:
-                self._answers[message.get("id")] = message
+        while not (heard := [each for each in self.notifications if each["method"] == method]):
+            self._take()
+        self.notifications.remove(heard[0])
+        return heard[0]
 
     def end_input(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def resident_kb(self) -> int:
-        with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
 
 
 class Inside(Bare):
@@ -181,10 +195,8 @@ class Inside(Bare):
         theirs_in, into = os.pipe()
         out, theirs_out = os.pipe()
         face = PROFILES[profile]
-        asked = {"embed.provider": "none", "no_delete": no_delete} | {
-            name.replace("__", "."): value for name, value in settings.items()
-        }
-        own = load_settings(asked, vault=vault)
+        asked = {name.replace("__", "."): value for name, value in settings.items()}
+        own = load_settings({"embed.provider": "none", "no_delete": no_delete} | asked, vault=vault)
         door = Door(vault, lambda: open_store(vault, settings=own, read_only=own.read_only))
         tools = tuple(tool for tool in choose(face) if not (no_delete and tool.deletes))
 

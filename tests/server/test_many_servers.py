@@ -131,8 +131,7 @@ def test_a_server_whose_answers_nobody_reads_does_not_spin(tmp_path: Path) -> No
     """F62: the pipe is full and stays so."""
     (tmp_path / "n.md").write_text("word " * 20_000)
     with Bare(tmp_path, read=False, env=WORDS) as bare:
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "deaf", "version": "1"}}
-        bare.post("initialize", about)
+        bare.greet()
         bare.read_a_little()
         bare.notify("notifications/initialized")
         for _ in range(30):

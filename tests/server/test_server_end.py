@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,33 @@ from waiting import eventually
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and flock of POSIX")
 
 
-def test_it_ends_when_its_input_does(tmp_path: Path) -> None:
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.end_input()
-        assert bare.process.wait(2) == 0
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[Bare]:
+    """A server that was greeted, on a vault with the note `a`."""
+    (tmp_path / "a.md").write_text("one\n")
+    with Bare(tmp_path) as server:
+        server.initialize()
+        server.call("read_memory", name="a")
+        yield server
+
+
+def append(bare: Bare, text: str, **meta: Any) -> int:
+    """Send a change of `a`, and wait until it waits for its turn."""
+    asked = {"name": "update_memory", "arguments": {"name": "a", "append": text}}
+    ident = bare.post("tools/call", asked | meta)
+    wait_until_waiting(bare)
+    return ident
+
+
+def wait_until_waiting(bare: Bare) -> None:
+    """Until the server has read what was sent: it answers a ping sent after it, and a breath for the thread to begin."""
+    bare.request("ping")
+    time.sleep(0.2)
+
+
+def test_it_ends_when_its_input_does(bare: Bare) -> None:
+    bare.end_input()
+    assert bare.process.wait(2) == 0
 
 
 def test_it_ends_when_the_input_ends_before_a_word_was_said(tmp_path: Path) -> None:
@@ -31,23 +54,16 @@ def test_it_ends_when_the_input_ends_before_a_word_was_said(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_it_ends_on_a_signal(tmp_path: Path, number: int) -> None:
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.call("list_memories")
-        bare.process.send_signal(number)
-        assert bare.process.wait(2) == 0
+def test_it_ends_on_a_signal(bare: Bare, number: int) -> None:
+    bare.process.send_signal(number)
+    assert bare.process.wait(2) == 0
 
 
-def test_what_was_asked_before_the_input_ended_is_still_answered(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("here")
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.call("list_memories")
-        asked = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
-        bare.end_input()
-        assert bare.answer(asked)["result"]["structuredContent"]["content"] == "here"
-        assert bare.process.wait(3) == 0
+def test_what_was_asked_before_the_input_ended_is_still_answered(bare: Bare) -> None:
+    asked = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
+    bare.end_input()
+    assert bare.answer(asked)["result"]["structuredContent"]["content"] == "one\n"
+    assert bare.process.wait(3) == 0
 
 
 @pytest.mark.parametrize(("how", "requests"), [("a signal", 20), ("its input ends", 400)])
@@ -55,12 +71,7 @@ def test_it_ends_though_nobody_reads_its_answers(tmp_path: Path, how: str, reque
     """Twenty answers fill the pipe; four hundred requests are more than it takes in."""
     (tmp_path / "n.md").write_text("word " * 20_000)
     with Bare(tmp_path, read=False) as bare:
-        about = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "deaf", "version": "1"},
-        }
-        bare.post("initialize", about)
+        bare.greet()
         bare.read_a_little()
         for _ in range(requests):
             bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}})
@@ -68,15 +79,6 @@ def test_it_ends_though_nobody_reads_its_answers(tmp_path: Path, how: str, reque
             bare.process.send_signal(signal.SIGTERM)
         else:
             bare.end_input()
-        assert bare.process.wait(6) == 0
-
-
-def test_it_ends_though_nobody_reads_that_it_understood_nothing(tmp_path: Path) -> None:
-    with Bare(tmp_path, read=False) as bare:
-        bare.post("ping")
-        bare.read_a_little()
-        bare.send(b"nonsense\n" * 4000)
-        bare.end_input()
         assert bare.process.wait(6) == 0
 
 
@@ -90,22 +92,8 @@ def test_it_ends_when_its_output_is_closed(tmp_path: Path) -> None:
 
 
 def test_it_ends_in_the_middle_of_a_long_tool(tmp_path: Path) -> None:
-    """The tool is one of ours that takes twenty seconds, in a server that is otherwise the real one."""
-    script = (
-        "import sys, time\n"
-        "from pathlib import Path\n"
-        "from simplemem.server.serve import serve_stdio, take_standard_streams\n"
-        "from simplemem.store import open_store\n"
-        "from simplemem.faces.face import Reply, tool\n"
-        "from simplemem.faces.profiles import PROFILES\n"
-        "def long() -> Reply[None]:\n"
-        "    time.sleep(20)\n"
-        "    return Reply('done')\n"
-        "root = Path(sys.argv[1])\n"
-        "tools = (tool('Long')(long),)\n"
-        "serve_stdio(PROFILES['default'], tools, root, lambda: open_store(root), take_standard_streams())\n"
-    )
-    with Bare(tmp_path, command=[sys.executable, "-c", script, str(tmp_path)]) as bare:
+    tool = "import time\ndef long() -> Reply[None]:\n    time.sleep(20)\n    return Reply('done')\n"
+    with Bare.with_tool(tmp_path, tool) as bare:
         bare.initialize()
         bare.post("tools/call", {"name": "long", "arguments": {}})
         wait_until_waiting(bare)
@@ -120,8 +108,7 @@ def test_it_talks_and_ends_while_another_process_holds_the_vault(tmp_path: Path)
         bare.initialize()
         bare.request("tools/list")
         waiting = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
-        for _ in range(5):
-            wait_until_waiting(bare)
+        wait_until_waiting(bare)
         bare.post("resources/subscribe", {"uri": "memory://a"})
         assert "result" in bare.request("ping")
         assert waiting not in bare.answered()
@@ -129,82 +116,51 @@ def test_it_talks_and_ends_while_another_process_holds_the_vault(tmp_path: Path)
         assert bare.process.wait(6) == 0
 
 
-def test_a_write_that_has_begun_is_finished_before_the_end(tmp_path: Path) -> None:
-    """Another process holds the vault's lock: the write waits for it, the end waits for the write."""
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.call("create_memory", name="a", content="one")
-        with held_lock(tmp_path):
-            bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "two"}})
-            wait_until_waiting(bare)
-            bare.end_input()
+@pytest.mark.parametrize("lock", ["comes free", "is never free"])
+def test_a_write_that_has_begun_is_finished_before_the_end(bare: Bare, tmp_path: Path, lock: str) -> None:
+    with held_lock(tmp_path):
+        append(bare, "two")
+        bare.end_input()
+        if lock == "comes free":
             time.sleep(0.5)
             assert bare.process.poll() is None
-        assert bare.process.wait(5) == 0
-    assert (tmp_path / "a.md").read_text().endswith("one\ntwo\n")
-
-
-def test_the_end_comes_though_a_write_waits_for_ever(tmp_path: Path) -> None:
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.call("create_memory", name="a", content="one")
-        with held_lock(tmp_path):
-            bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "two"}})
-            wait_until_waiting(bare)
-            bare.end_input()
+        else:
             assert bare.process.wait(8) == 0
-    assert (tmp_path / "a.md").read_text().endswith("one\n")
+    assert bare.process.wait(5) == 0
+    assert (tmp_path / "a.md").read_text() == ("one\ntwo\n" if lock == "comes free" else "one\n")
 
 
-@pytest.mark.parametrize("meta", [{}, {"_meta": {"progressToken": "signs of life"}}], ids=["plain", "with progress"])
-def test_a_cancelled_write_that_had_not_its_turn_never_happens(tmp_path: Path, meta: dict[str, Any]) -> None:
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.call("create_memory", name="a", content="one")
-        with held_lock(tmp_path):
-            first = bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "first"}})
-            wait_until_waiting(bare)
-            asked = {"name": "update_memory", "arguments": {"name": "a", "append": "second"}}
-            second = bare.post("tools/call", {**asked, **meta})
-            bare.notify("notifications/cancelled", {"requestId": second})
-            bare.request("ping")
-        assert bare.answer(first)["result"]["isError"] is False
-        bare.call("update_memory", name="a", append="third")  # it has its turn after the one that was cancelled
-        text = bare.call("read_memory", name="a")["structuredContent"]["content"]
-        assert second not in bare.answered()
-    assert "first" in text and "third" in text
-    assert "second" not in text
+def test_a_cancelled_write_that_had_not_its_turn_never_happens(bare: Bare, tmp_path: Path) -> None:
+    with held_lock(tmp_path):
+        first, second = append(bare, "first"), append(bare, "second")
+        bare.notify("notifications/cancelled", {"requestId": second})
+        bare.request("ping")
+    assert bare.answer(first)["result"]["isError"] is False
+    bare.call("update_memory", name="a", append="third")  # it has its turn after the one that was cancelled
+    assert second not in bare.answered()
+    assert (tmp_path / "a.md").read_text() == "one\nfirst\nthird\n"
 
 
-def test_a_write_cancelled_in_its_turn_is_finished_without_an_answer(tmp_path: Path) -> None:
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.call("create_memory", name="a", content="one")
-        with held_lock(tmp_path):
-            begun = bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "a", "append": "two"}})
-            wait_until_waiting(bare)
-            bare.notify("notifications/cancelled", {"requestId": begun})
-            bare.request("ping")
-        bare.call("update_memory", name="a", append="three")
-        assert begun not in bare.answered()
-    assert (tmp_path / "a.md").read_text().endswith("one\ntwo\nthree\n")
+def test_a_write_cancelled_in_its_turn_is_finished_without_an_answer(bare: Bare, tmp_path: Path) -> None:
+    with held_lock(tmp_path):
+        begun = append(bare, "two")
+        bare.notify("notifications/cancelled", {"requestId": begun})
+        bare.request("ping")
+    bare.call("update_memory", name="a", append="three")
+    assert begun not in bare.answered()
+    assert (tmp_path / "a.md").read_text() == "one\ntwo\nthree\n"
 
 
-def test_cancelling_at_any_moment_leaves_a_note_whole(tmp_path: Path) -> None:
+def test_cancelling_at_any_moment_leaves_a_note_whole(bare: Bare, tmp_path: Path) -> None:
     body = "line\n" * 500
-    with Bare(tmp_path) as bare:
-        bare.initialize()
-        bare.call("create_memory", name="a", content="start\n")
-        for k in range(40):
-            asked = bare.post(
-                "tools/call",
-                {"name": "update_memory", "arguments": {"name": "a", "content": f"v{k}\n{body}"}},
-            )
-            time.sleep(k * 0.0003)
-            bare.notify("notifications/cancelled", {"requestId": asked})
-        text = bare.call("read_memory", name="a")["structuredContent"]["content"]
-        assert text == "start\n" or (text.startswith("v") and text.endswith(body) and text.count("v") == 1)
-        assert bare.call("update_memory", name="a", content="end")["isError"] is False
+    for k in range(40):
+        change = {"name": "update_memory", "arguments": {"name": "a", "content": f"v{k}\n{body}"}}
+        asked = bare.post("tools/call", change)
+        time.sleep(k * 0.0003)
+        bare.notify("notifications/cancelled", {"requestId": asked})
+    text = bare.call("read_memory", name="a")["structuredContent"]["content"]
+    assert text == "one\n" or (text.startswith("v") and text.endswith(body) and text.count("v") == 1)
+    assert bare.call("update_memory", name="a", content="end")["isError"] is False
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["a.md"]
 
 
@@ -214,12 +170,10 @@ def test_what_a_killed_server_left_is_gone_when_the_next_has_said_hello(tmp_path
             bare.initialize()
             bare.call("create_memory", name="n", content="x", overwrite=True)
             for k in range(20):
-                bare.post(
-                    "tools/call",
-                    {"name": "update_memory", "arguments": {"name": "n", "content": f"text {k}"}},
-                )
+                bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "n", "content": f"text {k}"}})
             bare.process.kill()
             bare.process.wait()
+        (tmp_path / f".simplemem-1-{'0' * 24}.tmp").write_text("half a te")
         with Bare(tmp_path) as bare:
             bare.initialize()
             assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["n.md"]
@@ -269,9 +223,3 @@ def held_lock(vault: Path):
         holder.stdin.close()
         holder.wait()
         holder.stdout.close()
-
-
-def wait_until_waiting(bare: Bare) -> None:
-    """Until the server has read what was sent: it answers a ping sent after it, and a breath for the thread to begin."""
-    bare.request("ping")
-    time.sleep(0.2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,44 +16,26 @@ from hypothesis import strategies as st
 from simplemem.server.wire import _line_of, lines
 
 HOSTILE = [
-    b"this is not json",
-    b"{}",
-    b"[]",
-    b"null",
-    b'"text"',
-    b"1e999",
-    b'{"jsonrpc":"2.0"}',
-    b'{"jsonrpc":"2.0","id":1}',
+    b"this is not json", b"{}", b"[]", b"null", b'"text"', b"1e999", b"\0\0\0\0", b"\r", b"   ", b"\xff\xfe\x00",
+    b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000, b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
     b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
-    b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
-    b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
-    b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
-    b'{"jsonrpc":"2.0","id":true,"method":"ping"}',
-    b'{"jsonrpc":"2.0","id":"x","method":5}',
-    b'{"jsonrpc":"2.0","id":"y","method":"ping","params":[]}',
-    b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
-    b"\xff\xfe\x00",
-    b'{"jsonrpc":"2.0","id":"\xff","method":"ping"}',
-    b"\xef\xbb\xbf{}",
-    b'{"jsonrpc":"2.0","id":"s","method":"ping","params":{"a":"\\ud800"}}',
-    b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}',
-    b'{"jsonrpc":"2.0","id":"\\ud800","method":"no/such"}',
-    b"[" * 100_000,
-    b'{"a":' * 100_000,
-    b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"ping"}',
-    b'{"jsonrpc":"2.0","id":-1,"method":"tools/call","params":{"name":5}}',
-    b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_memories","arguments":[1]}}',
-    b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"no_such_tool","arguments":{}}}',
-    b'{"jsonrpc":"2.0","id":4,"method":"no/such/method"}',
-    b'{"jsonrpc":"2.0","id":5,"method":"initialize","params":{}}',
-    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}',
-    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12345}}',
-    b'{"jsonrpc":"2.0","id":77,"result":{}}',
-    b'{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"m"}}',
-    b"\0\0\0\0",
-    b"\r",
-    b"   ",
-]
+    *(
+        b'{"jsonrpc":"2.0",' + rest + b"}"
+        for rest in (
+            b'"id":1', b'"id":null,"method":"ping"', b'"id":{},"method":"ping"', b'"id":1.5,"method":"ping"',
+            b'"id":true,"method":"ping"', b'"id":"x","method":5', b'"id":"y","method":"ping","params":[]',
+            b'"id":"\xff","method":"ping"', b'"id":"s","method":"ping","params":{"a":"\\ud800"}',
+            b'"id":"\\ud800","method":"no/such"', b'"id":' + b"9" * 5000 + b',"method":"ping"',
+            b'"id":-1,"method":"tools/call","params":{"name":5}',
+            b'"id":2,"method":"tools/call","params":{"name":"search_memories","arguments":[1]}',
+            b'"id":3,"method":"tools/call","params":{"name":"no_such_tool","arguments":{}}',
+            b'"id":4,"method":"no/such/method"', b'"id":5,"method":"initialize","params":{}',
+            b'"method":"notifications/cancelled","params":{"requestId":{}}',
+            b'"method":"notifications/cancelled","params":{"requestId":12345}',
+            b'"id":77,"result":{}', b'"id":77,"error":{"code":1,"message":"m"}',
+        )
+    ),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
         yield bare
 
 
-@pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:24].decode("latin-1"))
+@pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:60].decode("latin-1"))
 def test_after_a_broken_line_the_next_request_is_answered(server: Bare, line: bytes) -> None:
     server.send(line + b"\n")
     assert "result" in server.request("ping")
@@ -76,26 +57,6 @@ def test_a_broken_line_is_told_so(server: Bare) -> None:
     assert server.answer(None)["error"]["code"] == -32700
     server.send(b'{"jsonrpc":"2.0","id":"mine","method":5}\n')
     assert server.answer("mine")["error"]["code"] == -32600
-
-
-def test_a_thousand_mangled_requests_end_nothing(server: Bare) -> None:
-    rng = random.Random(7)
-    good = json.dumps(
-        {
-            "jsonrpc": "2.0",
-            "id": "m",
-            "method": "tools/call",
-            "params": {"name": "list_memories", "arguments": {"limit": 1}},
-        }
-    ).encode()
-    for _ in range(1000):
-        line = bytearray(good)
-        for _ in range(rng.randrange(1, 4)):
-            at = rng.randrange(len(line))
-            line[at : at + rng.randrange(3)] = bytes(rng.randrange(11, 256) for _ in range(rng.randrange(3)))
-        server.send(bytes(line) + b"\n")
-    assert "result" in server.request("ping")
-    assert not server.not_json
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -135,21 +96,18 @@ def test_half_a_surrogate_pair_is_read_and_written_as_a_sign(server: Bare) -> No
 
 
 def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
-    """A module that prints at import, through Python and below it, stands in for a chatty library."""
+    """A module that prints for as long as the server runs, through Python and below it, stands in for a chatty library."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(
-        "import builtins, os, threading\n"
+        "import os, threading, time\n"
         "def chatter():\n"
-        "    import time\n"
         "    for _ in range(100):\n"
         "        print('chatter', flush=True); os.write(1, b'deep chatter\\n'); time.sleep(0.01)\n"
-        "def begin():\n"
-        "    import simplemem.server.serve as s\n"
-        "    taken = s.take_standard_streams\n"
-        "    def take():\n"
-        "        ends = taken(); threading.Thread(target=chatter, daemon=True).start(); return ends\n"
-        "    s.take_standard_streams = take\n"
-        "begin()\n"
+        "import simplemem.server.serve as serve\n"
+        "taken = serve.take_standard_streams\n"
+        "def take():\n"
+        "    ends = taken(); threading.Thread(target=chatter, daemon=True).start(); return ends\n"
+        "serve.take_standard_streams = take\n"
     )
     (tmp_path / "vault").mkdir()
     with Bare(tmp_path / "vault", env={"PYTHONPATH": str(tmp_path / "site")}) as bare:
@@ -165,16 +123,8 @@ def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
 def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(tmp_path: Path) -> None:
     (tmp_path / "n.md").write_text("word " * 2000)
     with Bare(tmp_path, read=False) as bare:
-        bare.post(
-            "initialize",
-            {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": {"name": "slow", "version": "1"},
-            },
-        )
+        bare.greet()
         bare.notify("notifications/initialized")
         asked = [bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}}) for _ in range(200)]
         bare.read_on()
-        for ident in asked:
-            assert bare.answer(ident)["result"]["isError"] is False
+        assert all(bare.answer(ident)["result"]["isError"] is False for ident in asked)

@@ -28,14 +28,6 @@ class Deaf:
         self.heard.append(uri)
 
 
-def close(door: Door) -> None:
-    """Once the background it began in a thread has begun."""
-    for thread in threading.enumerate():
-        if thread.name == "tend":
-            thread.join()
-    door.close(writing=1, closing=5)
-
-
 def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault: Path) -> None:
     async def body() -> None:
         door = Door(vault, lambda: EnhancedStore(vault))
@@ -51,7 +43,10 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault:
                 await anyio.sleep(0.01)
         assert set(client.heard) == {"memory://a", "memory://b", CHANGES}
         assert len(client.heard) <= 4  # one was on its way when the rest was noted
-        close(door)
+        for thread in threading.enumerate():
+            if thread.name == "tend":
+                thread.join()
+        door.close(writing=1, closing=5)
 
     anyio.run(body)
 
