@@ -9,53 +9,31 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import Invalid, SimplememError, TooLong
-from simplemem.note.names import base_name, check_name, clean_reference, compare_key, legal_name, name_of, path_of
+from simplemem.note.names import (
+    are_akin,
+    base_name,
+    check_name,
+    clean_reference,
+    compare_key,
+    conflict_name,
+    legal_name,
+    name_of,
+    path_of,
+    private_by_rule,
+)
+from simplemem.note.note import private_reason, read_note
 
 DECOMPOSED = unicodedata.normalize("NFD", "Café")
 
 TITLES = {
-    "a/b": "a-b",
-    "a\\b": "a-b",
-    "a:b": "a-b",
-    "C: drive": "C drive",
-    "Why?": "Why",
-    'say "this"': "say this",
-    "<a>": "a",
-    "a|b": "a-b",
-    "CON": "CON_",
-    "nul.txt": "nul_.txt",
-    "COM9.notes": "COM9_.notes",
-    "lpt¹": "lpt¹_",
-    "console": "console",
-    "trailing.": "trailing",
-    "trailing ": "trailing",
-    " leading": "leading",
-    ".hidden": "hidden",
-    "..": "Untitled",
-    "": "Untitled",
-    "   ": "Untitled",
-    "~": "Untitled",
-    "a#b": "a-b",
-    "[[a]]": "a",
-    "a%%b": "a%b",
-    "%2e%2E%2f": "2e2E2f",
-    "tab\there": "tab here",
-    "nul\0byte": "nul-byte",
-    "line\nbreak": "line break",
-    DECOMPOSED: "Café",
-    "a\u00a0b": "a b",
-    "zero\u200bwidth": "zerowidth",
-    "rtl\u202eevil": "rtlevil",
-    "half \ud800 a": "half a",
-    "🚀 ok": "🚀 ok",
-    "README.md": "README",
-    "x.MD.md": "x",
-    "~tilde": "~tilde",
-    "%APPDATA%": "%APPDATA%",
-    "it's": "it's",
-    "a\u2028b": "a b",
+    "a/b": "a-b", "a\\b": "a-b", "C: drive": "C drive", "Why?": "Why", 'say "this"': "say this", "<a>": "a", "CON": "CON_",
+    "nul.txt": "nul_.txt", "lpt¹": "lpt¹_", "console": "console", "trailing.": "trailing", " leading ": "leading",
+    ".hidden": "hidden", "..": "Untitled", "": "Untitled", "   ": "Untitled", "~": "Untitled", "[[a]]": "a", "a%%b": "a%b",
+    "%2e%2E%2f": "2e2E2f", "tab\there": "tab here", "nul\0byte": "nul-byte", DECOMPOSED: "Café", "a\u00a0b": "a b",
+    "zero\u200bwidth": "zerowidth", "rtl\u202eevil": "rtlevil", "half \ud800 a": "half a", "🚀 ok": "🚀 ok",
+    "README.md": "README", "x.MD.md": "x", "~tilde": "~tilde", "%APPDATA%": "%APPDATA%", "it's": "it's",
     "v1.2 notes": "v1.2 notes",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("title", "name"), TITLES.items(), ids=ascii)
@@ -133,35 +111,22 @@ def test_names_that_are_too_long_are_refused_as_such(name: str) -> None:
     assert refused.value.hint
 
 
-def test_a_refusal_proposes_the_nearest_legal_name() -> None:
+def test_a_refusal_proposes_the_nearest_legal_name_and_a_good_one_is_normalised() -> None:
     with pytest.raises(Invalid) as refused:
         check_name("../work\\What now?.md")
     assert refused.value.hint == "A name that works: work/What now"
-
-
-def test_a_good_name_is_normalised() -> None:
     assert check_name("projects/apollo.md") == "projects/apollo"
     assert check_name(f"a/{DECOMPOSED}") == "a/Café"
-    assert check_name("日本語/ノート 2") == "日本語/ノート 2"
 
 
 @pytest.mark.parametrize(
     ("given_name", "meant"),
     [
-        ("Note", "Note"),
-        (" Note.md ", "Note"),
-        ("[[folder/Note|shown]]", "folder/Note"),
-        ("![[Note#Part]]", "Note"),
-        ("Note#Part", "Note"),
-        ("Note#^id", "Note"),
-        ("C# notes", "C# notes"),
-        ("C#.md", "C#"),
-        ("/a/b.MD", "a/b"),
-        ("./a", "a"),
-        (DECOMPOSED, "Café"),
-        ("what: is this?", "what: is this?"),
+        (" Note.md ", "Note"), ("[[folder/Note|shown]]", "folder/Note"), ("![[Note#Part]]", "Note"), ("Note#Part", "Note"),
+        ("Note#^id", "Note"), ("C# notes", "C# notes"), ("C#.md", "C#"), ("/a/b.MD", "a/b"), ("./a", "a"),
+        (DECOMPOSED, "Café"), ("what: is this?", "what: is this?"),
     ],
-)
+)  # fmt: skip
 def test_a_reference_is_read_as_it_is_meant(given_name: str, meant: str) -> None:
     assert clean_reference(given_name) == meant
 
@@ -185,3 +150,180 @@ def test_paths_and_names_are_each_others_inverse() -> None:
     assert path_of("a/b") == "a/b.md"
     assert base_name("a/b.md") == "b"
     assert base_name("v1.2 notes.md") == "v1.2 notes"
+
+
+# ------------------------------------------------------------------ private notes
+
+
+def reason(text: str, path: str = "a.md", rules: tuple[str, ...] = ()) -> str | None:
+    return private_reason(path, read_note(text.encode()), rules)
+
+
+@pytest.mark.parametrize("value", ["true", "yes", "True", "'true'", "1", "on", "[family]", "until I die"])
+def test_the_property_private_keeps_a_note_private_unless_it_says_no(value: str) -> None:
+    assert reason(f"---\nprivate: {value}\n---\nText.\n") == "property"
+    assert reason(f"---\ntitle: x\nPrivate: {value}\n---\nText.\n") == "property"
+
+
+@pytest.mark.parametrize("value", ["false", "no", "'false'", "", "~", "0", '""'])
+def test_a_property_that_says_no_or_nothing_keeps_nothing_private(value: str) -> None:
+    assert reason(f"---\nprivate: {value}\n---\nText.\n") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\ntags: [one, private]\n---\n",
+        "---\ntags: Private/Health\n---\n",
+        "---\ntags: {private: true}\n---\n",
+        "---\ntags: {private: family}\n---\n",
+        "Only this line is #private in it.\n",
+        "Or #PRIVATE/taxes is.\n",
+    ],
+)
+def test_the_tag_private_and_those_below_it_keep_a_note_private(text: str) -> None:
+    assert reason(text) == "tag"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\ntags: [privately, not/private]\n---\nThe private life of bees.\n",
+        "---\ntags: {private: false}\n---\n",
+        "```\n#private\n```\n",
+        "Words of a note.\n\n---\n\nprivate: a word at the beginning of a line\n",
+    ],
+)
+def test_other_tags_and_words_keep_nothing_private(text: str) -> None:
+    assert reason(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nprivate: true\nlist: [\n---\nText.\n",
+        "---\nlist: [\n---\nText.\n",
+        "---\nprivate: true\n\nThe header was never closed.\n",
+        "\n---\ntitle: x\nprivate: true\n---\nThe header came a line too late.\n",
+    ],
+)
+def test_a_header_that_cannot_be_read_may_say_private_so_its_note_is(text: str) -> None:
+    assert reason(text) == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("journal/", "journal/2026/a.md"),
+        ("/Journal/", "journal/a.md"),
+        ("plans/will", "plans/will.md"),
+        ("cafe\u0301/", "Café/a.md"),
+        ("*.secret.md", "deep/er/a.secret.md"),
+        ("people/*/health", "people/ada/health.md"),
+        ("journal\\", "journal/a.md"),
+        ("./journal/", "journal/a.md"),
+        ("**/secret/*", "secret/a.md"),
+        ("[Personal]/", "[Personal]/a.md"),
+        ("/", "anything.md"),
+        ("*", "deep/anything.md"),
+    ],
+)
+def test_a_rule_names_a_folder_a_note_or_a_pattern(rule: str, path: str) -> None:
+    assert private_by_rule(path, ["other/", rule])
+    assert reason("Text.\n", path, (rule,)) == "rule"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("journal/", "journal.md"),
+        ("journal/", "journalism/a.md"),
+        ("journal/", "old/journal/a.md"),
+        ("plans/will", "plans/willow.md"),
+        ("", "a.md"),
+        ("*.secret.md", "a.md"),
+    ],
+)
+def test_a_rule_says_nothing_of_other_paths(rule: str, path: str) -> None:
+    assert not private_by_rule(path, [rule])
+
+
+# ------------------------------------------------------------------ conflict copies
+
+
+@pytest.mark.parametrize(
+    ("path", "original", "maker"),
+    [
+        ("a/n.sync-conflict-20260101-120000-ABCDEFG.md", "a/n.md", "Syncthing"),
+        ("n (Ada's conflicted copy 2026-01-01).md", "n.md", "Dropbox"),
+        ("n (Ada’s conflicted copy 2026-01-01 (1)).md", "n.md", "Dropbox"),
+        ("n (conflicted copy).md", "n.md", "Dropbox"),
+        ("N (Case Conflict 1).md", "N.md", "Dropbox"),
+        ("n (In Konflikt stehende Kopie von Ida M 2026-01-01).md", "n.md", "Dropbox"),
+        ("n (Copie en conflit de PC-0001 2025-11-17).md", "n.md", "Dropbox"),
+        ("n (知明 の競合コピー 2023-10-29).md", "n.md", "Dropbox"),
+        ("n (Conflicted copy MacBook Pro (2) 202509252029).md", "n.md", "Obsidian Sync"),
+        ("n (MacBook Pro (2)'s conflicted copy 2026-01-01).md", "n.md", "Dropbox"),
+        ("n (old) (Ada's conflicted copy 2026-01-01).md", "n (old).md", "Dropbox"),
+        ("n [conflicted 2].md", "n.md", "pCloud"),
+        ("n (còpia en conflicte 2018-04-10 093612).md", "n.md", "Nextcloud"),
+        ("n_conflict-20180410-093612.md", "n.md", "ownCloud"),
+        ("n (SFConflict a@b.org 2026-01-01-12-00-00).md", "n.md", "Seafile"),
+        ("a b/n.md~HEAD", "a b/n.md", "git"),
+        ("n.md.orig", "n.md", "git"),
+        ("n_REMOTE_4711.md", "n.md", "git"),
+    ],
+)
+def test_a_name_that_only_a_program_gives_says_whose_copy_it_is(path: str, original: str, maker: str) -> None:
+    found = conflict_name(path)
+    assert found is not None
+    assert (found.original, found.maker, found.certain) == (original, maker, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "original", "maker"),
+    [
+        ("Chapter 2.md", "Chapter.md", "iCloud"),
+        ("Chapter (1).md", "Chapter.md", "a synchroniser"),
+        ("Chapter-DESKTOP-AB12CD3.md", "Chapter.md", "OneDrive"),
+        ("Chapter-LAPTOP-AB12CD3-2.md", "Chapter.md", "OneDrive"),
+    ],
+)
+def test_a_name_that_people_give_as_well_is_not_certain(path: str, original: str, maker: str) -> None:
+    found = conflict_name(path)
+    assert found is not None
+    assert (found.original, found.maker, found.certain) == (original, maker, False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "n.md", "2026-01-24.md", "Flight 5 Fulmar.md", "2.md", "Untitled 1.md", "n.md~", "n.txt", "(1).md", "n 2.png",
+        "On conflicted copies.md", "The case of a conflict.md", "n (conflict of interest).md", "sync-conflict.md",
+        "Notes (draft).md", "C.md", "Model T.md", "folder (Ada's conflicted copy 2026-01-01)/n.md", "Year 2026.md",
+    ],
+)  # fmt: skip
+def test_an_ordinary_name_is_no_copy(path: str) -> None:
+    assert conflict_name(path) is None
+
+
+def test_a_copy_of_a_copy_leads_to_the_note_they_both_began_with() -> None:
+    for path in (
+        "Chapter 2 (Ada's conflicted copy 2026-01-01) (Ida's conflicted copy 2026-01-02).md",
+        "Chapter 2.sync-conflict-20260101-120000-ABCDEFG 2.md",
+        "Chapter 2 (Ada's conflicted copy 2026-01-01).md",
+    ):
+        found = conflict_name(path)
+        assert found is not None
+        assert (found.original, found.certain) == ("Chapter 2.md", True)
+
+
+def test_versions_of_a_text_are_akin_and_chapters_of_a_book_are_not() -> None:
+    text = "# List\n\n- bread\n- butter and cheese\n- a dozen eggs\n"
+    assert are_akin(text, text + "- milk\n")
+    assert are_akin(text, text.replace("\n", "\r\n"))
+    assert not are_akin(text, "# List\n\nIt was a dark and stormy night.\n")
+    header = "---\ntype: chapter\nbook: A long title that all chapters share\nstatus: draft\n---\n"
+    assert not are_akin(header + "One thing.\n", header + "Another.\n")
+    assert not are_akin(header, header)
+    assert not are_akin("", "")

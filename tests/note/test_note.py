@@ -20,10 +20,6 @@ def test_a_note_knows_its_bytes_its_header_and_its_body() -> None:
     assert [link.target for link in note.links] == ["Drinks", "Cup"]
     assert [tag.name for tag in note.tags] == ["hot"]
     assert note.content == "# Oolong #hot\r\n\r\n[[Cup]]"
-    assert (
-        note.text.encode()
-        == b'\xef\xbb\xbf---\r\ntitle:  Tea \r\nup: "[[Drinks]]"\r\n---\r\n# Oolong #hot\r\n\r\n[[Cup]]'
-    )
     note.must_be_editable("tea.md")
 
 
@@ -45,12 +41,6 @@ def test_what_cannot_be_understood_is_served_and_not_rewritten(data: bytes, prob
         note.must_be_editable("a/n.md")
     assert trouble.value.details.get("line") == note.problem_line == line
     assert note.text
-
-
-def test_the_body_of_a_note_with_a_broken_header_still_counts() -> None:
-    note = read_note(b"---\na: [b\n---\nSee [[Tea]] #hot.\n")
-    assert [link.target for link in note.links] == ["Tea"] and [tag.name for tag in note.tags] == ["hot"]
-    assert note.aliases == () and note.string("a") is None
 
 
 @pytest.mark.parametrize(
@@ -85,34 +75,22 @@ def test_no_bytes_break_the_reading(data: bytes) -> None:
 # Each brings some way of looking for the end of something to look for it again and again.
 HOSTILE = {
     "brackets": "'[' * n",
-    "closing brackets": "'[' * (n // 2) + '](' * (n // 4)",
     "wikilinks that never end": "'[[a\\n' * (n // 4)",
-    "bars": "'[[' + '|' * n",
     "images in links": "('![' * 30 + 'a' + '](b)' * 30 + ' ') * (n // 181)",
     "backticks of every length": "' '.join('`' * k for k in range(1, int((2 * n) ** 0.5)))",
-    "prices": "'$a ' * (n // 3)",
     "comments that never end": "'<!--' * (n // 4)",
     "attributes that never end": "'<a' + ' b=\"' * (n // 4)",
-    "titles that never end": "'[a](b \"c ' * (n // 9)",
     "parentheses": "'[a](' + '(' * n",
     "stars before a tag": "'*' * (n // 2) + '#a'",
-    "hashes": "'# ' + '#' * n + 'a'",
-    "quotes": "('>' * 200 + '#a\\n') * (n // 203)",
     "lists in quotes": "('> - ' * 20 + 'a\\n') * (n // 82)",
     "rules that are none": "'- ' * (n // 2) + 'a'",
-    "a wide table": "'|a' * (n // 4) + '\\n' + '|-' * (n // 4)",
     "definitions that never end": "'[a\\n' * (n // 3)",
-    "one word": "'a' * n",
     "words without an end": "'a.' * (n // 2)",
-    "sentences": "'.)' * (n // 2)",
     "an ideographic wall": "'語' * n",
     "spaces": "' ' * n + 'x'",
-    "spaces at the ends": "('a' + ' ' * 100 + '\\n') * (n // 102)",
     "a deep header": "'---\\n' + '[' * n + '\\n---\\n'",
     "a header of anchors": "'---\\na: &a [x]\\nb: [' + '*a,' * (n // 3) + ']\\n---\\n'",
-    "a header of backslashes": "'---\\na: \"' + '\\\\' * n + '\\n---\\n'",
     "a header that never ends": "'---\\n' + '---a\\n' * (n // 5)",
-    "a header of digits": "'---\\na: ' + '9' * n + '\\n---\\n'",
 }
 READ_ALL = f"""
 import resource, sys

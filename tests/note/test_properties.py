@@ -24,38 +24,24 @@ def note(header: str, body: str = "# Body\n") -> str:
 TRICKY: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("---\ntitle: A\n---\nx\n", {"title": "A"}),
     "comment lines": ("---\n# top\ntitle: A\n# end\n---\n", {"title": "A"}),
-    "comment after a value": ("---\ntitle: A # why\nb: 1\n---\n", {"title": "A", "b": 1}),
-    "hash inside a word": ("---\ntitle: a#b\n---\n", {"title": "a#b"}),
     "single quotes": ("---\ntitle: 'It''s'\n---\n", {"title": "It's"}),
-    "double quotes": ('---\ntitle: "a\\tb \\u00e9 \\U0001F680"\n---\n', {"title": "a\tb é 🚀"}),
     "literal block": ("---\na: |\n  one\n\n  two: x\nb: 1\n---\n", {"a": "one\n\ntwo: x\n", "b": 1}),
-    "stripped block": ("---\na: |-\n  one\n\n\nb: 1\n---\n", {"a": "one", "b": 1}),
     "kept block": ("---\na: |+\n  one\n\n\nb: 1\n---\n", {"a": "one\n\n\n", "b": 1}),
     "folded block": ("---\na: >\n  one\n  two\n# c\nb: 1\n---\n", {"a": "one two\n", "b": 1}),
     "block with indentation": ("---\na: |2\n    one\nb: 1\n---\n", {"a": "  one\n", "b": 1}),
     "flow list": ("---\ntags: [ a , 'b', \"c d\" ]\n---\n", {"tags": ["a", "b", "c d"]}),
     "flow list over lines": ("---\ntags: [a, # one\n  b,\n]\nx: 1\n---\n", {"tags": ["a", "b"], "x": 1}),
-    "flow map": ("---\ntags: {status: done, todo: true}\n---\n", {"tags": {"status": "done", "todo": True}}),
     "block list": ("---\ntags:\n  - a\n  - b\n---\n", {"tags": ["a", "b"]}),
-    "list without indent": ("---\ntags:\n- a\n- b\nx: 1\n---\n", {"tags": ["a", "b"], "x": 1}),
     "comments between items": ("---\ntags:\n  - a # 1\n  # 2\n  - b\n# 3\n---\n", {"tags": ["a", "b"]}),
     "empty item": ("---\ntags:\n  - a\n  -\nx: 1\n---\n", {"tags": ["a", None], "x": 1}),
-    "nested map": ("---\na:\n  b:\n    c: 1\n  d: x\ne: 2\n---\n", {"a": {"b": {"c": 1}, "d": "x"}, "e": 2}),
     "list of maps": ("---\na:\n  - b: 1\n    c: 2\n  - d: 3\n---\n", {"a": [{"b": 1, "c": 2}, {"d": 3}]}),
     "unquoted wikilink": ("---\nup: [[Note]]\nx: 1\n---\n", {"up": [["Note"]], "x": 1}),
     "CRLF": ("---\r\na: 1\r\ntags:\r\n  - x\r\n---\r\nb\r\n", {"a": 1, "tags": ["x"]}),
     "lone CR": ("---\ra: 1\rb: 2\r---\rbody\r", {"a": 1, "b": 2}),
     "mixed line ends": ("---\na: 1\r\nb: 2\n---\r\nbody\n", {"a": 1, "b": 2}),
     "byte order mark": ("\ufeff---\na: 1\n---\n", {"a": 1}),
-    "no newline at the end": ("---\na: 1\n---", {"a": 1}),
-    "blanks after the fence": ("---\na: 1\n---  \t\nb\n", {"a": 1}),
     "tab after the colon": ("---\ntitle:\tA\n---\n", {"title": "A"}),
-    "blank lines": ("---\n\na: 1\n\n\nb: 2\n\n---\n", {"a": 1, "b": 2}),
-    "emoji and accents as keys": ("---\n🚀 état: x\n日本: y\n---\n", {"🚀 état": "x", "日本": "y"}),
-    "explicit key": ("---\n? complex\n: value\nb: 1\n---\n", {"complex": "value", "b": 1}),
     "explicit key, no value": ("---\n? lonely\nb: 1\n---\n", {"lonely": None, "b": 1}),
-    "quoted key": ("---\n\"a: b\": 1\n'c': 2\n---\n", {"a: b": 1, "c": 2}),
-    "line separator in a value": ("---\na: x\u2028y\nb: 1\n---\n", {"a": "x\u2028y", "b": 1}),
     "next line and form feed": ('---\na: "x\x85y"\nb: p\x0cq\n---\n', {"a": "x\x85y", "b": "p\x0cq"}),
     "plain text over lines": ("---\na: one\n  two\n\n  three\nb: 1\n---\n", {"a": "one two\nthree", "b": 1}),
     "quoted text over lines": ('---\na: "one\n  two \\\n  three"\nb: 1\n---\n', {"a": "one two three",
@@ -65,14 +51,12 @@ TRICKY: dict[str, tuple[str, dict[str, Any]]] = {
     "dashes inside": ("---\na: |\n  ---\n  b\nc: '--- x'\n---\n---\n", {"a": "---\nb\n", "c": "--- x"}),
     "foreign tag": ("---\na: !mine text\nb: !!str 12\nc: 1\n---\n", {"a": "text", "b": "12", "c": 1}),
     "indented throughout": ("---\n  a: 1\n  b:\n    - x\n---\n", {"a": 1, "b": ["x"]}),
-    "empty values": ("---\na:\nb: # nothing\nc: ''\n---\n", {"a": None, "b": None, "c": ""}),
     "dates and times": (
         "---\ncreated: 2024-01-15T10:30:00+02:00\nat: 12:30\nd: 2024-02-30\n---\n",
         {"created": "2024-01-15T10:30:00+02:00", "at": "12:30", "d": "2024-02-30"},
     ),
     "words of YAML 1.1": ("---\na: yes\nb: off\nc: =\nd: <<\n---\n", {"a": "yes", "b": "off", "c": "=",
     "d": "<<"}),
-    "colons in text": ("---\na: http://x.y/#z\nb: a:b\n---\n", {"a": "http://x.y/#z", "b": "a:b"}),
     "private characters": ("---\na: \U000f0000\u2028\x80\n---\n", {"a": "\U000f0000\u2028\x80"}),
     "same key but for case": ("---\nTags: [a]\ntags: [b]\n---\n", {"Tags": ["a"], "tags": ["b"]}),
 }  # fmt: skip
@@ -88,17 +72,6 @@ def test_a_tricky_header_is_read(text: str, meant: dict[str, Any]) -> None:
     header = read_header(text)
     assert (header.style, header.problem) == ("yaml", None)
     assert repr(header.properties) == repr(meant)
-
-
-@tricky
-def test_without_libyaml_the_same_is_read(text: str, meant: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    with_libyaml = read_header(text)
-    monkeypatch.delattr(yaml, "CLoader")
-    header = read_header(text[:1] + text[1:])  # another object: the header of the last text read is kept
-    if ":\t" in text:  # PyYAML's own parser refuses a tab after a colon: then the note is left alone
-        assert header.style == "broken"
-    else:
-        assert header == with_libyaml
 
 
 @pytest.mark.parametrize(
@@ -121,14 +94,6 @@ def test_plain_values_follow_yaml_1_2(source: str, value: Any) -> None:
     assert repr(read_header(note(f"key: {source}")).get("key")) == repr(value)
 
 
-def test_names_of_properties_are_found_in_any_case() -> None:
-    header = read_header(note("Aliases: [x]\nTAGS: [a]\ntags: [b]"))
-    assert header.get("aliases") == ["x"]
-    assert header.get("tags") == ["b"]
-    assert header.get("Tags") == ["a"]
-    assert header.get("missing") is None
-
-
 @pytest.mark.parametrize(
     "text",
     ["", "text", "\n---\na: 1\n---\n", "---", "---\n", "---\na: 1\n", "--- x\na: 1\n---\n",
@@ -139,15 +104,12 @@ def test_without_both_fences_on_their_lines_all_is_body(text: str) -> None:
     assert (header.style, header.body_start, header.properties, header.editable) == ("none", 0, {}, True)
 
 
-@pytest.mark.parametrize("text", ["---\n---\nbody", "---\n\n---\nbody", "---\n# only\n---\nbody", "---\r\n---\r\nbody"])
+@pytest.mark.parametrize(
+    "text", ["---\n---\nbody", "---\n\n---\nbody", "---\n# only\n---\nbody", "\ufeff---\r\n--- \r\nbody"]
+)
 def test_a_header_may_be_empty(text: str) -> None:
     header = read_header(text)
     assert (header.style, header.properties, text[header.body_start :]) == ("yaml", {}, "body")
-
-
-def test_the_body_begins_behind_the_closing_fence() -> None:
-    for text in ("\ufeff---\na: 1\n--- \nbody", "---\r\na: 1\r\n---\r\nbody", "---\ra: 1\r---\rbody"):
-        assert text[read_header(text).body_start :] == "body"
 
 
 @pytest.mark.parametrize(
@@ -282,13 +244,10 @@ def test_every_text_has_its_place() -> None:
     [
         ('up: "[[A]]" # c', "[[B]]", 'up: "[[B]]" # c'),
         ("up: '[[A]]'", "[[B's]]", "up: '[[B''s]]'"),
-        ("up: A", "B C", "up: B C"),
         ("up: A", "[[B]]", 'up: "[[B]]"'),
         ("up: 'A'", "two\nlines", 'up: "two\\nlines"'),
         ("up: [x, [A]]", "a, b", 'up: [x, ["a, b"]]'),
         ("up: >-\n  [[A\n  B]]\nx: 1", "[[C]]", 'up: "[[C]]"\nx: 1'),
-        ("up: !t 'A'", "B", "up: !t 'B'"),
-        ('up: "A"', 'say "\\', 'up: "say \\"\\\\"'),
     ],
 )
 def test_a_text_is_replaced_in_its_own_quotes(before: str, value: str, after: str) -> None:
@@ -336,12 +295,10 @@ def test_a_change_of_a_tricky_header_touches_its_own_lines(text: str, meant: dic
     ("before", "key", "value", "after"),
     [
         ("a: 1 # c\nb: 2", "a", "x", "a: x # c\nb: 2"),
-        ("a:   'x'", "a", "y", "a:   'y'"),
         ('a: "x"', "a", "12:30", 'a: "12:30"'),
         ("a: x", "a", "yes", 'a: "yes"'),
         ("a: 'x'", "a", 5, "a: 5"),
         ("a: x # c", "a", None, "a: # c"),
-        ("a:", "a", "x", "a: x"),
         ("a: # c", "a", "x", "a: x # c"),
         ("a:\nb: 1", "a", ["x"], "a:\n  - x\nb: 1"),
         ("a: x # c\nb: 1", "a", ["x", "z"], "a: # c\n  - x\n  - z\nb: 1"),
@@ -353,34 +310,20 @@ def test_a_change_of_a_tricky_header_touches_its_own_lines(text: str, meant: dic
         ("t:\n  - a # 1\n  - b # 2\n  - c # 3", "t", ["a", "x", "c"], "t:\n  - a # 1\n  - x # 2\n  - c # 3"),
         ("t:\n  -   a\n  -   b", "t", ["new", "a", "b"], "t:\n  -   new\n  -   a\n  -   b"),
         ("t: [a, b , c] # x", "t", ["a", "c"], "t: [a, c] # x"),
-        ("t: [a, b]", "t", ["b"], "t: [b]"),
         ("t: [a, b]", "t", ["a", "b", "c: d"], 't: [a, b, "c: d"]'),
         ("t: [a,\n  b, # c\n]", "t", ["a", "b", "x"], "t: [a,\n  b, x, # c\n]"),
-        ("t: [a, b]", "t", [], "t: []"),
         ("t:\n  - a", "t", [], "t: []"),
-        ("t: []", "t", ["a"], "t:\n  - a"),
-        ("t: [[x]]", "t", [["x"], "z"], "t: [[x], z]"),
-        ("? a\n: b\nc: 1", "a", "x", "a: x\nc: 1"),
         ("? a\n: b\nc: 1", "a", ["x"], "a:\n  - x\nc: 1"),
-        ("m: {a: 1}", "m", {"b": "x, y"}, 'm: {b: "x, y"}'),
         ("m: 1", "m", {"b": "x", "c": None}, "m:\n  b: x\n  c: null"),
         ("  a: 1\n  b: 2", "new", ["x"], "  a: 1\n  b: 2\n  new:\n    - x"),
-        ("Status: a", "status", "b", "Status: b"),
         ("a: 1", "created", "2026-01-24T12:00:00", "a: 1\ncreated: 2026-01-24T12:00:00"),
         ("a: 1", "yes", "no", 'a: 1\n"yes": "no"'),
         ("tags:\n  - a # c\n\nx: 1", "tags", ["a", "b"], "tags:\n  - a # c\n  - b\n\nx: 1"),
-        ("tags: [a,]", "tags", ["a", "b"], "tags: [a, b,]"),
         ("tags:\n- |+\n  a\n\nx: 1", "tags", ["a\n\n", "b"], "tags:\n- |+\n  a\n\n- b\nx: 1"),
         ("t: {a: 'b', c}", "t", {"a": "x", "c": True}, "t: {a: 'x', c: true}"),
         ("t: {a: 'b'}", "t", {"a": "b", "c": "d, e"}, "t: {a: 'b', c: \"d, e\"}"),
-        ("t: {}", "t", {"a": True}, "t: {a: true}"),
         ("t:\n    a: 1 # c\n    b: 2\nx: 1", "t", {"a": 5, "b": 2}, "t:\n    a: 5 # c\n    b: 2\nx: 1"),
-        (
-            "t:\n    a: 1\n    b: 2 # c\nx: 1",
-            "t",
-            {"a": 1, "b": 2, "c": 3},
-            "t:\n    a: 1\n    b: 2 # c\n    c: 3\nx: 1",
-        ),
+        ("t:\n    a: 1 # c\nx: 1", "t", {"a": 1, "c": 3}, "t:\n    a: 1 # c\n    c: 3\nx: 1"),
         ("t: {a: 1, b: 2, c: 3}", "t", {"a": 1, "c": 3}, "t: {a: 1, c: 3}"),
         ("t:\n  a: 1\n  # c\n  b: 2\nx: 1", "t", {"b": 2}, "t:\n  # c\n  b: 2\nx: 1"),
         ("t:\n  a: 1\nx: 1", "t", {}, "t: {}\nx: 1"),
@@ -425,11 +368,6 @@ def test_lines_below_a_removed_property_do_not_fall_to_the_text_above_it() -> No
         ("tags:\n  - a\n  # of b\n  - b # c\n  - d", "b", "tags:\n  - a\n  # of b\n  - d"),
         ("tags: [a, b, d]", "b", "tags: [a, d]"),
         ("tags: [a, b]", "b", "tags: [a]"),
-        ("tags: [b,\n  a, b]", "b", "tags: [a]"),
-        ("tags: [b]", "b", "tags: []"),
-        ("tags: b", "b", "tags: []"),
-        ("tags: c", "b", "tags: c"),
-        ("tags:\n  - b\n  - a\n  - b", "b", "tags:\n  - a"),
         ("tags: [1, '1', true]", "1", "tags: [1, true]"),
     ],
 )
@@ -442,20 +380,12 @@ def test_an_item_is_removed(before: str, item: str, after: str) -> None:
 
 def test_a_new_header_looks_like_one_of_obsidian() -> None:
     properties = {
-        "title": "A: b",
-        "aliases": [],
-        "tags": ["todo", "status/done"],
-        "created": "2026-01-24T12:00:00",
-        "day": "2026-01-24",
-        "rating": 4.5,
-        "done": False,
-        "up": "[[Note]]",
-        "empty": None,
-        "note": "one\ntwo",
-    }
+        "title": "A: b", "aliases": [], "tags": ["todo", "status/done"], "created": "2026-01-24T12:00:00", "rating": 4.5,
+        "done": False, "up": "[[Note]]", "empty": None, "note": "one\ntwo",
+    }  # fmt: skip
     assert render_header(properties) == (
         '---\ntitle: "A: b"\naliases: []\ntags:\n  - todo\n  - status/done\ncreated: 2026-01-24T12:00:00\n'
-        'day: 2026-01-24\nrating: 4.5\ndone: false\nup: "[[Note]]"\nempty:\nnote: "one\\ntwo"\n---\n'
+        'rating: 4.5\ndone: false\nup: "[[Note]]"\nempty:\nnote: "one\\ntwo"\n---\n'
     )
     assert frontmatter.loads(render_header(properties) + "Body.\n", handler=handler()).metadata == properties
     assert render_header({}) == "---\n---\n"
@@ -490,19 +420,6 @@ def test_texts_that_could_be_misread_get_quotes(text: str) -> None:
     assert header.startswith('---\nk: "')
     assert read_header(header).properties == {"k": text, "l": [text]}
     assert yaml.safe_load(header.replace("---\n", "")) == {"k": text, "l": [text]}
-
-
-@pytest.mark.parametrize("text", ["a, b", "[x", "{x", "x]", "x}", "a:b"])
-def test_inside_brackets_more_texts_need_quotes(text: str) -> None:
-    assert not is_plain_safe(text, flow=True)
-    assert read_header(set_property(note("t: [a]"), "t", ["a", text])).get("t") == ["a", text]
-
-
-@pytest.mark.parametrize("value", [1e16, 1e-7, -0.0, math.inf, -math.inf, 0.1, True, None, [10**2000, -(10**2000)]])
-def test_numbers_read_back_the_same(value: Any) -> None:
-    assert repr(read_header(set_property("", "k", value)).get("k")) == repr(value)
-    if value == 1e16:  # it wants a dot, or older readers take it for text
-        assert yaml.safe_load(render_header({"k": value}).replace("---\n", "")) == {"k": value}
 
 
 @pytest.mark.parametrize(

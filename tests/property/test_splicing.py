@@ -86,37 +86,13 @@ line_of_text = st.text(
 )
 # Of all characters, and of those that quotes and YAML make something of.
 any_text = st.text(st.characters(exclude_categories=("Cs",)), max_size=30) | st.text("'\"\\ab:#-[]{},\n ", max_size=9)
-keys = st.sampled_from(
+keys = st.sampled_from(["title", "Tags", "date created", "🚀", "日本", "a/b", "up", "x-y", "status", "ünïcode", "9"])
+plain_values = st.tuples(words, st.none()).map(lambda pair: (pair[0], pair[0])) | st.sampled_from(
     [
-        "title",
-        "Tags",
-        "aliases",
-        "date created",
-        "🚀",
-        "日本",
-        "a/b",
-        "up",
-        "rating",
-        "x-y",
-        "status",
-        "ünïcode",
-        "due",
-        "9",
+        ("yes", "yes"), ("12:30", "12:30"), ("2024-02-30", "2024-02-30"), ("1_000", "1_000"), ("=", "="), ("010", 10),
+        ("0o17", 15), ("0x1F", 31), ("1e3", 1000.0), ("-.5", -0.5), (".inf", math.inf), ("true", True), ("FALSE", False),
+        ("~", None), ("Null", None), ("nULL", "nULL"), ("9" * 5000, "9" * 5000),
     ]
-)
-plain_values = st.one_of(
-    st.tuples(words, st.none()).map(lambda pair: (pair[0], pair[0])),
-    st.sampled_from(
-        [
-            ("yes", "yes"), ("12:30", "12:30"), ("2024-02-30", "2024-02-30"), ("1_000", "1_000"), ("0b101",
-            "0b101"), ("=", "="),
-            ("010", 10), ("0o17", 15), ("0x1F", 31), ("1e3", 1000.0), ("-.5", -0.5), (".inf", math.inf),
-            ("true", True),
-            ("FALSE", False), ("~", None), ("Null", None), ("+12", 12), ("Yes", "Yes"), ("nULL", "nULL"),
-            ("<<", "<<"),
-            ("9" * 5000, "9" * 5000), ("2026-01-24T12:00:00", "2026-01-24T12:00:00"),
-        ]
-    ),
 )  # fmt: skip
 comments = st.sampled_from(["", "", "", " # why", '  # "quoted" - [x]: y', "   ", " #"])
 
@@ -134,6 +110,26 @@ def scalars(draw: st.DrawFn) -> tuple[str, Any]:
 
 
 simple = scalars().filter(lambda pair: "\u0085" not in pair[0])
+# Sources of other kinds: N is the name, G the gap behind the colon, C a comment.
+TEMPLATES: list[tuple[str, Any]] = [
+    ("N:C", None),
+    ("N:G{one: x, two: true, three}C", {"one": "x", "two": True, "three": None}),
+    ("N:G{ one : x,two: true, three: }C", {"one": "x", "two": True, "three": None}),
+    ("N:C\n  one: x # c\n  'two':  2", {"one": "x", "two": 2}),
+    ("N:C\n    one: x # c\n    # in\n    'two':  2", {"one": "x", "two": 2}),
+    ("N: [ # open\n    a, # 0\n    'b', # 1\n  ]C", ["a", "b"]),
+    ('N: "first\n\n    second \\\n    third"C', "first\nsecond third"),
+    ("N :Gfirst line\n    second\n\n  thirdC", "first line second\nthird"),
+    (
+        "N:C\n- a: 1\n  b: [x]\n- [[Note]]\n- - deep\n-\n  # below its dash\n  'last'C",
+        [{"a": 1, "b": ["x"]}, [["Note"]], ["deep"], "last"],
+    ),
+    ("N: >-\n  folded\n  text\n\n   more", "folded text\n\n more"),
+    ("? NC\n# before the colon\n: value", "value"),
+    ("N:G!mine textC", "text"),
+    ("N:G!mine 'text'C", "text"),
+]
+FLOW = {"a": "a", "'b'": "b", '"c, d"': "c, d", "e f": "e f", "1": 1, "{x: y}": {"x": "y"}, "🚀": "🚀"}
 
 
 @st.composite
@@ -141,89 +137,39 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
     name = draw(st.sampled_from([key, key, f'"{key}"', f"'{key}'"]))
     gap = draw(st.sampled_from([" ", " ", "  ", "\t" if yaml.__with_libyaml__ else " "]))
     comment = draw(comments)
-    style = draw(st.sampled_from("ppppeLLLKFFMGBBWQXTPNC"))
-    lines: list[str]
+    style = draw(st.sampled_from("pppplllffbbtttttt"))
     value: Any
     if style == "p":
         source, value = draw(simple)
-        lines = [f"{name}:{gap}{source}{comment}"]
-    elif style == "e":
-        lines, value = [f"{name}:{comment}"], None
-    elif style in "LK":
+        source = f"{name}:{gap}{source}{comment}"
+    elif style == "l":
         indent = draw(st.sampled_from(["", "  ", "    ", " "]))
         items = draw(st.lists(simple, min_size=1, max_size=4))
-        lines, value = [f"{name}:{comment}"], [item for _, item in items]
-        for source, _ in items:
+        source, value = f"{name}:{comment}", [item for _, item in items]
+        for item, _ in items:
             if draw(st.integers(0, 5)) == 0:
-                lines.append(draw(st.sampled_from(["# between", "      # deeper", "", "   "])))
-            lines.append(f"{indent}-{draw(st.sampled_from([' ', ' ', '   ']))}{source}{draw(comments)}")
-        if style == "K":
-            lines.append(f"{indent}-{draw(comments)}")
-            value.append(None)
-    elif style in "FM":
-        sources = draw(
-            st.lists(st.sampled_from(["a", "'b'", '"c, d"', "e f", "1", "{x: y}", "🚀"]), max_size=4, unique=True)
+                source += "\n" + draw(st.sampled_from(["# between", "      # deeper", "", "   "]))
+            source += f"\n{indent}-{draw(st.sampled_from([' ', ' ', '   ']))}{item}{draw(comments)}"
+        if draw(st.integers(0, 3)) == 0:
+            source, value = f"{source}\n{indent}-{draw(comments)}", [*value, None]
+    elif style == "f":
+        sources = draw(st.lists(st.sampled_from(list(FLOW)), max_size=4, unique=True))
+        space, comma = draw(st.sampled_from(["", " "])), "," if sources and draw(st.booleans()) else ""
+        source, value = (
+            f"{name}:{gap}[{space}{', '.join(sources)}{comma}{space}]{comment}",
+            [FLOW[it] for it in sources],
         )
-        meaning = {"a": "a", "'b'": "b", '"c, d"': "c, d", "e f": "e f", "1": 1, "{x: y}": {"x": "y"}, "🚀": "🚀"}
-        value = [meaning[source] for source in sources]
-        if style == "F":
-            space = draw(st.sampled_from(["", " "]))
-            comma = "," if sources and draw(st.booleans()) else ""
-            lines = [f"{name}:{gap}[{space}{', '.join(sources)}{comma}{space}]{comment}"]
-        else:
-            lines = [
-                f"{name}: [ # open",
-                *(f"    {source}, # {n}" for n, source in enumerate(sources)),
-                f"  ]{comment}",
-            ]
-    elif style == "G":
-        value = {"one": "x", "two": True, "three": None}
-        lines = [
-            f"{name}:{gap}"
-            + draw(st.sampled_from(["{one: x, two: true, three}", "{ one : x,two: true, three: }"]))
-            + comment
-        ]
-    elif style == "W":
-        value = {"one": "x", "two": 2}
-        indent = draw(st.sampled_from(["  ", "    "]))
-        lines = [
-            f"{name}:{comment}",
-            f"{indent}one: x # c",
-            *draw(st.sampled_from([[], ["    # in"]])),
-            f"{indent}'two':  2",
-        ]
-    elif style == "B":
+    elif style == "b":
         chomp = draw(st.sampled_from(["", "-", "+"]))
-        lines = [f"{name}: |{chomp}{draw(st.sampled_from(['', ' # c']))}", "  one: [", "", "    - # two", "  three"]
+        source = f"{name}: |{chomp}{draw(st.sampled_from(['', ' # c']))}\n  one: [\n\n    - # two\n  three\n"
         value = "one: [\n\n  - # two\nthree" + ("" if chomp == "-" else "\n")
-        return Entry(key, "\n".join(lines) + "\n", value, keeps_blank_lines=chomp == "+")
-    elif style == "Q":
-        lines = [f'{name}: "first', "", "    second \\", '    third"' + comment]
-        value = "first\nsecond third"
-    elif style == "P":
-        lines, value = [f"{name} :{gap}first line", "    second: no", "", f"  third{comment}"], None
-        lines[1] = "    second"
-        value = "first line second\nthird"
-    elif style == "N":
-        indent = draw(st.sampled_from(["", "  "]))
-        lines = [
-            f"{name}:{comment}",
-            f"{indent}- a: 1",
-            f"{indent}  b: [x]",
-            f"{indent}- [[Note]]",
-            f"{indent}- - deep",
-            f"{indent}-",
-        ]
-        lines += [f"{indent}  # below its dash", f"{indent}  'last'{comment}"]
-        value = [{"a": 1, "b": ["x"]}, [["Note"]], ["deep"], "last"]
-    elif style == "C":
-        lines = [f"{name}: >-", "  folded", "  text", "", "   more"]
-        value = "folded text\n\n more"
-    elif style == "X":
-        lines, value = [f"? {name}{comment}", "# before the colon", ": value"], "value"
+        return Entry(key, source, value, keeps_blank_lines=chomp == "+")
     else:
-        lines, value = [f"{name}:{gap}!mine {draw(st.sampled_from(['text', repr('text')]))}{comment}"], "text"
-    return Entry(key, "\n".join(lines) + "\n", value, comment="" if style in "CX" else comment.strip())
+        template, value = draw(st.sampled_from(TEMPLATES))
+        parts = {"N": name, "G": gap, "C": comment}
+        source = re.sub(r"\bN(?=[ :C])|G|C", lambda found: parts[found[0]], template)
+        comment = comment if "C" in template and not template.startswith("?") else ""
+    return Entry(key, source + "\n", value, comment=comment.strip())
 
 
 loose_lines = st.lists(st.sampled_from(["", "# a comment: [x", "   ", "#", "# ---", " # indented"]), max_size=2).map(
@@ -245,23 +191,12 @@ def samples(draw: st.DrawFn, min_size: int = 0) -> Sample:
             loose[number + 1] = loose[number + 1].replace("   \n", " \n")  # three blanks would be text
     bom = draw(st.sampled_from(["", "", "\ufeff"]))
     end = draw(st.sampled_from(["---\n", "---  \n", "---"]))
-    body = (
-        draw(st.sampled_from(["", "\n", "# Body\n\n---\ntitle: no\n---\n", "text", "\u2028\x0b\n"]))
-        if end != "---"
-        else ""
-    )
+    bodies = ["", "\n", "# Body\n\n---\ntitle: no\n---\n", "text", "\u2028\x0b\n"]
+    body = draw(st.sampled_from(bodies)) if end != "---" else ""
     line = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
-
-    def as_lines(text: str) -> str:
-        return text.replace("\n", line)
-
-    return Sample(
-        bom + as_lines("---\n"),
-        tuple(map(as_lines, loose)),
-        tuple(replace(e, source=as_lines(e.source)) for e in found),
-        as_lines(end) + body,
-        line,
-    )
+    before, *loose = (text.replace("\n", line) for text in ("---\n", *loose))
+    found = [replace(entry, source=entry.source.replace("\n", line)) for entry in found]
+    return Sample(bom + before, tuple(loose), tuple(found), end.replace("\n", line) + body, line)
 
 
 def line_ends(text: str) -> set[str]:
@@ -273,13 +208,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 written_scalars = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    any_text,
-    words,
-    st.sampled_from(["yes", "12:30", "- x", "a: b", " "]),
+    st.none(), st.booleans(), st.integers(), st.floats(), any_text, words, st.sampled_from(["yes", "12:30", "- x", " "])
 )
 written = st.one_of(
     written_scalars, st.lists(written_scalars, max_size=4), st.dictionaries(keys, written_scalars, max_size=3)
@@ -430,11 +359,11 @@ def test_texts_mean_the_same_to_readers_of_yaml_1_1(value: str) -> None:
 
 yaml_soup = st.lists(
     st.sampled_from(
-        ["a", "b: ", "- ", "? ", ": ", "[", "]", "{", "}", ", ", "|", ">", "|+\n", "'", '"', "#", " # ",
-        "\n", "\n  ", "\n    ", "\r\n",
-         "\r", "\t", "---", "...", "\n---\n", "&x ", "*x", "!t ", "%", "@", "\\", "\u2028", "\x85",
-         "\ufeff", "\0", "🚀", "key: v\n", "\n- i",
-         "title: ", "x: [a, b]\n", "<<", "~", "1"]
+        [
+            "a", "b: ", "- ", "? ", ": ", "[", "]", "{", "}", ", ", "|", ">", "|+\n", "'", '"', "#", " # ", "\n", "\n  ",
+            "\n    ", "\r\n", "\r", "\t", "---", "...", "\n---\n", "&x ", "*x", "!t ", "%", "@", "\\", "\u2028", "\x85",
+            "\ufeff", "\0", "🚀", "key: v\n", "\n- i", "title: ", "x: [a, b]\n", "<<", "~", "1",
+        ]
     ),
     max_size=25,
 ).map("".join)  # fmt: skip
