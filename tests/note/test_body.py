@@ -49,32 +49,17 @@ def test_every_kind_of_block_is_a_block_of_its_own() -> None:
         "| a |\n|---|\n| b |\n\n<div>\nx\n</div>\n\n$$\n- x\n\ny\n$$\n\n***\n\n[ref]: somewhere\n"
     )
     assert kinds(text) == [
-        ("heading", "# H"),
-        ("paragraph", "para\nmore"),
-        ("item", "- one"),
-        ("item", "- two"),
-        ("paragraph", "again"),
-        ("item", "1. three"),
-        ("quote", "> said"),
-        ("code", "```py\n# code\n```"),
-        ("code", "indented"),
-        ("table", "| a |\n|---|\n| b |"),
-        ("html", "<div>\nx\n</div>"),
-        ("math", "$$\n- x\n\ny\n$$"),
+        ("heading", "# H"), ("paragraph", "para\nmore"), ("item", "- one"), ("item", "- two"), ("paragraph", "again"),
+        ("item", "1. three"), ("quote", "> said"), ("code", "```py\n# code\n```"), ("code", "indented"),
+        ("table", "| a |\n|---|\n| b |"), ("html", "<div>\nx\n</div>"), ("math", "$$\n- x\n\ny\n$$"),
         ("definition", "[ref]: somewhere"),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_block_knows_the_heading_it_stands_under() -> None:
     text = "above\n\n# A\n\nin a\n\n## B\n\nin b\n"
-    body = body_of(text)
-    assert [(text[block.start : block.end], block.heading, block.line) for block in body.blocks] == [
-        ("above", -1, 1),
-        ("# A", 0, 3),
-        ("in a", 0, 5),
-        ("## B", 1, 7),
-        ("in b", 1, 9),
-    ]
+    found = [(text[block.start : block.end], block.heading, block.line) for block in body_of(text).blocks]
+    assert found == [("above", -1, 1), ("# A", 0, 3), ("in a", 0, 5), ("## B", 1, 7), ("in b", 1, 9)]
 
 
 def test_code_that_nobody_closes_runs_to_the_end_of_what_holds_it() -> None:
@@ -89,27 +74,10 @@ def test_block_ids_stand_at_the_end_of_a_block_or_alone_after_it() -> None:
     assert body_of(text).block_ids == (("one", 1), ("two-2", 3), ("three", 9))
 
 
-SECTIONS = """intro
-
-# First
-
-one
-
-## Sub: part
-
-two ^here
-
-# Second
-
-## Sub: part
-
-three
-
-| a |
-|---|
-
-^table
-"""
+SECTIONS = (
+    "intro\n\n# First\n\none\n\n## Sub: part\n\ntwo ^here\n\n# Second\n\n## Sub: part\n\nthree\n\n"
+    "| a |\n|---|\n\n^table\n"
+)
 
 
 def section(wanted: str) -> str | None:
@@ -117,34 +85,20 @@ def section(wanted: str) -> str | None:
     return None if span is None else SECTIONS[span[0] : span[1]]
 
 
-def test_a_section_reaches_to_the_next_heading_of_its_level() -> None:
+def test_a_section_is_found_by_its_heading_or_path_and_reaches_to_the_next_of_its_level() -> None:
     assert section("First") == "# First\n\none\n\n## Sub: part\n\ntwo ^here\n\n"
     assert section("#second") == SECTIONS[SECTIONS.index("# Second") :]
-
-
-def test_the_heading_of_a_hit_is_the_name_of_a_section() -> None:
     assert section("First > Sub: part") == section("First#Sub: part") == "## Sub: part\n\ntwo ^here\n\n"
-    assert "three" in (section("Second > Sub: part") or "")
-    assert section("First > Second") is None
-
-
-def test_headings_are_compared_without_case_and_punctuation() -> None:
     assert section("sub  PART") == "## Sub: part\n\ntwo ^here\n\n"
-
-
-def test_a_path_of_headings_picks_the_right_one_of_two() -> None:
     assert section("Second#Sub part") == SECTIONS[SECTIONS.rindex("## Sub") :]
-    assert section("Second#First") is None
+    assert [section(wanted) for wanted in ("Second#First", "First > Second", "", "#", "Third", "^nothing")] == [
+        None
+    ] * 6
 
 
 def test_a_block_is_found_by_its_id_whatever_its_case() -> None:
     assert section("^HERE") == "two ^here"
     assert section("#^table") == "| a |\n|---|\n\n^table"
-
-
-@pytest.mark.parametrize("wanted", ["", "#", "Third", "^nothing"])
-def test_what_is_not_there_is_not_found(wanted: str) -> None:
-    assert section(wanted) is None
 
 
 @pytest.mark.parametrize(
@@ -162,9 +116,3 @@ def test_what_is_not_there_is_not_found(wanted: str) -> None:
 )
 def test_depth_breaks_nothing_and_hides_no_link(text: str) -> None:
     assert [link.target for link in body_of(text).links] == ["x"]
-
-
-def test_an_empty_body_holds_nothing() -> None:
-    for text in ("", "\n", " \t\n\n", "\ufeff"):
-        body = body_of(text)
-        assert (body.headings, body.blocks, body.links, body.tags) == ((), (), (), ())

@@ -29,16 +29,13 @@ def tags(text: str) -> list[str]:
         ("[[ Note |shown]]", "Note", "", "shown"),
         ("[[folder/Note.md|a|b]]", "folder/Note.md", "", "a|b"),
         ("[[Note#H#Sub|x]]", "Note", "#H#Sub", "x"),
-        ("[[Note#^id]]", "Note", "#^id", ""),
-        ("[[#Here]]", "", "#Here", ""),
+        ("[[#^id]]", "", "#^id", ""),
         ("[[pa#th/x]]", "pa", "#th/x", ""),
         ("[[|x]]", "|x", "", ""),
         ("[[Sq]uare]]", "Sq]uare", "", ""),
         ("[[https://example.com]]", "https://example.com", "", ""),
-        ("[[Other\u00a0Note]]", "Other Note", "", ""),
-        ("[[" + unicodedata.normalize("NFD", "Café") + "]]", "Café", "", ""),
-        ("[[100% sure]]", "100% sure", "", ""),
-        ("[[a `b` $c$]]", "a `b` $c$", "", ""),
+        ("[[Other\u00a0" + unicodedata.normalize("NFD", "Café") + "]]", "Other Café", "", ""),
+        ("[[a `b` $c$ 100%]]", "a `b` $c$ 100%", "", ""),
     ],
 )
 def test_wikilinks_are_read_into_target_subpath_and_display(
@@ -52,19 +49,15 @@ def test_wikilinks_are_read_into_target_subpath_and_display(
 @pytest.mark.parametrize(
     ("source", "target", "subpath"),
     [
-        ("[t](Note.md)", "Note.md", ""),
         ("[t](Other%20Note.md#A%20b)", "Other Note.md", "#A b"),
-        ("[t](<Other Note.md>)", "Other Note.md", ""),
-        ('[t](Note.md "title")', "Note.md", ""),
         ("[t](<Other Note.md> 'title')", "Other Note.md", ""),
+        ('[t](Note.md "title")', "Note.md", ""),
         ("[t](Note\\(1\\).md)", "Note(1).md", ""),
         ("[t](Note%20&%20Co%20(2024).md)", "Note & Co (2024).md", ""),
         ("[t](a&amp;b.md)", "a&b.md", ""),
-        ("[t](100%25%20sure.md)", "100% sure.md", ""),
         ("[t](bad%ff.md)", "bad%ff.md", ""),
         ("[t](#here)", "", "#here"),
-        ("[a [b] c](Note.md)", "Note.md", ""),
-        ("[t](../up/Note)", "../up/Note", ""),
+        ("[a [b] c](../up/Note)", "../up/Note", ""),
     ],
 )
 def test_markdown_links_are_decoded(source: str, target: str, subpath: str) -> None:
@@ -75,26 +68,11 @@ def test_markdown_links_are_decoded(source: str, target: str, subpath: str) -> N
 @pytest.mark.parametrize(
     "source",
     [
-        "[[]]",
-        "[[ ]]",
-        "[t]()",
-        "[]()",
-        "[t](<>)",
-        "[t](Other Note.md)",
-        "[t] (Note.md)",
-        "[[no\nlink]]",
-        "\\[[Note]]",
-        "\\[\\[Note\\]\\]",
-        "[t](https://example.com/Note.md)",
-        "[t](mailto:a@example.com)",
-        "[t](obsidian://open?file=Note)",
-        "[t](//example.com/x)",
-        "<https://example.com/[[Note]]>",
-        "[t][ref]",
-        "[t](a(b)",
-        "![x](https://example.com/a.png)",
+        "[[]]", "[[ ]]", "[t]()", "[]()", "[t](<>)", "[t](Other Note.md)", "[t] (Note.md)", "[[no\nlink]]", "\\[[Note]]",
+        "\\[\\[Note\\]\\]", "[t](https://example.com/Note.md)", "[t](mailto:a@example.com)", "[t](//example.com/x)",
+        "<https://example.com/[[Note]]>", "[t][ref]", "[t](a(b)", "![x](https://example.com/a.png)",
     ],
-)
+)  # fmt: skip
 def test_what_only_looks_like_a_link_is_none(source: str) -> None:
     assert targets(f"see {source} there") == []
 
@@ -125,39 +103,21 @@ def test_offsets_and_lines_are_of_the_whole_file() -> None:
     assert [(text[link.start : link.end], link.line) for link in found] == [("[[Ünï]]", 6), ("[[b]]", 6)]
 
 
-def test_the_innermost_brackets_win() -> None:
+def test_links_inside_links_and_brackets() -> None:
     assert targets("[[outer [[Target]] text]] [[[Note]]] ![[![[In]]") == ["Target", "Note", "In"]
-
-
-def test_an_image_inside_a_link_gives_both_in_the_order_they_begin() -> None:
     assert targets("[![alt](image.png)](Target.md) [x [[In]] y](Out.md)") == ["Target.md", "image.png", "Out.md", "In"]
-
-
-def test_a_link_inside_a_link_ends_the_outer_one() -> None:
     assert targets("[a [b](In.md) c](Out.md)") == ["In.md"]
 
 
 @pytest.mark.parametrize(
     "hidden",
     [
-        "`[[T]] #t`",
-        "``x ` [[T]] #t``",
-        "`two\nlines [[T]] #t`",
-        "$x [[T]] #t y$",
-        "$$ [[T]] #t\n#t $$",
-        "$$\n[[T]]\n\n- [[T]] #t\n$$",
-        "<!-- [[T]] #t -->",
-        "<b title=' [[T]] #t '>",
-        "```\n[[T]] #t\n```",
-        "~~~\n```\n[[T]] #t\n~~~",
-        "> ```\n> [[T]] #t\n> ```",
-        "- x\n\n      [[T]] #t",
-        "    [[T]] #t",
-        "<div>\n[[T]] #t\n</div>",
-        "<!--\n[[T]]\n\n#t\n-->",
-        "[//]: # ([[T]])",
+        "`[[T]] #t`", "``x ` [[T]] #t``", "`two\nlines [[T]] #t`", "$x [[T]] #t y$", "$$ [[T]] #t\n#t $$",
+        "$$\n[[T]]\n\n- [[T]] #t\n$$", "<!-- [[T]] #t -->", "<b title=' [[T]] #t '>", "```\n[[T]] #t\n```",
+        "~~~\n```\n[[T]] #t\n~~~", "> ```\n> [[T]] #t\n> ```", "- x\n\n      [[T]] #t", "    [[T]] #t",
+        "<div>\n[[T]] #t\n</div>", "<!--\n[[T]]\n\n#t\n-->", "[//]: # ([[T]])",
     ],
-)
+)  # fmt: skip
 def test_code_math_and_html_hide_links_and_tags_and_nothing_after_them(hidden: str) -> None:
     body = read_body(f"a\n\n{hidden}\n\n[[seen]] #seen", 0)
     assert ([link.target for link in body.links], [tag.name for tag in body.tags]) == (["seen"], ["seen"])
@@ -166,27 +126,12 @@ def test_code_math_and_html_hide_links_and_tags_and_nothing_after_them(hidden: s
 @pytest.mark.parametrize(
     "shown",
     [
-        "%% [[T]] #t %%",
-        "%%\n[[T]] #t\n%%",
-        "# Head [[T]] #t",
-        "> [!note] [[T]] #t",
-        "- [ ] do [[T]] #t",
-        "[^1]: [[T]] #t",
-        "[^1]:[[T]] #t",
-        "^[inline [[T]] #t ]",
-        "**[[T]]** #t",
-        "line<br>[[T]] <u>#t</u>",
-        "costs $5 [[T]] #t and $6",
-        "$open [[T]] #t",
-        "` [[T]] #t",
-        "x <!-- [[T]] #t",
-        "tags:: [[T]], #t",
-        "| a |\n|---|\n| [[T]] | #t |",
-        "| a | b |\n|---|---|\n| ` | [[T]] #t ` |",
-        "x\n    [[T]] #t",
-        "-\n\n  [[T]] #t",
+        "%% [[T]] #t %%", "%%\n[[T]] #t\n%%", "# Head [[T]] #t", "> [!note] [[T]] #t", "- [ ] do [[T]] #t",
+        "[^1]: [[T]] #t", "[^1]:[[T]] #t", "^[inline [[T]] #t ]", "**[[T]]** #t", "line<br>[[T]] <u>#t</u>",
+        "costs $5 [[T]] #t and $6", "$open [[T]] #t", "` [[T]] #t", "x <!-- [[T]] #t", "tags:: [[T]], #t",
+        "| a |\n|---|\n| [[T]] | #t |", "| a | b |\n|---|---|\n| ` | [[T]] #t ` |", "x\n    [[T]] #t", "-\n\n  [[T]] #t",
     ],
-)
+)  # fmt: skip
 def test_links_and_tags_count_everywhere_else(shown: str) -> None:
     body = read_body(shown + "\n", 0)
     assert ([link.target for link in body.links], [tag.name for tag in body.tags]) == (["T"], ["t"])
@@ -218,12 +163,6 @@ def test_tags_follow_obsidians_grammar(text: str, expected: list[str]) -> None:
     assert tags(text) == expected
 
 
-def test_a_tag_has_its_place() -> None:
-    text = "x\n\n- a #b/c/ d"
-    (tag,) = read_body(text, 0).tags
-    assert (text[tag.start : tag.end], tag.line) == ("#b/c", 3)
-
-
 def property_links(header: str) -> list[tuple[str | None, str, str]]:
     text = f"---\n{header}\n---\n"
     return [
@@ -245,13 +184,12 @@ def test_a_property_that_is_one_link_is_a_link() -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        "unquoted: [[Target]]",
-        'sentence: "see [[Target]] there"',
+        "unquoted: [[T]]",
+        's: "see [[T]] there"',
         'two: "[[A]] [[B]]"',
-        'web: "[w](https://example.com)"',
-        '# comment: "[[Target]]"',
-        'empty: "[[]]"',
-        'label: "[x]"',
+        'web: "[w](https://x.org)"',
+        '# c: "[[T]]"',
+        'e: "[[]]"',
     ],
 )
 def test_other_properties_are_no_links(header: str) -> None:

@@ -21,19 +21,10 @@ def sentences(count: int, of: str = "word") -> str:
     return " ".join(f"{of} number {k} stands here." for k in range(count))
 
 
-def test_a_short_note_is_one_passage() -> None:
-    text = "# Title\n\nOne.\n\n- two\n\n***\n\n## More\n\nThree.\n"
-    assert shown(text) == [text.rstrip()]
-    assert cut(text)[0].headings == ("Title",)
-
-
-def test_an_empty_body_has_none() -> None:
+def test_a_short_note_is_one_passage_and_an_empty_one_has_none() -> None:
+    for text in ("# Title\n\nOne.\n\n- two\n\n***\n\n## More\n\nThree.\n", "***\n\ntext\n\n-\n", "***\n"):
+        assert shown(text) == [text.rstrip()]
     assert cut("") == cut(" \n\t\n") == cut("---\na: 1\n---\n", 13) == ()
-
-
-def test_what_is_no_block_is_in_a_passage_too() -> None:
-    assert shown("***\n\ntext\n\n-\n") == ["***\n\ntext\n\n-"]
-    assert shown("***\n") == ["***"]
 
 
 def test_whole_blocks_are_packed_up_to_the_limit_and_overlap() -> None:
@@ -68,19 +59,12 @@ def test_a_new_section_begins_a_passage_once_there_is_enough() -> None:
     assert len(shown(short + "# Two\n\nMore.\n")) == 1
 
 
-def test_a_long_paragraph_is_cut_between_sentences() -> None:
+def test_what_is_too_long_is_cut_between_sentences_words_or_lines() -> None:
     found = shown(sentences(120))
     assert len(found) > 3
-    for passage in found:
-        assert passage.startswith("word number") and passage.endswith("stands here.")
-        assert count_tokens(passage) <= MOST_TOKENS
-
-
-def test_a_long_sentence_is_cut_between_words_and_code_between_lines() -> None:
+    assert all(passage.startswith("word number") and passage.endswith("stands here.") for passage in found)
     for passage in shown("alpha beta gamma " * 300):
-        assert passage.split()[0] in ("alpha", "beta", "gamma")
-        assert passage.split()[-1] in ("alpha", "beta", "gamma")
-        assert count_tokens(passage) <= MOST_TOKENS
+        assert {passage.split()[0], passage.split()[-1]} <= {"alpha", "beta", "gamma"}
     for passage in shown("```\n" + "value = call(one, two)\n" * 200 + "```\n"):
         assert passage.split("\n")[-1] in ("value = call(one, two)", "```")
 
@@ -91,11 +75,6 @@ def test_text_without_spaces_is_cut_by_characters() -> None:
     assert max(map(len, found)) <= MOST_TOKENS
     japanese = shown("これは一つの文です。" * 100)
     assert all(passage.endswith("。") for passage in japanese)
-
-
-def test_a_word_that_cannot_be_cut_is_left_whole() -> None:
-    word = "x" * 5000
-    assert any(word in passage for passage in shown(f"before {word} after"))
 
 
 def test_lines_of_later_passages_are_those_of_the_file() -> None:

