@@ -16,7 +16,6 @@ from pygit2.enums import ConfigLevel
 from waiting import eventually
 
 from simplemem.config import Settings
-from simplemem.git import history
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -72,16 +71,6 @@ def test_each_change_is_a_commit_with_who_asked_and_why(git: Any, vault: Path) -
     assert "one" in git("show", "HEAD~3:projects/apollo.md")
 
 
-def test_notes_that_change_together_are_one_commit(git: Any, vault: Path, write: Write) -> None:
-    write("b.md", "See [[a]].\n")
-    write("a.md", "text\n")
-    git.commit("Begin")
-    with opened(vault) as store:
-        store.move("a", "c")
-    assert subjects(git)[1:] == ["simplemem: 2 notes changed"]
-    assert in_head(git, "b.md") == "See [[c]].\n" and git("status", "--porcelain") == ""
-
-
 def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Path, write: Write) -> None:
     write("code/main.c", "int main;\n")
     write("docs/notes/a.md", "one\n")
@@ -94,17 +83,6 @@ def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Pa
     assert (
         git("show", "--format=", "--name-only", "-z", "HEAD").strip("\0\n") == "docs/notes/Köln/with 'quotes' -- and.md"
     )
-
-
-def test_two_vaults_in_one_repository_take_turns(git: Any, vault: Path) -> None:
-    for name in ("one", "two"):
-        (vault / name).mkdir()
-    with opened(vault / "one") as one, opened(vault / "two") as two:
-        for n in range(5):
-            one.create(f"n{n}", "text")
-            two.create(f"n{n}", "text")
-    assert one._core.committing.said == two._core.committing.said == []
-    assert len(subjects(git)) == 10 and git("status", "--porcelain") == ""
 
 
 def test_what_was_asked_for_cannot_forge_a_trailer(git: Any, vault: Path) -> None:
@@ -140,14 +118,6 @@ def test_a_batch_waits_for_quiet_and_is_a_commit_of_each_actor_in_turn(git: Any,
         assert subjects(git)[1:] == ["simplemem: 5 notes changed"] * 2
     assert git("log", "--format=%(trailers:key=Simplemem-Actor,valueonly,separator=)").split() == ["two", "one"]
     assert git("status", "--porcelain") == ""
-
-
-def test_two_actors_on_one_note_keep_their_turns(git: Any, vault: Path) -> None:
-    with opened(vault, "batch", quiet=600) as store:
-        store.create("a", "first", who="one")
-        store.update("a", append="second", who="two")
-        store.update("a", append="third", who="one")
-    assert [commit.actor for commit in history(vault, "a.md")] == ["one", "two", "one"]
 
 
 # -- what is the person's
