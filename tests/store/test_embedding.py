@@ -158,30 +158,6 @@ def test_an_embedder_on_this_machine_is_given_private_notes_too(
     assert built_in.stats()["embedder"].startswith("wordllama") and meant(built_in, "a box") == ["secret"]
 
 
-def test_why_tells_what_keeps_a_note_from_being_found_by_its_meaning(
-    far: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    write("open.md", "The harbour crane was repaired.")
-    write("secret.md", "---\nprivate: true\n---\nThe quagga by the crane.")
-    write("refused.md", "The crane of the unspeakable.")
-    write("empty.md", "")
-    far.refuses = lambda text: "unspeakable" in text
-    store = open_with()
-    store.sync()
-
-    def because(question: str, name: str) -> str:
-        told = store.search(question, why=name).why
-        return told["because"] if told else ""
-
-    assert "It is private, and not given to an embedder on another machine, so only its words" in because(
-        "crane", "secret"
-    )
-    assert "it is private, and not given" in because("hoisting", "secret")
-    assert "The embedder would not take its text (" in because("crane", "refused")
-    assert because("crane", "empty").endswith("and it has no text that could have a meaning.")
-    assert "vector" not in because("crane", "open")
-
-
 # -- one embedder after another
 
 
@@ -209,25 +185,6 @@ def test_while_new_vectors_are_made_the_old_ones_answer_and_every_answer_says_so
     assert store.search("honey").degraded == ""
     assert store.stats()["embedder"].startswith("openai/tiny at 127.0.0.1")
     assert store.state().state == "ready"
-
-
-def test_another_model_of_the_same_service_answers_with_its_own_name_until_the_new_is_ready(
-    service: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    write("a.md", "The harbour crane.")
-    write("b.md", "The honey bees.")
-    open_with(url=f"{service.url}/v1").sync()
-    store = open_with(url=f"{service.url}/v1", model="large")
-    store.sync(embed=False)
-    service.asked.clear()
-    found = store.search("crane")
-    assert [asked.json["model"] for asked in service.asked] == ["tiny"]
-    assert "until then openai/tiny" in found.degraded and "simplemem index" in found.degraded
-    assert store.sync(begin=False).embedded == 0  # nobody asked for it
-    store.sync()
-    service.asked.clear()
-    assert store.search("crane").degraded == ""
-    assert [asked.json["model"] for asked in service.asked] == ["large"]
 
 
 def test_vectors_of_a_service_that_cannot_be_asked_any_more_wait_unused(

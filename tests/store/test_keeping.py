@@ -44,17 +44,6 @@ def test_where_the_disk_tells_nothing_it_is_asked_now_and_then(vault: Path, writ
         assert eventually(lambda: "a.md" in indexed(store))
 
 
-def test_many_files_at_once_are_all_noticed(vault: Path, write: Write) -> None:
-    with served(vault) as store:
-        for k in range(400):
-            write(f"f{k % 7}/n{k}.md", f"plum {k}")
-        assert eventually(lambda: len(indexed(store)) == 400)
-        for k in range(0, 400, 8):
-            (vault / f"f{k % 7}" / f"n{k}.md").unlink()
-        assert eventually(lambda: len(indexed(store)) == 350)
-        assert [finding for finding in store.doctor() if finding.level == "error"] == []
-
-
 def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_answers_say_so(
     vault: Path, write: Write
 ) -> None:
@@ -94,16 +83,6 @@ def test_meaning_follows_by_itself_and_words_do_not_wait_for_it(vault: Path, wri
         write("bread.md", "The baker kneads his dough.")
         assert eventually(lambda: "bread.md" in indexed(store) and store.state().pending == 0)
         assert store.search("loaf", mode="semantic").hits[0].name == "bread"
-
-
-def test_a_setting_of_obsidian_changed_under_way_is_followed(vault: Path, write: Write) -> None:
-    write("archive/old.md", "plum")
-    write("new.md", "plum")
-    write(".obsidian/app.json", "{}")
-    with served(vault) as store:
-        assert {hit.name for hit in store.search("plum").hits} == {"archive/old", "new"}
-        write(".obsidian/app.json", '{"userIgnoreFilters": ["archive/"]}')
-        assert eventually(lambda: {hit.name for hit in store.search("plum").hits} == {"new"})
 
 
 def test_an_index_deleted_under_a_server_is_made_again(vault: Path, write: Write) -> None:
@@ -223,17 +202,3 @@ def test_damage_that_only_hides_notes_is_found_when_a_server_starts(vault: Path,
     with served(vault) as store:
         assert eventually(lambda: {link.name for link in store.backlinks("n1", kinds=("link",))} == {"n0"})
         assert store.doctor() == ()
-
-
-def test_an_index_that_was_looked_over_today_is_not_looked_over_again(vault: Path, write: Write) -> None:
-    write("a.md", "plum")
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-        store._core.index.check()
-        seen = store._core.index.database.meta("checked")
-        store._core.index.database.set_meta("checked", str(float(seen or 0) - 60))
-        store._core.index.check()
-        assert float(store._core.index.database.meta("checked") or 0) == float(seen or 0) - 60
-        store._core.index.database.set_meta("checked", str(float(seen or 0) + 7 * 24 * 3600))  # a clock that was wrong
-        store._core.index.check()
-        assert abs(float(store._core.index.database.meta("checked") or 0) - float(seen or 0)) < 3600

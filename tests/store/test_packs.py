@@ -12,7 +12,6 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid
 from simplemem.memory import Filter, Pack
 from simplemem.note.words import count_tokens
-from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -41,22 +40,6 @@ def test_whatever_the_budget_it_is_kept(harbour: EnhancedStore, budget: int) -> 
     assert packed.items
     assert all(harbour.read(name) for name in names(packed))
     assert "Bees" not in packed.text
-
-
-@pytest.mark.parametrize("budget", [50, 300, 9000])
-def test_tokens_are_counted_by_the_tokenizer_at_hand(store: EnhancedStore, write: Write, budget: int) -> None:
-    for k in range(40):
-        write(
-            f"n{k}.md", f"# Café {k}\n\n" + f"Le café numéro {k} est ouvert à {k}h, dit-on; 東京 aussi. " * (3 + 5 * k)
-        )
-    store.sync()
-    packed = store.context("café ouvert", budget_tokens=budget)
-    tokenizer = WordLlama()
-    assert packed.tokenizer == tokenizer.name
-    assert packed.tokens == tokenizer.count_tokens(packed.text) <= budget
-    assert packed.tokens > 0
-    for item, section in zip(packed.items, packed.text.split("\n\n### "), strict=True):
-        assert item["tokens"] == tokenizer.count_tokens(section if section.startswith("### ") else f"### {section}")
 
 
 def test_every_note_speaks_once_before_one_speaks_again(harbour: EnhancedStore) -> None:
@@ -151,30 +134,6 @@ def test_a_note_linked_with_the_best_hit_is_named_as_such_and_only_if_it_holds_a
     assert "· linked from best\n" in packed.text
     narrowed = plain_store.context("crane pier", budget_tokens=5000, filter=Filter.of(prefix="best"))
     assert names(narrowed) == ["best"]
-
-
-def test_a_neighbour_takes_its_turn_by_its_score_and_a_tenth_of_the_hits(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    for k in range(30):
-        write(f"c{k:02}.md", f"The crane {'abcdefghijklmnopqrstuvwxyzäöüé'[k]} of the harbour, which is red.")
-    write("best.md", "The crane, the pier, the crane by the pier: see [[near]].")
-    write("near.md", "The crane x of the harbour, which is neither red nor old nor blue.")
-    plain_store.sync()
-    packed = plain_store.context("crane pier", budget_tokens=5000)
-    assert names(packed)[:2] == ["best", "near"]
-    assert packed.items[1]["via"] == "linked from best"
-
-
-def test_a_linked_note_that_is_only_alike_is_no_neighbour(store: EnhancedStore, write: Write) -> None:
-    for k in range(30):
-        write(f"c{k:02}.md", f"Number {k}: " + "the crane, the crane. " * 3)
-    write("best.md", "The crane, the crane, the crane by the pier: see [[alike]].")
-    write("alike.md", "Hoisting machinery, derricks and winches for loading ships at the docks.")
-    store.sync()
-    packed = store.context("crane pier", budget_tokens=8000)
-    assert names(packed)[0] == "best"
-    assert not [item for item in packed.items if item.get("via")]
 
 
 def test_the_days_before_and_after_a_dated_note_are_its_neighbours(plain_store: EnhancedStore, write: Write) -> None:

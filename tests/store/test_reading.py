@@ -189,19 +189,6 @@ def test_an_edit_by_hand_is_seen_by_the_next_answer_that_concerns_it(plain_store
     assert found(plain_store, "pear") == ["a"]
 
 
-def test_a_list_and_backlinks_tell_no_tale_of_what_is_gone(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("a.md", "target")
-    write("b.md", "first line\n\nsee [[a]] there")
-    write("c.md", "see [[a]] too")
-    plain_store.sync()
-    write("b.md", "no link any more")
-    (vault / "c.md").unlink()
-    assert plain_store.backlinks("a", kinds=("link",)) == ()
-    assert {item.name for item in plain_store.list().items} == {"a", "b"}
-
-
 def test_a_note_put_back_from_a_backup_is_read_though_its_time_is_older(
     plain_store: EnhancedStore, write: Write
 ) -> None:
@@ -370,20 +357,6 @@ def test_a_note_of_ten_megabytes_is_served_listed_and_never_in_the_way(
     (skipped,) = plain_store.stats()["skipped"]
     assert skipped["path"] == "huge.md"
     assert "not indexed" in skipped["why"]
-
-
-def test_a_note_that_was_too_large_is_indexed_for_good_once_it_is_small(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
-    with EnhancedStore(plain_store.root, settings) as store:
-        write("a.md", "plum " * 5000)
-        assert store.sync().added == []
-        write("a.md", "plum")
-        for _ in range(3):
-            store.sync()
-            assert found(store, "plum") == ["a"]
-        assert store.stats()["skipped"] == []
 
 
 def test_a_note_too_large_to_index_is_so_whoever_writes_it(plain_store: EnhancedStore) -> None:

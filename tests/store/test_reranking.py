@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rerank_service import WRONG, RerankService
 
 from simplemem.config import Settings
-from simplemem.memory import Filter, Found
+from simplemem.memory import Found
 from simplemem.search.rank import Ranked
 from simplemem.store import EnhancedStore
 from simplemem.store.reranking import reordered
@@ -65,14 +65,6 @@ def opened(vault: Path, service: RerankService, **more: Any) -> EnhancedStore:
 
 def names(found: Found) -> list[str]:
     return [hit.name for hit in found.hits]
-
-
-def test_without_a_setting_nothing_is_reranked(plain_store: EnhancedStore, notes: None) -> None:
-    plain_store.sync()
-    found = plain_store.search(QUERY, explain=True)
-    assert names(found) == ORDER
-    assert "reranker" not in (found.explain or {})
-    assert plain_store.stats()["reranker"] == "none"
 
 
 def test_the_best_notes_stand_in_the_rerankers_order(vault: Path, service: RerankService, notes: None) -> None:
@@ -127,30 +119,6 @@ def test_who_wants_the_plain_order_gets_it_and_nothing_is_asked(
     assert service.asked == []
 
 
-def test_a_single_note_needs_no_order(vault: Path, service: RerankService, notes: None) -> None:
-    with opened(vault, service) as store:
-        assert names(store.search(QUERY, filter=Filter(prefix="a"))) == ["a"]
-    assert service.asked == []
-
-
-def test_a_context_pack_follows_the_same_order(vault: Path, service: RerankService, write: Write) -> None:
-    write("a.md", "The harbour crane, worth 0.1, was painted blue by two apprentices last summer.")
-    write("b.md", "Nobody knows who owns the rusty harbour crane behind the fish market: worth 0.9 of a search.")
-    write("c.md", "Insurance papers of our harbour crane lie with Priya, in a drawer worth 0.5 of the rest.")
-    with opened(vault, service) as store:
-        pack = store.context(QUERY, budget_tokens=4000)
-        plain = [hit.name for hit in store.search(QUERY, rerank=False).hits]
-    assert [item["name"] for item in pack.items] == ["b", "c", "a"]
-    assert plain != ["b", "c", "a"]
-
-
-def test_a_search_by_meaning_is_reranked_too(vault: Path, service: RerankService, notes: None) -> None:
-    with EnhancedStore(vault, Settings(rerank=settings(service).rerank)) as store:
-        store.sync()
-        for mode in ("hybrid", "semantic"):
-            assert names(store.search(QUERY, mode=mode)) == ["c", "e", "b", "d", "a"]
-
-
 # -- a reranker that fails
 
 
@@ -170,16 +138,6 @@ def test_the_order_of_words_stands_and_the_answer_says_so(
     assert found.degraded.startswith(f"The reranker m at {service.host} does not answer (")
     assert found.degraded.endswith("; the order is that of words and meaning.")
     assert plain.degraded == ""
-
-
-def test_a_log_hears_of_the_first_failure_and_not_of_every_one(
-    vault: Path, service: RerankService, notes: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    service.always = WRONG["NaN"]
-    with opened(vault, service) as store:
-        for _ in range(5):
-            store.search(QUERY)
-    assert caplog.text.count("The reranker") == 1
 
 
 def test_one_too_slow_is_left_out(vault: Path, service: RerankService, notes: None) -> None:
@@ -346,31 +304,12 @@ def test_a_neighbour_that_no_reranker_saw_does_not_come_before_notes_it_did(
     assert items[-1]["name"] == "far" and len(items) == 21
 
 
-def test_why_says_when_the_reranker_put_others_before_a_note(vault: Path, service: RerankService, notes: None) -> None:
-    with opened(vault, service) as store:
-        told = store.search(QUERY, limit=3, why="a").why
-        assert told is not None and (told["verdict"], told["rank"]) == ("below", 1)
-        assert told["because"] == "By words and meaning it is number 1 of 5; the reranker put others before it."
-        told = store.search(QUERY, limit=3, why="d").why
-        assert told is not None and told["because"].startswith("It is number 4 of 5, and 3 were shown.")
-
-
 def ranked(*scores: float) -> list[Ranked]:
     return [Ranked(note, f"n{note}.md", score) for note, score in enumerate(scores, 1)]
 
 
 def shown(found: list[Ranked]) -> list[tuple[int, float]]:
     return [(each.note, round(each.score, 3)) for each in found]
-
-
-def test_a_note_without_a_score_keeps_its_place_among_its_neighbours() -> None:
-    found = reordered(ranked(1.0, 0.9, 0.8, 0.7), {1: 0.2, 3: 0.6, 4: 0.4})
-    assert shown(found) == [(3, 0.6), (2, 0.6), (4, 0.4), (1, 0.2)]
-
-
-def test_notes_behind_the_candidates_follow_with_no_more_than_the_last_of_them() -> None:
-    found = reordered(ranked(1.0, 0.9, 0.8, 0.05), {1: 0.2, 2: 0.6})
-    assert shown(found) == [(2, 0.6), (1, 0.2), (3, 0.2), (4, 0.05)]
 
 
 @given(

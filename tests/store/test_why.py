@@ -82,20 +82,6 @@ def test_the_filter_that_removes_it_is_named_and_where_it_would_be_without(harbo
     assert [each["filter"] for each in told["filters"]] == ["tag", "without"]
 
 
-@pytest.mark.parametrize("question", ["", "how was the crane of the harbour repaired?"])
-def test_the_place_without_filters_is_that_of_a_search_without_them(
-    store: EnhancedStore, write: Write, question: str
-) -> None:
-    for k, text in enumerate(
-        ("The crane.", "The crane was repaired.", "How the harbour crane was built.", "A harbour.")
-    ):
-        write(f"n{k}.md", f"---\nmodified: 203{k}-01-01T00:00:00\n---\n{text} It was in year {k}.")
-    store.sync()
-    every = [hit.name for hit in store.search(question, limit=10).hits]
-    for place, name in enumerate(every, 1):
-        assert why(store, question, name, filter=Filter.of(type="none"))["rank_without_filters"] == place
-
-
 def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore, write: Write) -> None:
     write(".obsidian/app.json", '{"userIgnoreFilters": ["attic/"]}')
     write(".obsidian/templates.json", '{"folder": "forms"}')
@@ -125,12 +111,6 @@ def test_a_note_that_is_too_large_says_so_and_which_setting_lets_it_in(vault: Pa
     assert told["verdict"] == "not_indexed"
     assert "6000 bytes" in told["because"]
     assert "index.max_note_mb" in told["hint"]
-
-
-def test_a_file_that_is_no_note_says_so(harbour: EnhancedStore, write: Write) -> None:
-    write("photo.png", b"\x89PNG")
-    harbour.sync()
-    assert why(harbour, "crane", "photo.png")["verdict"] == "not_a_note"
 
 
 def test_whether_something_lies_outside_the_vault_is_not_told(harbour: EnhancedStore, vault: Path) -> None:
@@ -163,50 +143,6 @@ def test_a_name_that_nothing_has_is_an_error_with_those_that_are_near(harbour: E
         harbour.search("crane", why="Same")
 
 
-def test_a_note_that_was_just_written_is_indexed_before_it_is_accounted_for(
-    harbour: EnhancedStore, write: Write
-) -> None:
-    write("fresh.md", "The crane, the crane, the crane.")
-    assert why(harbour, "crane", "fresh")["rank"] >= 1
-
-
-def test_a_note_that_waits_for_its_vectors_says_so(store: EnhancedStore, write: Write) -> None:
-    write("a.md", "The crane.")
-    store.sync()
-    write("late.md", "The crane by the quay.")
-    store.sync(embed=False)
-    assert "no vectors yet" in why(store, "crane", "late")["because"]
-    told = why(store, "hoisting machinery", "late")
-    assert told["verdict"] == "no_match"
-    assert "no vectors yet" in told["because"]
-    store.sync()
-    assert "no vectors" not in why(store, "crane", "late")["because"]
-
-
-def test_without_words_the_newest_come_first_and_a_note_has_its_number(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    for year in range(2030, 2034):
-        write(f"{year}.md", f"---\nmodified: {year}-01-01T00:00:00\n---\nx")
-    plain_store.sync()
-    told = why(plain_store, "", "2030", limit=1)
-    assert (told["verdict"], told["rank"], told["of"]) == ("below", 4, 4)
-    assert why(plain_store, "", "2033", limit=1)["verdict"] == "hit"
-    assert why(plain_store, "???", "2033")["verdict"] == "no_match"
-
-
-def test_a_note_left_out_by_another_form_of_an_excluded_word_is_said_to_be_so(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    write("a.md", "---\nlang: de\n---\nDie alten H\u00e4user an der Stra\u00dfe sind nicht mehr bewohnt.\n")
-    write("b.md", "---\nlang: de\n---\nDie lange Stra\u00dfe ist heute nicht mehr zu sehen.\n")
-    plain_store.sync()
-    told = why(plain_store, "Stra\u00dfe -Haus", "a")
-    assert (told["verdict"], told["filters"]) == ("filtered", [{"filter": "without", "value": "Haus"}])
-    found = plain_store.search("Stra\u00dfe -Haus", explain=True).explain
-    assert found is not None and found["filters"][0]["removed"] == 1
-
-
 # -- from a vault
 
 
@@ -236,25 +172,6 @@ def test_a_score_is_the_weighed_sum_of_its_parts(shore: EnhancedStore, mode: str
     for hit in found.hits:
         assert hit.why is not None
         assert hit.score == pytest.approx(sum(weights[part] * hit.why[part] for part in weights), abs=2e-3)
-
-
-def test_each_leg_gives_place_score_and_share_of_its_best(shore: EnhancedStore) -> None:
-    found = shore.search("harbour crane", explain=True, limit=10)
-    legs: dict[str, list[tuple[int, float, float]]] = {}
-    for place, hit in enumerate(found.hits, 1):
-        assert hit.why is not None
-        assert hit.why["rank"] == place
-        for leg, standing in hit.why["legs"].items():
-            legs.setdefault(leg, []).append((standing["rank"], standing["raw"], standing["normalised"]))
-    assert set(legs) == {"note", "block", "phrase", "passage_meaning", "block_meaning"}
-    for rows in legs.values():
-        rows.sort()
-        best = rows[0][1]
-        assert rows[0][0] == 1 and rows[0][2] == 1.0
-        assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
-        assert all(row[2] == pytest.approx(max(0.0, row[1] / best), abs=1e-3) for row in rows)
-    assert found.explain is not None
-    assert found.explain["legs"]["note"] == 3
 
 
 def test_the_words_that_a_note_holds_and_lacks_are_named_in_every_form(shore: EnhancedStore) -> None:
@@ -306,24 +223,3 @@ def test_it_says_what_it_was_searched_with(shore: EnhancedStore) -> None:
         assert (told["mode"], told["embedder"]) == ("text", "none")
         assert "words only" in told["degraded"]
         assert told["weights"] == {"words": 1.0, "phrases": 0.0, "meaning": 0.0}
-
-
-@pytest.mark.parametrize("question", ["", "???", "tag:status=done", "zzz qqq"])
-def test_a_question_without_an_answer_is_explained_too(plain_store: EnhancedStore, write: Write, question: str) -> None:
-    write("a.md", "The crane.")
-    plain_store.sync()
-    told = explained(plain_store, question)
-    assert told["notes"] == 1
-    assert told["formula"]
-
-
-def test_a_word_counts_as_matched_in_every_form_it_was_asked_in(plain_store: EnhancedStore, write: Write) -> None:
-    write("de.md", "---\nlang: de\n---\nDie alten H\u00e4user der Stadt sind nicht mehr bewohnt.\n")
-    write("en.md", "The kubernetes cluster moved.\n")
-    plain_store.sync()
-    for question, name in (("Haus", "de"), ("kuberntes", "en"), ("kuber", "en")):
-        found = plain_store.search(question, explain=True)
-        (hit,) = found.hits
-        assert hit.name == name and hit.why is not None and found.explain is not None
-        assert (hit.why["matched"], hit.why["missing"]) == ([question.lower()], [])
-        assert found.explain["matched_nowhere"] == []

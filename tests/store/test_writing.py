@@ -10,7 +10,6 @@ import pytest
 
 from simplemem.errors import (
     AlreadyExists,
-    Ambiguous,
     Conflict,
     Invalid,
     SimplememError,
@@ -241,22 +240,6 @@ def test_a_wrong_hash_is_a_conflict_that_shows_what_is_there_now(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_hash_nobody_knows_is_a_conflict_too(plain_store: EnhancedStore, change: str) -> None:
-    saved = plain_store.create("a", "mine")
-    with pytest.raises(Conflict) as conflict:
-        CHANGES[change](plain_store, NEVER_READ)
-    assert conflict.value.details["current_sha256"] == saved.sha256
-    assert plain_store.read("a").sha256 == saved.sha256
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_the_right_hash_lets_a_change_through(plain_store: EnhancedStore, change: str) -> None:
-    saved = plain_store.create("a", "mine")
-    CHANGES[change](plain_store, saved.sha256)
-    assert plain_store.history("a")[0].before == saved.sha256
-
-
-@pytest.mark.parametrize("change", CHANGES)
 def test_a_repeated_change_whose_answer_was_lost_succeeds_and_is_made_once(
     plain_store: EnhancedStore, vault: Path, change: str
 ) -> None:
@@ -331,13 +314,6 @@ def test_a_note_keeps_the_notation_of_its_tags(
     assert plain_store.list(filter=Filter.of(tags={"status": "open"})).total == 0
 
 
-def test_a_tag_that_is_not_there_is_taken_away_without_a_change(plain_store: EnhancedStore) -> None:
-    plain_store.create("a", "x", {"tags": ["keep"]})
-    assert not plain_store.change_tags("a", {"other": None}).changed
-    with pytest.raises(Invalid):
-        plain_store.change_tags("a", {})
-
-
 def test_tags_in_metadata_merge_as_a_map_and_replace_as_a_list(plain_store: EnhancedStore) -> None:
     plain_store.create("a", "x", {"tags": ["one", "two"]})
     plain_store.update("a", metadata={"tags": {"one": None, "three": True}})
@@ -393,22 +369,3 @@ def test_who_listens_hears_of_every_change_once_it_can_be_found(plain_store: Enh
     plain_store.delete("b")
     assert [names for names, _ in heard] == [{"a"}, {"a"}, {"a", "b"}, {"c"}, {"b"}]
     assert [count for _, count in heard] == [1, 1, 1, 2, 1]
-
-
-def test_an_ambiguous_name_changes_nothing_and_lists_the_candidates(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("x/Tea.md", "one")
-    write("y/Tea.md", "two")
-    plain_store.sync()
-    for change in (
-        lambda: plain_store.update("tea", append="z"),
-        lambda: plain_store.delete("Tea"),
-        lambda: plain_store.move("tea", "z"),
-        lambda: plain_store.change_tags("[[Tea]]", {"a": True}),
-        lambda: plain_store.read("Tea.md"),
-    ):
-        with pytest.raises(Ambiguous) as refused:
-            change()
-        assert refused.value.details["candidates"] == ["x/Tea", "y/Tea"]
-    assert {path.read_text() for path in vault.rglob("Tea.md")} == {"one", "two"}
