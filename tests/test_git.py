@@ -60,9 +60,7 @@ def test_a_note_is_followed_through_its_renames(git: Any, vault: Path, write: Wr
     assert text_at(vault, "deep/new.md", moved[:9]) == ("deep/new.md", text.encode())
 
 
-@pytest.mark.parametrize(
-    "name", ["with space.md", "--help.md", "Köln/田.md", ":(top)x.md", "[a]*.md", "a\nb\tc.md"]
-)
+@pytest.mark.parametrize("name", ["with space.md", "--help.md", "Köln/田.md", ":(top)x.md", "[a]*.md", "a\nb\tc.md"])
 def test_any_name_of_a_note_is_only_a_name(git: Any, vault: Path, write: Write, name: str) -> None:
     if sys.platform == "win32" and set(name) & set('*":\n\t'):
         pytest.skip("Windows has no such names")
