@@ -70,13 +70,8 @@ def _span_said(text: str, now: datetime) -> tuple[datetime, datetime] | None:
         back = (today.weekday() - _WEEKDAYS.index(weekday)) % 7
         start = today - _DAY * (back or (7 if text.startswith("last ") else 0))
         return start, start + _DAY
-    return _ago(text, now) or _written(text)
-
-
-def _ago(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    found = _AGO.fullmatch(text)
-    if found is None:
-        return None
+    if (found := _AGO.fullmatch(text)) is None:
+        return _written(text)
     count, unit = int(found[1] or found[3] or _NUMBERS[text.split()[0]]), found[2] or found[4]
     try:
         moment = now - (timedelta(hours=count) if unit == "hour" else count * _DAYS[unit] * _DAY)
@@ -127,7 +122,7 @@ _LENGTH = re.compile(r"\b(?:days?|weeks?|weekend|months?|years?|night|morning|ev
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Days:
     """Days from `since` to before `until`, as ISO days and "" where it is open; with `month`, of that month of any year,
     and with `day`, that day of it."""
 
@@ -142,14 +137,14 @@ class Span:
         return (not self.since or self.since <= day) and (not self.until or day < self.until)
 
 
-def spans_in(text: str, now: datetime) -> list[Span]:
+def spans_in(text: str, now: datetime) -> list[Days]:
     """The days a text speaks of, in its order."""
     lowered = " ".join(text.casefold().split())
     found = (_span(term, lowered[: term.start()].rstrip(), now) for term in _SPOKEN_OF.finditer(lowered))
     return [span for span in found if span is not None]
 
 
-def is_of(row: Row, spans: list[Span]) -> bool:
+def is_of(row: Row, spans: list[Days]) -> bool:
     """Whether a note is of some days: by the day in its name or title; without one, by when it was made and changed."""
     named = date_in(base_name(row.path)) or day_in(row.title)
     days = (named,) if named else (row.created[:10], row.modified[:10])
@@ -158,16 +153,14 @@ def is_of(row: Row, spans: list[Span]) -> bool:
 
 def day_in(title: str) -> str:
     """The day that a title says in full, `8 May, 2023` or `2023-05-08`, as an ISO day; "" when there is none."""
-    spans = spans_in(title, datetime(2000, 1, 1)) if any(map(str.isdigit, title)) else []  # noqa: DTZ001
-    return next((span.since for span in spans if _is_a_day(span)), "")
+    for span in spans_in(title, datetime(2000, 1, 1)) if any(map(str.isdigit, title)) else []:  # noqa: DTZ001
+        known = span.since and span.until and not span.month
+        if known and date.fromisoformat(span.until) - date.fromisoformat(span.since) == _DAY:
+            return span.since
+    return ""
 
 
-def _is_a_day(span: Span) -> bool:
-    known = span.since and span.until and not span.month
-    return bool(known) and date.fromisoformat(span.until) - date.fromisoformat(span.since) == _DAY
-
-
-def _span(term: re.Match[str], before: str, now: datetime) -> Span | None:
+def _span(term: re.Match[str], before: str, now: datetime) -> Days | None:
     word = before.rpartition(" ")[2]
     whole = _whole(term, word, now)
     if whole is None or not (word in _BEFORE or word in _AFTER):
@@ -178,10 +171,10 @@ def _span(term: re.Match[str], before: str, now: datetime) -> Span | None:
     if whole.month:  # the latest such month that has begun
         year = now.year if whole.month <= now.month else now.year - 1
         since = date(year, whole.month, min(whole.day, 28) or 1).isoformat()
-    return Span(until=since) if word in _BEFORE else Span(since=since)
+    return Days(until=since) if word in _BEFORE else Days(since=since)
 
 
-def _whole(term: re.Match[str], word: str, now: datetime) -> Span | None:
+def _whole(term: re.Match[str], word: str, now: datetime) -> Days | None:
     """The days themselves, whatever stands before them."""
     if term["month"]:
         month, day = _MONTHS.index(term["month"]) + 1, int(term["day"] or term["day_after"] or 0)
@@ -189,13 +182,13 @@ def _whole(term: re.Match[str], word: str, now: datetime) -> Span | None:
             return _of(f"{term['year']}-{month:02d}" + (f"-{day:02d}" if day else ""), now)
         if not day and term["month"] in ("march", "may") and word not in _IN:
             return None
-        return Span(month=month, day=day) if day <= 31 else None
+        return Days(month=month, day=day) if day <= 31 else None
     if term["alone"] and word not in _IN:
         return None  # a number
     return _of(term["iso"] or term["alone"] or term["said"], now)
 
 
-def _of(said: str, now: datetime) -> Span | None:
+def _of(said: str, now: datetime) -> Days | None:
     try:
         first, last = _span_said(said, now) or (None, None)
     except OverflowError:
@@ -203,4 +196,4 @@ def _of(said: str, now: datetime) -> Span | None:
     if first is None or last is None:
         return None  # the 31st of June
     next_day = last.date() if last.time().isoformat() == "00:00:00" else last.date() + _DAY
-    return Span(first.date().isoformat(), next_day.isoformat())
+    return Days(first.date().isoformat(), next_day.isoformat())

@@ -25,9 +25,7 @@ _MOST_CITED = 6  # places named beside one
 _MOST_CHARACTERS = 10  # of the passages that are looked at, to a token of the budget
 _LEAST_PIECES = 12  # looked at, however small the budget
 _BETWEEN = "\n\n"
-
 _WORD = re.compile(r"\S+")
-_MARK = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")
 
 Count = Callable[[str], int]
 
@@ -57,11 +55,6 @@ class Piece:
     def cited(self) -> str:
         return f"{self.name}:{self.line}"
 
-    @property
-    def about(self) -> str:
-        """What tells its subject from others."""
-        return f"{self.name} {self.title} {self.heading}"
-
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
@@ -81,9 +74,7 @@ class Voice:
     spoken: Sequence[Sentence] = ()
     words: frozenset[tuple[str, ...]] = frozenset()
     also: list[str] = field(default_factory=list)  # where the same words stand
-    nearly: list[str] = field(default_factory=list)  # where nearly the same stands
     said: list[Quotation] = field(default_factory=list)
-    more: int = 0  # sentences that differ and found no room beneath
 
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
         """Quote a sentence beneath the passage; whether there was room."""
@@ -91,12 +82,9 @@ class Voice:
         label = "older" if its < mine else "newer" if its > mine else "differs"
         line = piece.line + count_lines(piece.text, 0, sentence.start)
         said = Quotation(label, " ".join(sentence.text.split()), f"{piece.name}:{line}", its)
-        if said not in self.said:
-            if len(self.said) >= MOST_SAID:
-                self.more += 1
-                return False
+        if said not in self.said and len(self.said) < MOST_SAID:
             self.said.append(said)
-        return True
+        return said in self.said
 
     def takes_up(self, other: Voice, quoted: set[int]) -> bool:
         """Speak for another passage, if what it says stands in this one or nearly so. The sentences that begin at `quoted`
@@ -109,10 +97,8 @@ class Voice:
                 return False
         for sentence in rest:
             self.quote(other.piece, sentence)
-        if all(sentence.words in there for sentence in other.spoken):
+        if all(sentence.words in there for sentence in other.spoken):  # else its place stands with the quotation
             self.also.append(other.piece.cited)
-        elif any(sentence.words in there for sentence in other.spoken):  # else its place stands with the quotation
-            self.nearly.append(other.piece.cited)
         return True
 
 
@@ -121,7 +107,7 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
     every = [Voice(piece, sentences(piece.text), neighbours(piece.text)) for piece in given if piece.text.strip()]
     place = [float(number) for number in range(len(every))]
     quoted: dict[tuple[int, int], set[int]] = {}  # beneath a voice, from another, where the sentences begin
-    for (newest, _), (older, sentence) in _disagreements(every):
+    for newest, older, sentence in _disagreements(every):
         if every[newest].quote(every[older].piece, sentence):
             quoted.setdefault((newest, older), set()).add(sentence.start)
         if every[newest].piece.when > every[older].piece.when:
@@ -141,20 +127,25 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
     return [every[number] for number in kept], taken_up
 
 
-def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[tuple[int, Sentence], tuple[int, Sentence]]]:
-    """Pairs of sentences of different notes that disagree, each with its passage, the newest of its kind first."""
+def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[int, int, Sentence]]:
+    """Passages of different notes of which the first, the newest, disagrees with a sentence of the second."""
     by_frame: dict[tuple[str, ...], list[tuple[int, Sentence]]] = {}
     for number, voice in enumerate(every):
         for sentence in voice.spoken:
             if sentence.says_enough():
                 by_frame.setdefault(sentence.frame, []).append((number, sentence))
+
+    def about(piece: Piece) -> str:
+        return f"{piece.name} {piece.title} {piece.heading}"
+
     for group in by_frame.values():
         group.sort(key=lambda each: every[each[0]].piece.when, reverse=True)  # stable: of one day, the best first
-        newest = every[group[0][0]].piece
-        for other in group[1:]:
-            piece = every[other[0]].piece
-            if piece.name != newest.name and disagree(group[0][1], other[1], newest.about, piece.about):
-                yield group[0], other
+        (newest, says), *others = group
+        mine = every[newest].piece
+        for older, sentence in others:
+            its = every[older].piece
+            if its.name != mine.name and disagree(says, sentence, about(mine), about(its)):
+                yield newest, older, sentence
 
 
 # -- what fits
@@ -174,14 +165,16 @@ class Packed:
 
 def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
     """Take passages in order while they fit, each saying what no other has said. One that does not fit is left out, and a
-    smaller one after it may still go; the best of all is cut after a sentence rather than left out."""
-    considered, beyond = _enough(pieces, budget)
-    speaking, taken_up = voices(considered)
-    duplicates = [
-        {"name": piece.name, "line": piece.line, "why": "duplicate", "of": of.cited} for piece, of in taken_up
-    ]
+    smaller one after it may still go; the best of all is cut after a sentence rather than left out. No more passages are
+    looked at than several times what could go in."""
+    given = [piece for piece in pieces if piece.text.strip()]
+    enough, characters = 0, 0
+    while enough < len(given) and (enough < _LEAST_PIECES or characters <= _MOST_CHARACTERS * budget):
+        characters += len(given[enough].text)
+        enough += 1
+    speaking, taken_up = voices(given[:enough])
+    no_room, duplicates = given[enough:], [_omitted(piece, "duplicate", of=of.cited) for piece, of in taken_up]
     taken: list[tuple[Voice, str]] = []
-    no_room = [_omitted(piece, "budget") for piece in beyond]
     used = 0
     for voice in speaking:
         piece = _without_overlap(voice.piece, [each.piece for each, _ in taken])
@@ -189,42 +182,24 @@ def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> P
             duplicates.append(_omitted(voice.piece, "duplicate"))
             continue
         voice.piece = piece
-        section = _section(voice)
-        cost = count(_BETWEEN + section)
-        if used + cost > budget and voice is speaking[0] and (short := _shortened(voice, budget, count)) is not None:
-            voice, section = short
-            cost = count(_BETWEEN + section)
-        elif used + cost > budget:
-            no_room.append(_omitted(piece, "budget"))
-            continue
-        used += cost
-        taken.append((voice, section))
-    while taken and count(_joined(taken)) > budget:  # a tokenizer may count a whole otherwise than its parts
-        no_room.append(_omitted(taken.pop()[0].piece, "budget"))
-    text = _joined(taken)
+        section: str | None = _section(voice)
+        if used + count(f"{_BETWEEN}{section}") > budget:
+            section = _shorten(voice, budget, count) if voice is speaking[0] else None
+        if section is None:
+            no_room.append(piece)
+        else:
+            used += count(_BETWEEN + section)
+            taken.append((voice, section))
+    while taken and count(_BETWEEN.join(section for _, section in taken)) > budget:
+        no_room.append(taken.pop()[0].piece)  # a tokenizer may count a whole otherwise than its parts
+    text = _BETWEEN.join(section for _, section in taken)
     items = tuple(_item(voice, count(section)) for voice, section in taken)
-    return Packed(text, count(text), items, len(no_room), len(duplicates), (*no_room, *duplicates))
+    omitted = (*(_omitted(piece, "budget") for piece in no_room), *duplicates)
+    return Packed(text, count(text), items, len(no_room), len(duplicates), omitted)
 
 
-def _enough(pieces: Iterable[Piece], budget: int) -> tuple[list[Piece], list[Piece]]:
-    """The passages that are looked at, several times what could go in, and the others."""
-    considered: list[Piece] = []
-    beyond: list[Piece] = []
-    characters = 0
-    for piece in pieces:
-        if piece.text.strip():
-            is_near = len(considered) < _LEAST_PIECES or characters <= _MOST_CHARACTERS * budget
-            (considered if is_near else beyond).append(piece)
-            characters += len(piece.text)
-    return considered, beyond
-
-
-def _joined(taken: Sequence[tuple[Voice, str]]) -> str:
-    return _BETWEEN.join(section for _, section in taken)
-
-
-def _omitted(piece: Piece, why: str) -> dict[str, Any]:
-    return {"name": piece.name, "line": piece.line, "why": why}
+def _omitted(piece: Piece, why: str, **more: str) -> dict[str, Any]:
+    return {"name": piece.name, "line": piece.line, "why": why, **more}
 
 
 def _item(voice: Voice, tokens: int) -> dict[str, Any]:
@@ -232,25 +207,20 @@ def _item(voice: Voice, tokens: int) -> dict[str, Any]:
     told: dict[str, Any] = {name: getattr(piece, name) for name in ("name", "title", "heading", "line", "modified")}
     told |= {"score": round(piece.score, 4), "tokens": tokens}
     said = [{"label": each.label, "text": each.text, "cited": each.cited, "when": each.when} for each in voice.said]
-    more = {"via": piece.via, "also": voice.also, "nearly": voice.nearly, "said": said}
-    return told | {key: value for key, value in more.items() if value}
+    return told | {key: value for key, value in {"via": piece.via, "also": voice.also, "said": said}.items() if value}
 
 
 def _section(voice: Voice) -> str:
     piece = voice.piece
     heading = f"{piece.heading} > ".removeprefix(f"{piece.title} > ").removesuffix(" > ")  # the title is said already
-    where = f" › {heading}" if heading else ""
-    beside = (piece.via, _cited("also in", voice.also), _cited("nearly the same in", voice.nearly))
-    head = " · ".join([f"[{piece.cited}] {piece.when}", *filter(None, beside)])
-    lines = [f'{said.label}: "{said.text}" [{said.cited}] {said.when}' for said in voice.said]
-    lines += [f"({voice.more} more that differ)"] if voice.more else []
+    head = " · ".join(filter(None, (f"[{piece.cited}] {piece.when}", piece.via)))
+    if voice.also:
+        more = f" and {len(voice.also) - _MOST_CITED} more" if len(voice.also) > _MOST_CITED else ""
+        head += f" · also in {', '.join(f'[{place}]' for place in voice.also[:_MOST_CITED])}{more}"
+    title = f"### {piece.title} › {heading}" if heading else f"### {piece.title}"
+    said = "\n".join(f'{each.label}: "{each.text}" [{each.cited}] {each.when}' for each in voice.said)
     text = piece.text.replace("\r\n", "\n").strip()
-    return "\n\n".join(filter(None, (f"### {piece.title}{where}\n{head}", text, "\n".join(lines))))
-
-
-def _cited(how: str, places: Sequence[str]) -> str:
-    more = f" and {len(places) - _MOST_CITED} more" if len(places) > _MOST_CITED else ""
-    return f"{how} {', '.join(f'[{place}]' for place in places[:_MOST_CITED])}{more}" if places else ""
+    return "\n\n".join(filter(None, (f"{title}\n{head}", text, said)))
 
 
 def _without_overlap(piece: Piece, taken: Sequence[Piece]) -> Piece | None:
@@ -279,39 +249,22 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
     return replace(piece, text=kept, line=line, start=piece.start + start, at=max(0, piece.at - start))
 
 
-def _shortened(voice: Voice, budget: int, count: Count) -> tuple[Voice, str] | None:
-    """As many whole sentences of a passage as fit, from the place that was found; as many words where not one does. When
-    all that follows fits, as many as fit of those before it too."""
+def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
+    """Cut a passage to as many whole sentences as fit, from the place that was found, and to as many words where not one
+    does; when all that follows fits, as many sentences before it too. Returns its section."""
     piece = voice.piece
     said = passages.sentences(piece.text)
     ends = [stop for start, stop in said if start >= piece.at]
-    last = ends[-1] if ends else -1
-    ends = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else len(piece.text))] + ends
-    for end in reversed(ends):
-        if (short := _cut_to(piece, piece.at, end, budget, count)) is None:
+    last = ends[-1] if ends else len(piece.text)
+    words = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else last)]
+    earlier = [(start, last) for start, _ in said if start < piece.at]
+    for start, stop in (*earlier, *((piece.at, end) for end in reversed(words + ends))):
+        if (part := _part(piece, start, stop)) is None:
             continue
-        earlier = [_line_or(piece.text, start) for start, _ in said if start < piece.at]
-        for start in reversed(earlier) if end == last else ():
-            if (longer := _cut_to(piece, start, end, budget, count)) is None:
-                break
-            short = longer
-        return short
+        before = "…\n" if piece.text[:start].strip() else ""
+        part = replace(part, text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}")
+        section = _section(Voice(part))
+        if count(section) <= budget:
+            voice.piece, voice.also, voice.said = part, [], []
+            return section
     return None
-
-
-def _cut_to(piece: Piece, start: int, stop: int, budget: int, count: Count) -> tuple[Voice, str] | None:
-    """A stretch of a passage with its section, if it fits. A sign stands where something was cut off, behind or else
-    before it."""
-    part = _part(piece, start, stop)
-    if part is None:
-        return None
-    before = "…\n" if piece.text[:start].strip() else ""
-    short = Voice(replace(part, text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}"))
-    section = _section(short)
-    return (short, section) if count(section) <= budget else None
-
-
-def _line_or(text: str, start: int) -> int:
-    """Where the line of a sentence begins, if nothing but the mark of a list item stands before it there."""
-    line = text.rfind("\n", 0, start) + 1
-    return line if _MARK.fullmatch(text, line, start) else start

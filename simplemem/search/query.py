@@ -161,17 +161,19 @@ _MOST_INSTEAD, _LOOKED_AT = 3, 12  # words
 _MOST_SLIPS = 4  # words: each is a thousand looks into the index, and many unknown words are another language
 _OFTEN = 1000  # notes; above it, one word is as frequent as another
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρστυφχψω")
-# What the English stemmer takes off a word. While one is being typed, no word of the index begins with what is there.
-_ENDINGS = tuple(
-    """ational ations ically icity ivity izations ances ences ments ness ities iveness fulness ousness ously ively ables
-    ions ings edly ized izes izing ives""".split()
+# How what the English stemmer takes off begins. While one is being typed, no word of the index begins with what is there.
+_BEGINNINGS = frozenset(
+    ending[:cut]
+    for ending in """ational ations ically icity ivity izations ances ences ments ness ities iveness fulness ousness ously
+    ively ables ions ings edly ized izes izing ives""".split()
+    for cut in range(2, len(ending))
 )
 
 _ANY_MARK = tuple(Term((mark,)) for mark in MARKS.values())
 
 
 class Vocabulary(Protocol):
-    """What is asked of the index."""
+    """What is asked of the index: how many notes hold one of each group of words, counted to `most`, or all of them."""
 
     def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]: ...
 
@@ -182,63 +184,48 @@ def with_forms(query: Query, index: Vocabulary) -> tuple[Query, Standing]:
     if not (query.words or query.without):
         return query, index.vocabulary(())[1]
     (in_languages, *held), standing = index.vocabulary([[_ANY_MARK], *([_word(word)] for word in query.words)])
-    return _with_forms(query, _Words(index), held, in_languages=bool(in_languages)), standing
-
-
-class _Words:
-    """How many notes hold words."""
-
-    def __init__(self, index: Vocabulary) -> None:
-        self._index = index
-
-    def notes_with(self, asked: Sequence[AnyOf], most: int = 1) -> Sequence[int]:
-        return self._index.vocabulary([[any_of] for any_of in asked], most)[0] if asked else ()
-
-    def notes_with_both(self, term: Term, others: Sequence[Term], most: int) -> Sequence[int]:
-        return self._index.vocabulary([[[term], [other]] for other in others], most)[0] if others else ()
+    if in_languages:
+        query = _in_languages(query, index)
+        held = list(_counts([query.forms_of(word) for word in query.words], index))
+    unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
+    if not unknown and not query.beginnings:
+        return query, standing
+    forms, said = dict(query.forms), [query.instead] if query.instead else []
+    for word in query.beginnings:
+        forms[word] = (*forms.get(word, ()), *_beginning(word, index))
+    unspaced = [word for word in query.words if is_unspaced(word)]
+    if unspaced and set(unspaced) <= set(unknown):
+        characters = [_held([Term((character,)) for character in word], index) for word in unspaced]
+        forms |= dict(zip(unspaced, characters, strict=True))
+        said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
+    unheard = [word for word in unknown if not (word in unspaced or word in query.beginnings or word in query.named)]
+    may_be_slips, surely = unheard[:_MOST_SLIPS], len(unknown) < len(query.words)
+    for word in unheard:
+        if word == query.last and len(word) >= _SHORTEST_START and (found := _beginning(word, index)):
+            said.append(f'No memory holds "{word}"; words that begin so were looked for.')
+        elif word in may_be_slips and (instead := _one_slip_away(word, query, index, surely=surely)):
+            found = tuple(Term((word,)) for word in instead)
+            listed = " or ".join(f'"{word}"' for word in instead)
+            said.append(f'No memory holds "{word}"; {listed} was looked for instead.')
+        else:
+            continue
+        forms[word] = found
+    return replace(query, forms=forms, instead=" ".join(said)), standing
 
 
 def _word(word: str) -> tuple[Term]:
     return (Term((word,)),)
 
 
-def _with_forms(query: Query, vocabulary: _Words, held: Sequence[int], *, in_languages: bool) -> Query:
-    if in_languages:
-        query = _in_languages(query, _languages(vocabulary))
-        held = vocabulary.notes_with([query.forms_of(word) for word in query.words])
-    unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
-    if not unknown and not query.beginnings:
-        return query
-    forms, said = dict(query.forms), [query.instead] if query.instead else []
-    for word in query.beginnings:
-        forms[word] = (*forms.get(word, ()), *_beginning(word, vocabulary))
-    unspaced = [word for word in query.words if is_unspaced(word)]
-    if unspaced and set(unspaced) <= set(unknown):
-        characters = [_held([Term((character,)) for character in word], vocabulary) for word in unspaced]
-        forms |= dict(zip(unspaced, characters, strict=True))
-        said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
-    unheard = [word for word in unknown if not (word in unspaced or word in query.beginnings or word in query.named)]
-    may_be_slips, surely = unheard[:_MOST_SLIPS], len(unknown) < len(query.words)
-    for word in unheard:
-        if word == query.last and len(word) >= _SHORTEST_START and (found := _beginning(word, vocabulary)):
-            said.append(f'No memory holds "{word}"; words that begin so were looked for.')
-        elif word in may_be_slips and (instead := _one_slip_away(word, query, vocabulary, surely=surely)):
-            found = tuple(Term((word,)) for word in instead)
-            said.append(f'No memory holds "{word}"; {_listed(instead)} was looked for instead.')
-        else:
-            continue
-        forms[word] = found
-    return replace(query, forms=forms, instead=" ".join(said))
+def _counts(asked: Sequence[AnyOf], index: Vocabulary, most: int = 1) -> Sequence[int]:
+    """How many notes hold one of each group of words, counted to `most`."""
+    return index.vocabulary([[any_of] for any_of in asked], most)[0] if asked else ()
 
 
-def _languages(vocabulary: _Words) -> list[str]:
-    """Those that notes of the vault are written in."""
-    held = vocabulary.notes_with([_word(mark) for mark in MARKS.values()])
-    return [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
-
-
-def _in_languages(query: Query, languages: Collection[str]) -> Query:
-    """The question with the stems of its words, and without the small words of its language."""
+def _in_languages(query: Query, index: Vocabulary) -> Query:
+    """The question with the stems of its words in the languages of the vault, and without the small words of its own."""
+    held = _counts([_word(mark) for mark in MARKS.values()], index)
+    languages = [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
     small = holding_together(query.words, languages)
     words = tuple(word for word in query.words if word not in small) or query.words
     pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
@@ -256,46 +243,37 @@ def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
     return tuple(stem(word, language) for language in languages) if word.isalpha() and not is_unspaced(word) else ()
 
 
-def _held(asked: Sequence[Term], vocabulary: _Words) -> tuple[Term, ...]:
-    return tuple(
-        term for term, held in zip(asked, vocabulary.notes_with([[each] for each in asked]), strict=True) if held
-    )
+def _held(asked: Sequence[Term], index: Vocabulary) -> tuple[Term, ...]:
+    return tuple(term for term, held in zip(asked, _counts([[each] for each in asked], index), strict=True) if held)
 
 
-def _beginning(word: str, vocabulary: _Words) -> tuple[Term, ...]:
+def _beginning(word: str, index: Vocabulary) -> tuple[Term, ...]:
     """The words that begin so; else the one whose stem it is, with the beginning of an ending."""
-    if found := _held([Term((word,), beginning=True)], vocabulary):
+    if found := _held([Term((word,), beginning=True)], index):
         return found
     cuts = range(len(word) - 1, 3, -1)
-    stems = [Term((word[:cut],)) for cut in cuts if _begins_an_ending(word[cut:])]
-    return _held(stems, vocabulary)[:1]
+    stems = [Term((word[:cut],)) for cut in cuts if len(word) - cut > 1 and word[cut:] in _BEGINNINGS]
+    return _held(stems, index)[:1]
 
 
-def _begins_an_ending(typed: str) -> bool:
-    return len(typed) > 1 and any(ending.startswith(typed) and ending != typed for ending in _ENDINGS)
-
-
-def _one_slip_away(word: str, query: Query, vocabulary: _Words, *, surely: bool) -> list[str]:
+def _one_slip_away(word: str, query: Query, index: Vocabulary, *, surely: bool) -> list[str]:
     """The words of the vault that this one may be a slip of the fingers for, those in most notes first."""
     if surely and len(query.words) > _FEW_WORDS:
         return []  # the others lead there; a rare word put in by mistake would lead away
     if not ((_SHORTEST_SURE if surely else _SHORTEST_SLIP) <= len(word) <= _LONGEST_SLIP and word.isalpha()):
         return []
     candidates = _slips(word, surely=surely)
-    held = vocabulary.notes_with([_word(candidate) for candidate in candidates], _OFTEN)
+    held = _counts([_word(candidate) for candidate in candidates], index, _OFTEN)
     best = sorted(zip(held, candidates, strict=True), key=lambda pair: -pair[0])
     found: list[str] = []
     for count, candidate in best[:_LOOKED_AT]:
-        both = vocabulary.notes_with_both(Term((candidate,)), [Term((other,)) for other in found], _OFTEN)
-        if count and count not in both and _stands_for_itself(candidate):  # else it is another form of that word
+        pairs = [[_word(candidate), _word(other)] for other in found]
+        both = index.vocabulary(pairs, _OFTEN)[0] if pairs else ()
+        left = english_stem(candidate)  # a word is more than an ending: `notting` would find every *not*
+        stands_alone = len(left) >= _SHORTEST_SLIP or len(candidate) - len(left) < _ENDING
+        if count and count not in both and stands_alone:  # else it is another form of a word that was found
             found.append(candidate)
     return found[:_MOST_INSTEAD]
-
-
-def _stands_for_itself(word: str) -> bool:
-    """Whether a word is more than an ending on a short stem: the index holds stems, and `notting` would find every *not*."""
-    left = english_stem(word)
-    return len(left) >= _SHORTEST_SLIP or len(word) - len(left) < _ENDING
 
 
 def _slips(word: str, *, surely: bool) -> list[str]:
@@ -309,7 +287,3 @@ def _slips(word: str, *, surely: bool) -> list[str]:
     if not surely:
         found += [a + letter + b[1:] for a, b in ways if b for letter in alphabet]
     return [slip for slip in dict.fromkeys(found) if slip != word]
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " or ".join(f'"{word}"' for word in words)

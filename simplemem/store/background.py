@@ -10,7 +10,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
 from simplemem.errors import SimplememError
 from simplemem.index.file import Damaged
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
-_NEVER: Final = -1  # was told of a note
 
 Listener = Callable[[frozenset[str]], None]
 
@@ -84,16 +84,23 @@ class Background:
             while not self._stop.is_set():
                 leads = self._leadership.held()
                 if leads and watcher is None and self._watch != "off":
-                    watcher = self._started_watcher()
+                    from simplemem.vault.watch import Watcher
+
+                    poll = self._watch == "poll"
+                    watcher = Watcher(self._core.root, self._paths_changed, poll=poll, warn=_LOG.warning)
+                    watcher.start()
                     self._scan_wanted = True  # what changed before the watching began
-                due = leads and time.monotonic() - last_scan > self._scan_seconds
-                if self._scan_wanted or due:
+                if self._scan_wanted or (leads and time.monotonic() - last_scan > self._scan_seconds):
                     self._scan_wanted = False
                     self._carefully(self._core.compare_all)
                     last_scan = time.monotonic()
                     if not self._stop.is_set():
                         self.settled.set()
-                self._look_at_hints()
+                with self._guard:
+                    paths, self._hints = self._hints, set()
+                if paths:
+                    self._carefully(partial(self._core.look_at, paths))
+                    self._fill_wanted = True
                 if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
                     self._fill_wanted, self._fill_at = False, float("inf")
                     self._carefully(self._core.thin_history)  # something was written
@@ -110,23 +117,10 @@ class Background:
                 watcher.stop()
             self._leadership.resign()
 
-    def _started_watcher(self) -> Watcher:
-        from simplemem.vault.watch import Watcher
-
-        watcher = Watcher(self._core.root, self._paths_changed, poll=self._watch == "poll", warn=_LOG.warning)
-        watcher.start()
-        return watcher
-
-    def _look_at_hints(self) -> None:
-        with self._guard:
-            paths, self._hints = self._hints, set()
-        if paths:
-            self._carefully(lambda: self._core.look_at(paths))
-            self._fill_wanted = True
-
     def _fill(self) -> None:
         again = self._core.fill_vectors(self._is_interrupted)
-        self._fill_at = time.monotonic() + again if again is not None else float("inf")
+        if again is not None:
+            self._fill_at = time.monotonic() + again
 
     def _is_interrupted(self) -> bool:
         """Whether something more urgent than vectors waits. What is left is taken up right after."""
@@ -153,8 +147,7 @@ class Background:
         with self._guard:
             busy = bool(self._hints) or self._scan_wanted or self._fill_wanted
         if not busy:
-            seconds = min(seconds, self._fill_at - time.monotonic())
-            self._wake.wait(timeout=max(0.05, seconds))
+            self._wake.wait(timeout=max(0.05, min(seconds, self._fill_at - time.monotonic())))
         self._wake.clear()
 
 
@@ -181,7 +174,7 @@ class Listeners:
                 changes = {path: known.rev for path, known in self._core.index.known(paths).items()}
             except (SimplememError, Damaged):
                 changes = {}  # a change that is safe has not failed because of this; it may be told of twice
-            fresh = {path for path in paths if self._told.get(path, _NEVER) != changes.get(path)}
+            fresh = {path for path in paths if self._told.get(path, -1) != changes.get(path)}
             self._told.update((path, changes.get(path)) for path in fresh)
         for listener in self._listeners if fresh else ():
             listener(frozenset(map(name_of, fresh)))

@@ -102,7 +102,6 @@ class Core:
         if self._background is None:
             self.index.keep_vectors_in_memory()
             self._background = Background(self, embed=embed)
-            self.embedding.answers_again = self._background.fill_soon
             self._background.start()
 
     def wait_until_settled(self, timeout: float) -> bool:

@@ -24,7 +24,7 @@ from simplemem.index.door import Estimate, Generation, QueryVector, Standing, no
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Waiting
-from simplemem.note.words import without_stop_words
+from simplemem.note.words import counted, without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.lock import Leadership
@@ -54,9 +54,8 @@ class Embedding:
         self._begun = False  # whether our embedder has had its generation while this process lives
         self._waits = _FIRST_WAIT
         self._not_before = 0.0
-        self.failure = ""  # what the embedder last failed with, until it answers again
-        self.answers_again: Callable[[], None] = lambda: None  # called when it does
-        self.too_much: Estimate | None = None  # what would have to be sent, and is not without being asked for
+        self._failure = ""  # what the embedder last failed with, until it answers again
+        self._too_much: Estimate | None = None  # what would have to be sent, and is not without being asked for
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -94,27 +93,23 @@ class Embedding:
             return self._loaded[""], self._missing
 
     def called(self, name: str) -> Embedder | None:
-        """The embedder of that name, when it is the one in use or can still be asked."""
+        """The embedder of that name: the wanted one; or an older one if it can still be asked, which is the one in the
+        package always, and another model of the same service with the settings that are there. No service is shown the
+        key of another."""
         wanted, _ = self.wanted()
-        return wanted if wanted is not None and wanted.name == name else self._older(name)
-
-    def _older(self, name: str) -> Embedder | None:
-        """The embedder of an older generation, if it can still be asked: the one in the package always, another model of
-        the same service with the settings that are there. No service is shown the key of another."""
+        if wanted is not None and wanted.name == name:
+            return wanted
+        provider, model = self._settings.embed.provider, _MODEL.match(name)
         with self._guard:
             if name not in self._loaded:
                 older: Embedder | None = None
-                model = _MODEL.match(name)
-                provider = self._settings.embed.provider
-                try:
+                with suppress(SimplememError):
                     if name == WordLlama.name:
                         older = embedder_named("wordllama")
                     elif model is not None and name.startswith(f"{provider}/"):
                         width = int(model["dimensions"]) if model["dimensions"] else None
                         choice = dataclasses.replace(choice_of(self._settings), model=model["model"], dimensions=width)
                         older = embedder_named(provider, choice)
-                except SimplememError as error:
-                    _LOG.info("%s cannot be loaded any more: %s", name, error)
                 self._loaded[name] = older if older is not None and older.name == name else None
             return self._loaded[name]
 
@@ -137,17 +132,13 @@ class Embedding:
         try:
             vector = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
         except Unavailable as error:
-            return None, f"{_failure(embedder.name, error)}; searched by words only."
+            return None, f"{_said(embedder.name, error)}; searched by words only."
         _, ours = self._generations(embedder.name, standing)
         if ours is not None and ours.dimension not in (0, len(vector)):
             return None, (
                 f"The embedder {embedder.name} now gives {len(vector)} dimensions where its vectors have "
                 f"{ours.dimension}; searched by words only until `simplemem index --rebuild`."
             )
-        wanted, _ = self.wanted()
-        if self.failure and wanted is not None and wanted.name == embedder.name:
-            self._not_before = 0.0
-            self.answers_again()
         return QueryVector(vector, embedder.name), degraded
 
     def _in_use(self, standing: Standing) -> tuple[Embedder | None, str]:
@@ -156,12 +147,13 @@ class Embedding:
             return None, why_not
         now, ours = self._generations(wanted.name, standing)
         if now is None:
-            return None, self._not_yet("no vectors have been made yet")
+            return None, self.trouble() or "Searched by words only: no vectors have been made yet."
+        if now == ours and not now.dimension:
+            none = "Searched by words only: no note has a vector yet."
+            return None, (self.trouble() or none) if self.pending(standing) else ""
         if now == ours:
-            if not now.dimension:
-                return None, self._not_yet("no note has a vector yet") if self.pending(standing) else ""
             return wanted, self.trouble()
-        old = self._older(now.embedder)
+        old = self.called(now.embedder)
         until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
         return old, f"{self._on_the_way(wanted.name, ours, now)}; {until}. {self.trouble()}".strip()
 
@@ -169,19 +161,15 @@ class Embedding:
         if ours is not None:
             waiting, total, *_ = self._index.embedded(ours.embedder, ours.remote)
             return f"Vectors of {wanted} are being made, {max(0, total - waiting)} of {total} notes"
-        if self.too_much is not None or not self._begun:
+        if self._too_much is not None or not self._begun:
             return f"Vectors of {wanted} have still to be made (`simplemem index`)"
         return f"Another process has made vectors of {now.embedder} here; `simplemem index` makes those of {wanted}"
 
-    def _not_yet(self, why: str) -> str:
-        return self.trouble() or f"Searched by words only: {why}."
-
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
-        if self.failure:
-            return f"{self.failure}; new texts are searched by words only until it does."
-        if self.too_much is not None:
-            more = self.too_much
+        if self._failure:
+            return f"{self._failure}; new texts are searched by words only until it does."
+        if (more := self._too_much) is not None:
             return (
                 f"{more.texts} texts, about {more.tokens} tokens, wait to be sent to the embedder: "
                 "`simplemem index` does that (embed.max_tokens_unasked)."
@@ -194,19 +182,16 @@ class Embedding:
         self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
     ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
-        a person asked for it: there is no limit, and a new embedder gets its generation. A failure is kept in
-        `failure`, for words are searched without it."""
+        a person asked for it: there is no limit, and a new embedder gets its generation. Without, a model is given one
+        batch, for as long as a question may take. A failure is kept, for words are searched without it."""
         embedder, _ = self.wanted()
-        if embedder is None:
+        if embedder is None or not (begin or self._may_go_on(embedder, first=False)):
             return 0
         ends = float("inf")
-        if not begin:  # for a command that came for something else: a model is given one batch, as long as a question
-            if not self._may_go_on(embedder, first=False):
+        if not begin and embedder.reads_sentences:
+            ends = time.monotonic() + self._settings.embed.query_seconds
+            if self.estimate().texts > embedder.batch:
                 return 0
-            if embedder.reads_sentences:
-                if self.estimate().texts > embedder.batch:
-                    return 0
-                ends = time.monotonic() + self._settings.embed.query_seconds
         with self._making:
             if begin:
                 self._wait_for_our_turn(embedder, progress)
@@ -232,12 +217,12 @@ class Embedding:
             if not self._turn.held():
                 return _TURN_SECONDS if self.pending() else None
             self._filled(embedder, None, ready, None, stopped)
-            if self.failure and not stopped():
-                _LOG.warning("%s", self.failure)  # a command says it in its answer
+            if self._failure and not stopped():
+                _LOG.warning("%s", self._failure)  # a command says it in its answer
         finally:
             self._turn.resign()
             self._making.release()
-        return max(0.0, self._not_before - time.monotonic()) if self.failure else None
+        return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
     def _may_go_on(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made that nobody asked for just now. `first`: a new embedder may begin beside another's
@@ -249,8 +234,8 @@ class Embedding:
         if not embedder.remote:
             return True
         estimate = self.estimate()
-        self.too_much = estimate if estimate.tokens > self._settings.embed.max_tokens_unasked else None
-        return self.too_much is None
+        self._too_much = estimate if estimate.tokens > self._settings.embed.max_tokens_unasked else None
+        return self._too_much is None
 
     def _filled(
         self,
@@ -261,28 +246,25 @@ class Embedding:
         stopped: Callable[[], bool],
     ) -> int:
         self._begun = True
-        private = self._settings.embed.private
+        database, private = into or self._index.database, self._settings.embed.private
         try:
-            done = fill.fill(
-                self._vault, into or self._index.database, embedder, progress, stopped, ready, private=private
-            )
+            done = fill.fill(self._vault, database, embedder, progress, stopped, ready, private=private)
         except Unavailable as error:
             if not stopped():
-                self.failure = _failure(embedder.name, error)
+                self._failure = _said(embedder.name, error)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
-                self._remember(self.failure)
+                self._remember(f"{time.strftime('%Y-%m-%dT%H:%M:%S')}: {self._failure}")
             return 0
         if self._index.database.meta(_FAILED):
             self._remember("")
-        self.failure, self.too_much, self._waits, self._not_before = "", None, _FIRST_WAIT, 0.0
+        self._failure, self._too_much, self._waits, self._not_before = "", None, _FIRST_WAIT, 0.0
         return done
 
     def _remember(self, failure: str) -> None:
         """For `stats` and `doctor` of another process: what went wrong last, and when."""
         with suppress(SimplememError):
-            when = time.strftime("%Y-%m-%dT%H:%M:%S")
-            self._index.database.set_meta(_FAILED, f"{when}: {failure}" if failure else "")
+            self._index.database.set_meta(_FAILED, failure)
 
     def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None) -> None:
         """Wait until no other process makes vectors here, and show how far it is."""
@@ -319,10 +301,10 @@ class Embedding:
         if called is None or not (pending := self.pending(standing)):
             return ""
         now, ours = self._generations(called[0], standing)
+        said = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'} searchable by words, not yet by meaning"
         if now is not None and now != ours:
-            return f"{self._on_the_way(called[0], ours, now)}. {self.trouble()}".strip()
-        notes = "1 note is" if pending == 1 else f"{pending} notes are"
-        return f"{notes} searchable by words, not yet by meaning. {self.trouble()}".strip()
+            said = self._on_the_way(called[0], ours, now)
+        return f"{said}. {self.trouble()}".strip()
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""
@@ -367,23 +349,16 @@ def cache_path(index_path: Path) -> Path:
 
 
 def choice_of(settings: Settings) -> Choice:
-    """The settings `embed.*` as the providers take them."""
+    """The settings `embed.*` as the providers take them. What a file of the original says of Voyage still holds."""
     wanted, original = settings.embed, settings.voyage_ai
-    voyage = wanted.provider == "voyage"  # what a file of the original says still holds
+    model, key = wanted.model, wanted.api_key
+    if wanted.provider == "voyage":
+        model, key = model or original.model, key or original.api_key
     return Choice(
-        model=wanted.model or (original.model if voyage else ""),
-        url=wanted.url,
-        api_key=wanted.api_key or (original.api_key if voyage else None),
-        dimensions=wanted.dimensions,
-        batch=wanted.batch,
-        timeout_seconds=wanted.timeout_seconds,
-        query_prefix=wanted.query_prefix,
-        document_prefix=wanted.document_prefix,
-        keep_alive=wanted.keep_alive,
-    )
+        model, wanted.url, key, wanted.dimensions, wanted.batch, wanted.timeout_seconds, wanted.query_prefix,
+        wanted.document_prefix, wanted.keep_alive,
+    )  # fmt: skip
 
 
-def _failure(name: str, error: Unavailable) -> str:
-    return (
-        f"The embedder {error.message}" if error.message.startswith(name) else f"The embedder {name}: {error.message}"
-    )
+def _said(name: str, error: Unavailable) -> str:
+    return f"The embedder {error.message if error.message.startswith(name) else f'{name}: {error.message}'}"

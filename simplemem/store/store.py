@@ -247,14 +247,7 @@ class EnhancedStore:
         return write.write_text(self._core, name, text, if_sha256, Change(tool, who, reason))
 
     def change_tags(
-        self,
-        name: str,
-        tags: Any,
-        *,
-        if_sha256: str | None = None,
-        who: str = "",
-        tool: str = "tag",
-        reason: str = "",
+        self, name: str, tags: Any, *, if_sha256: str | None = None, who: str = "", tool: str = "tag", reason: str = ""
     ) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
         return write.change_tags(self._core, name, tags, if_sha256, Change(tool, who, reason))
@@ -402,12 +395,7 @@ class EnhancedStore:
     # -- lists (last, because its name hides the type from what follows)
 
     def list(
-        self,
-        *,
-        filter: Filter | None = None,
-        sort: str = "modified",
-        limit: int = 50,
-        cursor: str | None = None,
+        self, *, filter: Filter | None = None, sort: str = "modified", limit: int = 50, cursor: str | None = None
     ) -> Page:
         """Memories that pass a filter, newest first unless told otherwise."""
         return self._core.index.consistently(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))

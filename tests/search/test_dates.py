@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.search.dates import Span, day_in, read_when, spans_in
+from simplemem.search.dates import Days, day_in, read_when, spans_in
 from simplemem.store import EnhancedStore
 
 Write = Callable[..., Path]
@@ -77,7 +77,7 @@ def test_what_is_no_date_is_said_to_be_none(text: str) -> None:
     ],
 )
 def test_days_are_understood(question: str, since: str, until: str) -> None:
-    assert spans_in(question, NOW) == [Span(since, until)]
+    assert spans_in(question, NOW) == [Days(since, until)]
 
 
 def test_a_month_without_a_year_is_that_of_any_year() -> None:
