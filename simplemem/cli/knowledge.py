@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -248,15 +249,25 @@ def validate(vault: VaultOption = None) -> Answer:
 
     $ simplemem knowledge validate
     """
-    from simplemem.kinds.learned.analysis import problems
-
     with _opened(vault) as (_, knowledge):
         entries = knowledge.entries()
-    found = problems(entries)
-    lines: list[list[Part]] = [[(entry.name, "cyan"), f": {says}"] for entry, says in found]
-    lines.append([f"{counted(len(entries), 'entry', 'entries')}, {len(found)} to mend"])
-    shown = [{"name": entry.name, "says": says} for entry, says in found]
-    return Answer({"entries": len(entries), "problems": shown}, lines, failed=bool(found))
+    ids = Counter(entry.id for entry in entries)
+    problems = [
+        {"name": entry.name, "says": says}
+        for entry in entries
+        for is_wrong, says in (
+            (entry.problem, entry.problem),
+            (ids[entry.id] > 1, f"its id {entry.id} is that of {ids[entry.id] - 1} more"),
+            (entry.type not in list(EntryType), f"its type {entry.type} is none of {', '.join(EntryType)}"),
+            (not entry.content, "it says nothing"),
+            (entry.confidence is None, "it has no confidence from 0 to 1"),
+            (entry.is_superseded and not entry.superseded_by, "it is superseded, and does not say by what"),
+        )
+        if is_wrong
+    ]
+    lines: list[list[Part]] = [[(each["name"], "cyan"), f": {each['says']}"] for each in problems]
+    lines.append([f"{counted(len(entries), 'entry', 'entries')}, {len(problems)} to mend"])
+    return Answer({"entries": len(entries), "problems": problems}, lines, failed=bool(problems))
 
 
 @command(_knowledge)

@@ -50,13 +50,6 @@ def test_what_is_saved_is_a_note_that_reads_well(knowledge: Knowledge, vault: Pa
     assert (header["confidence"], header["verified"], header["tags"]) == (1, False, ["pg", "status/open"])
 
 
-def test_two_that_say_the_same_have_a_note_each_and_are_told(knowledge: Knowledge) -> None:
-    one = knowledge.save("insight", "Tests first.", confidence=0.7).entry
-    again = knowledge.save("insight", "Tests first.", confidence=0.9)
-    assert again.entry.name == one.name + "-2" and [twin.id for twin in again.twins] == [one.id]
-    assert knowledge.save("pattern", "Tests first.", confidence=0.9).twins == []
-
-
 @pytest.mark.parametrize(
     ("wrong", "failure"),
     [
@@ -115,8 +108,8 @@ def test_an_entry_is_found_by_its_id_the_beginning_of_it_or_its_name(knowledge: 
             knowledge.find(ref)
 
 
-def test_a_search_is_narrowed_and_superseded_entries_come_last(
-    knowledge: Knowledge, plain_store: EnhancedStore, write: Write
+def test_a_search_is_narrowed_counts_as_a_read_and_tells_superseded_entries_last(
+    knowledge: Knowledge, plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
     for k in range(30):
         knowledge.save("pattern", f"the connection pool of service {k}", confidence=0.9)
@@ -125,23 +118,14 @@ def test_a_search_is_narrowed_and_superseded_entries_come_last(
     write("knowledge/error/old.md", "---\nid: old\nconfidence: 0.9\nstatus: superseded\n---\npool pool pool pool\n")
     write("else.md", "---\nid: else\ntype: knowledge\nknowledge_type: error\nconfidence: 0.3\n---\na pool elsewhere\n")
     plain_store.sync(embed=False)
+    before = notes_of(vault)
     found = [entry.id for entry in found_by(knowledge, "pool", kind="error")]
     assert set(found) == {low.id, high.id, "old", "else"} and found[-1] == "old"
+    assert knowledge.reads()[low.id].count == 1 and notes_of(vault) == before
     sure = found_by(knowledge, "pool", kind="error", least_confidence=0.8)
     assert [entry.id for entry in sure] == [high.id, "old"]
     assert len(found_by(knowledge, "pool")) == 10
     assert knowledge.search("pool", kind="solution")[:2] == ([], "words")
-
-
-def test_each_hit_counts_as_a_read_and_no_note_is_written_for_it(knowledge: Knowledge, vault: Path) -> None:
-    entry = knowledge.save("error", "a pool error", confidence=0.2).entry
-    other = knowledge.save("error", "something else", confidence=0.2).entry
-    before = notes_of(vault)
-    knowledge.search("pool")
-    knowledge.search("pool")
-    counts = knowledge.reads()
-    assert counts[entry.id].count == 2 and counts[entry.id].last and other.id not in counts
-    assert notes_of(vault) == before
 
 
 def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(

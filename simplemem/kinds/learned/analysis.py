@@ -20,8 +20,8 @@ from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import TooLong
-from simplemem.kinds.learned.entry import TYPES, KnowledgeEntry, plain, read_entry
-from simplemem.kinds.learned.knowledge import NEVER, knowledge_of
+from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
+from simplemem.kinds.learned.knowledge import NEVER, Related, knowledge_of
 from simplemem.memory import Filter
 from simplemem.note.sentences import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
@@ -33,7 +33,6 @@ Data = dict[str, Any]
 _MOST: Final = 20_000  # entries that are compared with each other
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
-_SOLVING: Final = ("fix", "solve", "resolve", "address", "mitigat", "handle", "work around", "workaround")
 # `use V for A`, `A is V`: forms that leave little doubt.
 _USE: Final = re.compile(
     r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
@@ -111,17 +110,19 @@ class Analysis:
         return [entry for entry in self.entries if not entry.is_superseded]
 
     @cached_property
+    def _related(self) -> Related:
+        return knowledge_of(self.store).leading_to(self.standing)
+
+    @cached_property
     def _vectors(self) -> list[list[float]]:
-        if len(self.entries) > _MOST:
-            raise TooLong(
-                f"{len(self.entries):,} entries are too many to be compared; at most {_MOST:,} are",
-                hint="Choose a folder or a type.",
-            )
-        found = (self.store.bench.vector_of(entry.path) for entry in self.entries)
+        if len(self.standing) > _MOST:
+            why = f"{len(self.standing):,} entries are too many to be compared; at most {_MOST:,} are"
+            raise TooLong(why, hint="Choose a folder or a type.")
+        found = (self.store.bench.vector_of(entry.path) for entry in self.standing)
         return [vector[0] if vector is not None else [] for vector in found]
 
     def near(self, least: float) -> dict[tuple[int, int], float]:
-        """All pairs that are at least so much alike, by their places."""
+        """All pairs of entries that hold and are at least so much alike, by their places."""
         import simsimd
 
         known = [place for place, vector in enumerate(self._vectors) if vector]
@@ -141,39 +142,35 @@ class Analysis:
     def contradictions(
         self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
     ) -> list[Contradiction]:
-        """Every pair that disagrees, told once by the strongest rule. What is superseded takes no part, nor do two of which
-        one leads to the other: somebody has looked at those."""
+        """Every pair of entries that hold and disagree, told once by the strongest rule. Two of which one leads to the other
+        take no part: somebody has looked at those."""
         found: dict[tuple[int, int], Contradiction] = {}
+        linked = {(path, other.path) for path, ties in self._related.items() for _, other in ties}
+
+        def tell(rule: str, ends: tuple[int, int], said: tuple[str, str], about: str = "") -> None:
+            one, other = (self.standing[end] for end in ends)
+            is_open = one.type == other.type or not same_type_only
+            if ends not in found and is_open and not {(one.path, other.path), (other.path, one.path)} & linked:
+                similarity = _share(sum(map(mul, self._vectors[ends[0]], self._vectors[ends[1]])))
+                found[ends] = Contradiction(rule, one, other, *said, similarity, about)
+
         for rule, about, a, b in self._disagreeing():
-            first, second = sorted((a, b), key=lambda each: each.entry)
-            one, other = self.entries[first.entry], self.entries[second.entry]
-            score = _share(sum(map(mul, self._vectors[first.entry], self._vectors[second.entry])))
-            said = Contradiction(rule, one, other, first.sentence.text, second.sentence.text, score, about)
-            found.setdefault((first.entry, second.entry), said)
-        for ends, score in self.near(threshold).items():
-            one, other = self.entries[ends[0]], self.entries[ends[1]]
-            sure = [each.confidence for each in (one, other) if each.confidence is not None]
+            tell(rule, (a.entry, b.entry), (a.sentence.text, b.sentence.text), about)
+        for ends in self.near(threshold):
+            sure = [each.confidence for each in map(self.standing.__getitem__, ends) if each.confidence is not None]
             if len(sure) == 2 and abs(sure[0] - sure[1]) >= least_delta - 1e-9:
-                words = [f"{each.headline} (confidence {each.confidence:g})" for each in (one, other)]
-                found.setdefault(ends, Contradiction("duplicate?", one, other, words[0], words[1], score))
-        order = ("slot", "polarity", "duplicate?").index
-        disagreeing = (
-            each
-            for each in found.values()
-            if not (each.one.is_superseded or each.other.is_superseded)
-            and not (same_type_only and each.one.type != each.other.type)
-            and not (_leads_to(each.one, each.other) or _leads_to(each.other, each.one))
-        )
-        return sorted(
-            disagreeing, key=lambda each: (order(each.rule), -each.similarity, each.one.name, each.other.name)
-        )
+                one, other = (
+                    f"{self.standing[end].headline} (confidence {c:g})" for end, c in zip(ends, sure, strict=True)
+                )
+                tell("duplicate?", ends, (one, other))
+        return sorted(found.values(), key=lambda each: ("slot", "polarity", "duplicate?").index(each.rule))
 
     def _disagreeing(self) -> Iterator[tuple[str, str, _Statement, _Statement]]:
         """Pairs of sentences with what they are about: those that give one subject two values, then those of one frame."""
         by_subject: dict[frozenset[str], list[_Statement]] = defaultdict(list)
         by_frame: dict[tuple[str, ...], list[_Statement]] = defaultdict(list)
-        for number, entry in enumerate(self.entries):
-            for each in () if entry.is_superseded else sentences(plain(entry.text)):
+        for number, entry in enumerate(self.standing):
+            for each in sentences(plain(entry.text)):
                 sentence = replace(each, frame=tuple(word for word in each.frame if word not in _EMPHASIS))
                 subject, value = _slot(sentence)
                 if subject and 0 < len(value) <= 5:
@@ -184,7 +181,7 @@ class Analysis:
                 if not a.value <= b.value and not b.value <= a.value:
                     yield "slot", " ".join(sorted(subject)), a, b
         # What a note is called tells two subjects apart; an entry is called by what it says.
-        abouts = ["" if entry.is_own else entry.name for entry in self.entries]
+        abouts = ["" if entry.is_own else entry.name for entry in self.standing]
         for frame, group in by_frame.items():
             for a, b in _pairs(group):
                 if disagree(a.sentence, b.sentence, abouts[a.entry], abouts[b.entry]):
@@ -217,24 +214,18 @@ class Analysis:
         around: dict[int, dict[int, float]] = defaultdict(dict)
         for (one, other), score in self.near(threshold).items():
             around[one][other] = around[other][one] = score
-        free = {place for place, entry in enumerate(self.entries) if not entry.is_superseded}
-        reads, found = knowledge_of(self.store).reads(), []
-
-        def weight(place: int) -> tuple[int, float, str, str]:
-            entry = self.entries[place]
-            return reads.get(entry.id, NEVER).count, entry.confidence or 0.0, entry.created, entry.name
-
-        for seed in sorted(free, key=weight, reverse=True):
-            close = sorted(
-                free & around[seed].keys(), key=lambda place: (-around[seed][place], self.entries[place].name)
-            )
+        reads, entries, found = knowledge_of(self.store).reads(), self.standing, []
+        free = set(range(len(entries)))
+        weight = [(reads.get(e.id, NEVER).count, e.confidence or 0.0, e.created, e.name) for e in entries]
+        for seed in sorted(free, key=weight.__getitem__, reverse=True):
+            close = sorted(free & around[seed].keys(), key=lambda place: (-around[seed][place], place))
             if seed in free and len(close) + 1 >= least:
                 free -= {seed, *close}
-                members = tuple(self.entries[place] for place in (seed, *close))
+                members = tuple(entries[place] for place in (seed, *close))
                 having = Counter(word for entry in members for word in _words(entry))
                 shared = [word for word, count in having.items() if count >= max(2, len(members) / 2)]
                 found.append(Theme(members, tuple(sorted(shared, key=lambda word: (-having[word], word))[:4])))
-        return sorted(found, key=lambda theme: (-len(theme.members), theme.members[0].name))
+        return sorted(found, key=lambda theme: -len(theme.members))
 
     def suggested_tags(self, threshold: float = 0.75) -> list[Data]:
         """Tags for themes of three and more: what most members are tagged and some are not, and words that most of them
@@ -321,13 +312,10 @@ class Analysis:
         """What is so of more of the entries than it should be."""
         knowledge, standing = knowledge_of(self.store), self.standing
         reads, solved = knowledge.reads(), set[str]()
-        for path, ties in knowledge.leading_to(standing).items():
-            source = knowledge.shelf.items.get(path)
-            for relationship, target in ties:
-                if target.type == "solution" or (source is not None and source.type == "solution"):
-                    solved |= {path, target.path}
-                elif relationship.casefold().startswith(_SOLVING):
-                    solved.add(target.path)
+        for entry in standing:
+            for _, target in self._related[entry.path]:
+                if "solution" in (entry.type, target.type):
+                    solved |= {entry.path, target.path}
         sure = [entry for entry in standing if entry.confidence is not None]
         own = [entry for entry in standing if entry.is_own]  # nobody counts how often a person reads a note
         errors = [entry for entry in standing if entry.type == "error"]
@@ -370,11 +358,6 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
 
 def _share(similarity: float) -> float:
     return round(max(0.0, min(1.0, similarity)), 4)
-
-
-def _leads_to(one: KnowledgeEntry, other: KnowledgeEntry) -> bool:
-    names = (other.name.casefold(), other.name.casefold().rsplit("/", 1)[-1], other.id.casefold())
-    return any(tie.target.removesuffix(".md").casefold() in names for tie in one.ties)
 
 
 def _pairs(group: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
@@ -420,21 +403,3 @@ def _finding(
 
 def _pressing_first(found: Iterable[Data]) -> list[Data]:
     return sorted(found, key=lambda each: ("critical", "high", "medium", "low").index(each["priority"]))
-
-
-def problems(entries: Sequence[KnowledgeEntry]) -> list[tuple[KnowledgeEntry, str]]:
-    """What is wrong with entries, which somebody wrote or merged by hand. Links that lead nowhere are the doctor's."""
-    ids = Counter(entry.id for entry in entries)
-    return [
-        (entry, says)
-        for entry in entries
-        for is_wrong, says in (
-            (entry.problem, entry.problem),
-            (ids[entry.id] > 1, f"its id {entry.id} is that of {ids[entry.id] - 1} more"),
-            (entry.type not in TYPES, f"its type {entry.type} is none of {', '.join(TYPES)}"),
-            (not entry.content, "it says nothing"),
-            (entry.confidence is None, "it has no confidence from 0 to 1"),
-            (entry.is_superseded and not entry.superseded_by, "it is superseded, and does not say by what"),
-        )
-        if is_wrong
-    ]
