@@ -190,7 +190,7 @@ def _codes() -> Iterator[str]:
 def _prompts() -> Iterator[str]:
     yield "| Prompt | | Arguments |"
     yield "|---|---|---|"
-    for name, (_, prompt) in PROMPTS.items():
+    for name, prompt in PROMPTS.items():
         arguments = [f"`{each.name}`{'' if each.required else '?'}" for each in prompt.arguments or []]
         yield f"| `{name}` | {prompt.description} | {', '.join(arguments)} |"
 

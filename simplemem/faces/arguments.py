@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
@@ -39,9 +38,7 @@ def read_arguments(
     strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
     takes = "It takes " + ", ".join(names) + "."
     if strange and strict:
-        near = get_close_matches(strange.strip("'"), list(names), n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else takes
-        raise Invalid(f"There is no argument {strange}; nothing was changed.", hint=hint)
+        raise Invalid(f"There is no argument {strange}; nothing was changed.", hint=takes)
     try:
         read = model.model_validate(given)
     except ValidationError as error:

@@ -242,24 +242,12 @@ class Tool:
         return read | dict(self.hints)
 
 
-def tool(
-    title: str,
-    *,
-    writes: bool = False,
-    destructive: bool = False,
-    idempotent: bool = True,
-    deletes: bool = False,
-    manner: Manner = OURS,
-    description: str = "",
-    given: Mapping[str, Any] | None = None,
-    **hints: Any,
-) -> Callable[[Callable[..., Reply[Any]]], Tool]:
-    """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas."""
+def tool(title: str, *, description: str = "", **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
+    """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas. `more` are
+    further fields of a Tool."""
 
     def made(run: Callable[..., Reply[Any]]) -> Tool:
-        about = description or " ".join((run.__doc__ or "").split())
-        flags = (writes, destructive, idempotent, deletes)
-        return Tool(run, run.__name__, title, about, *flags, manner, hints, given or {})
+        return Tool(run, run.__name__, title, description or " ".join((run.__doc__ or "").split()), **more)
 
     return made
 

@@ -164,7 +164,7 @@ def _tool(rules: Rules, verb: Any) -> Tool:
         manner=rules.manner,
         description=rules.descriptions.get(name, ""),
         given={"rules": rules},
-        **rules.hints.get(name, {}),
+        hints=rules.hints.get(name, {}),
     )(verb)
 
 

@@ -88,9 +88,6 @@ class Door:
         self.tend()
         return done
 
-    def is_writing(self) -> bool:
-        return self._writing.locked()
-
     def close(self, *, writing: float, closing: float) -> None:
         """Begin nothing more; let a write that has begun finish, within `writing` seconds, and the store close."""
         self._readers.shutdown(wait=False, cancel_futures=True)

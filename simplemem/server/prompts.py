@@ -79,24 +79,20 @@ def review(store: EnhancedStore, given: Mapping[str, str]) -> str:
     return answer(head if lines else f"{head}\n\nThere is none.", "\n".join(lines), more, index_line(page.index))
 
 
-def _argument(name: str, description: str, *, required: bool = False) -> types.PromptArgument:
-    return types.PromptArgument(name=name, description=description, required=required)
-
-
 _ARGUMENTS = {
-    recall: [_argument("topic", "What it is about", required=True)],
-    remember: [_argument("what", "What to remember; empty for this conversation")],
-    review: [
-        _argument("since", '"last week" (the default), "yesterday", 2026-01-24'),
-        _argument("tag", "Only memories with this tag"),
-    ],
+    recall: {"topic": "What it is about"},
+    remember: {"what": "What to remember; empty for this conversation"},
+    review: {"since": '"last week" (the default), "yesterday", 2026-01-24', "tag": "Only memories with this tag"},
 }
 PROMPTS = {
-    write.__name__: (
-        write,
-        types.Prompt(
-            name=write.__name__, title=write.__name__.capitalize(), description=write.__doc__, arguments=arguments
-        ),
+    write.__name__: types.Prompt(
+        name=write.__name__,
+        title=write.__name__.capitalize(),
+        description=write.__doc__,
+        arguments=[
+            types.PromptArgument(name=name, description=about, required=name == "topic")
+            for name, about in arguments.items()
+        ],
     )
     for write, arguments in _ARGUMENTS.items()
 }
@@ -109,16 +105,15 @@ class Prompts:
         self._door = door
 
     async def shown(self, _ctx: Context, _params: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[prompt for _, prompt in PROMPTS.values()])
+        return types.ListPromptsResult(prompts=list(PROMPTS.values()))
 
     async def get(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        if params.name not in PROMPTS:
+        if (prompt := PROMPTS.get(params.name)) is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {line(params.name, 60)!r}.")
-        write, prompt = PROMPTS[params.name]
         given = {name: value for name, value in (params.arguments or {}).items() if value}
-        for argument in prompt.arguments or []:
-            if argument.required and argument.name not in given:
-                raise MCPError(types.INVALID_PARAMS, f"The prompt {params.name} needs {argument.name!r}.")
+        if missing := [each.name for each in prompt.arguments or [] if each.required and each.name not in given]:
+            raise MCPError(types.INVALID_PARAMS, f"The prompt {params.name} needs {missing[0]!r}.")
+        write = next(each for each in _ARGUMENTS if each.__name__ == params.name)
         text = await self._door.read(lambda: write(self._door.store(), given))
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])

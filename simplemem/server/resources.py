@@ -33,10 +33,32 @@ SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
 GRAPH: Final = SCHEME + "knowledge-graph"
 _MARKDOWN = "text/markdown"
-_PAGE = 100
-_FEED = 50
+_PAGE, _FEED = 100, 50
 _THE_LIST = ""
 """Stands for the list itself, which shows titles and sizes, newest first: every change changes it."""
+
+
+_TEMPLATE = types.ResourceTemplate(
+    name="memory",
+    title="A memory",
+    uri_template=SCHEME + "{+name}",
+    description="A note of the vault by its name, whole, with its properties.",
+    mime_type=_MARKDOWN,
+)
+_FEED_RESOURCE = types.Resource(
+    uri=CHANGES,
+    name="changes",
+    title="Latest changes",
+    description="The memories that changed last. Subscribe to hear of every change.",
+    mime_type=_MARKDOWN,
+)
+_GRAPH_RESOURCE = types.Resource(
+    uri=GRAPH,
+    name="knowledge-graph",
+    title="Knowledge Graph",
+    description="All entities and relations of the knowledge graph",
+    mime_type="application/json",
+)
 
 
 def uri_of(name: str) -> str:
@@ -153,20 +175,15 @@ class NoteResources(_Subscriptions):
     async def shown(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
         page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
-        found = [
-            types.Resource(
-                uri=uri_of(item.name),
-                name=item.name,
-                title=line(item.title),
-                description=line(item.description) or None,
-                mime_type=_MARKDOWN,
-                size=item.size,
-            )
-            for item in page.items
-        ]
-        return types.ListResourcesResult(
-            resources=[*([] if cursor else [_FEED_RESOURCE]), *found], next_cursor=page.next_cursor
-        )
+        resources = [] if cursor else [_FEED_RESOURCE]
+        for item in page.items:
+            more: dict[str, Any] = {
+                "description": line(item.description) or None,
+                "mime_type": _MARKDOWN,
+                "size": item.size,
+            }
+            resources.append(types.Resource(uri=uri_of(item.name), name=item.name, title=line(item.title), **more))
+        return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
     async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         name = None if params.uri == CHANGES else name_in(params.uri)
@@ -191,11 +208,11 @@ def _latest_changes(store: EnhancedStore) -> str:
     """The feed: the memories that changed last, whoever changed them, newest first."""
     page = store.list(sort="modified", limit=_FEED)
     lines = [
-        f"- {line(item.modified, 19)} [{line(item.name)}]({uri_of(item.name)}) {item.sha256[:12]}"
-        for item in page.items
+        f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
+        for each in page.items
     ]
     said = ["# Latest changes", "\n".join(lines) or "There is no memory yet.", index_line(page.index)]
-    return "\n\n".join(part for part in said if part) + "\n"
+    return "\n\n".join(filter(None, said)) + "\n"
 
 
 class GraphResource(_Subscriptions):
@@ -242,26 +259,3 @@ class GraphResource(_Subscriptions):
     async def tell(self) -> None:
         """The graph has changed."""
         await self.publish(GRAPH)
-
-
-_TEMPLATE = types.ResourceTemplate(
-    name="memory",
-    title="A memory",
-    uri_template=SCHEME + "{+name}",
-    description="A note of the vault by its name, whole, with its properties.",
-    mime_type=_MARKDOWN,
-)
-_FEED_RESOURCE = types.Resource(
-    uri=CHANGES,
-    name="changes",
-    title="Latest changes",
-    description="The memories that changed last. Subscribe to hear of every change.",
-    mime_type=_MARKDOWN,
-)
-_GRAPH_RESOURCE = types.Resource(
-    uri=GRAPH,
-    name="knowledge-graph",
-    title="Knowledge Graph",
-    description="All entities and relations of the knowledge graph",
-    mime_type="application/json",
-)

@@ -13,8 +13,6 @@ import logging
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("simplemem.server")
 
-_SIGNAL_END = 1.1
 _WRITING_END = 3.9
 _CLOSING = 0.7
 _SWEEPING = 1.0
@@ -102,7 +99,7 @@ def serve_stdio(
     gc.enable()
     code = 0
     try:
-        anyio.run(_converse, server, face, door, wire)
+        anyio.run(_converse, server, face, wire)
     except BaseException:
         log.exception("the server ended")
         code = 1
@@ -164,26 +161,19 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     return server
 
 
-async def _converse(server: Server[Any], face: Face, door: Door, wire: tuple[int, int]) -> None:
+async def _converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> None:
     from simplemem.server.logs import log_lost_task
     from simplemem.server.wire import stdio_wire
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_lost_task)
-    ending = _ending(door)
-    async with stdio_wire(*wire, ending) as (messages, answers, close):
-
-        def hang_up() -> None:
-            ending(_SIGNAL_END)
-            close()
-
+    async with stdio_wire(*wire) as (messages, answers, close):
         for number in (getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)):
             try:
-                loop.add_signal_handler(number, hang_up)
+                loop.add_signal_handler(number, close)
             except NotImplementedError:  # Windows
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(hang_up))
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(close))
         await talk(server, face, messages, answers)
-        ending(_SIGNAL_END)
 
 
 async def talk(server: Server[Any], face: Face, messages: Messages, answers: Answers) -> None:
@@ -193,22 +183,3 @@ async def talk(server: Server[Any], face: Face, messages: Messages, answers: Ans
     is_graph = face.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
     await server.run(messages, answers, server.create_initialization_options(changes))
-
-
-def _ending(door: Door) -> Callable[[float], None]:
-    """Sees to it that the process ends so many seconds after it was first said to, whatever still waits for something; a
-    write that has begun has longer. May be called from any thread."""
-    begun = threading.Lock()
-
-    def end_anyway(seconds: float) -> None:
-        began = time.monotonic()
-        time.sleep(seconds)
-        while door.is_writing() and time.monotonic() - began < _WRITING_END:
-            time.sleep(0.02)
-        os._exit(0)
-
-    def end(seconds: float) -> None:
-        if begun.acquire(blocking=False):
-            threading.Thread(target=end_anyway, args=(seconds,), name="end", daemon=True).start()
-
-    return end

@@ -13,6 +13,7 @@ import os
 import re
 import select
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -36,17 +37,13 @@ _GRACE = 1.2
 """Seconds that requests in work have to be answered once the input has ended."""
 _LAST_ANSWERS = 0.4
 """Seconds that the last answers have to be written."""
-_END = 1.8
-"""Seconds from the end of the input until the process ends, whatever it does. A write that has begun has longer."""
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 @asynccontextmanager
-async def stdio_wire(
-    wire_in: int, wire_out: int, ending: Callable[[float], None]
-) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
-    """The wire over two descriptors. The messages end with the input, or when they are closed here; `ending` is told
-    then, from another thread, in how many seconds all must be over."""
+async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
+    """The wire over two descriptors: messages, which end a moment after the input or when they are closed, answers, and
+    how to close."""
     loop = asyncio.get_running_loop()
     into, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
@@ -84,7 +81,6 @@ async def stdio_wire(
             for line in lines(iter(lambda: _chunk(wire_in), b"")):
                 if line not in (b"", b"\r"):
                     asyncio.run_coroutine_threadsafe(hand_over(_message(line)), loop).result()
-            ending(_END)
             asyncio.run_coroutine_threadsafe(finish(), loop).result()
 
     def watch() -> None:
@@ -92,7 +88,9 @@ async def stdio_wire(
         asked = select.poll()
         asked.register(wire_in, getattr(select, "POLLRDHUP", 0))
         asked.poll()
-        ending(_END)
+        time.sleep(_GRACE)
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(into.close)
 
     async def write() -> None:
         """Write what is sent, a line each. A thread of its own waits for a client that reads slowly."""

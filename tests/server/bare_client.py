@@ -201,7 +201,7 @@ class Inside(Bare):
         tools = tuple(tool for tool in choose(face) if not (no_delete and tool.deletes))
 
         async def serve() -> None:
-            async with stdio_wire(theirs_in, theirs_out, lambda _: None) as (messages, answers, _):
+            async with stdio_wire(theirs_in, theirs_out) as (messages, answers, _):
                 await talk(assemble(face, tools, door), face, messages, answers)
 
         def run() -> None:
