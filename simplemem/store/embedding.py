@@ -6,7 +6,6 @@ an embedder that fails is left alone for a while and never replaced by another.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import re
 import threading
@@ -32,7 +31,6 @@ from simplemem.vault.vault import Vault
 
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
-_MODEL = re.compile(r"[^/]+/(?P<model>\S+)(?:.*? in (?P<dimensions>\d+) dimensions)?")
 _FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
 _VIEW = re.compile(r"(?:\A|-)index-[0-9a-f]{8}\Z")
 _LOG = logging.getLogger(__name__)
@@ -46,8 +44,8 @@ class Embedding:
         self._vault = vault
         self._index = index
         self._guard = threading.RLock()
-        self._loaded: dict[str, Embedder | None] = {}  # by name; "" is the one that the settings ask for
-        self._missing = ""
+        self._wanted: tuple[Embedder | None, str] | None = None
+        self._packaged: WordLlama | None = None
         self._making = threading.Lock()
         self._turn_file = index.path.with_suffix(".embedding")
         self._turn = Leadership(self._turn_file)
@@ -60,10 +58,9 @@ class Embedding:
     def close(self) -> None:
         """Let go of every connection."""
         with self._guard:
-            for embedder in self._loaded.values():
-                if embedder is not None:
-                    embedder.close()
-            self._loaded.clear()
+            embedder, self._wanted = self._wanted, None
+        if embedder is not None and embedder[0] is not None:
+            embedder[0].close()
 
     # -- which embedder
 
@@ -83,35 +80,24 @@ class Embedding:
     def wanted(self) -> tuple[Embedder | None, str]:
         """The embedder that the settings ask for, loaded on first use; or why there is none."""
         with self._guard:
-            if "" not in self._loaded:
+            if self._wanted is None:
                 try:
-                    self._loaded[""] = embedder_of(self._settings, self._index.path)
+                    self._wanted = embedder_of(self._settings, self._index.path), ""
                 except SimplememError as error:
-                    self._loaded[""] = None
-                    self._missing = f"Searching by words only: {error.message}."
+                    self._wanted = None, f"Searching by words only: {error.message}."
                     _LOG.warning("no embedder: %s", error)
-            return self._loaded[""], self._missing
+            return self._wanted
 
     def called(self, name: str) -> Embedder | None:
-        """The embedder of that name: the wanted one; or an older one if it can still be asked, which is the one in the
-        package always, and another model of the same service with the settings that are there. No service is shown the
-        key of another."""
+        """The embedder of that name: the one that is wanted, or the one in the package, which can always be asked."""
         wanted, _ = self.wanted()
         if wanted is not None and wanted.name == name:
             return wanted
-        provider, model = self._settings.embed.provider, _MODEL.match(name)
-        with self._guard:
-            if name not in self._loaded:
-                older: Embedder | None = None
-                with suppress(SimplememError):
-                    if name == WordLlama.name:
-                        older = embedder_named("wordllama")
-                    elif model is not None and name.startswith(f"{provider}/"):
-                        width = int(model["dimensions"]) if model["dimensions"] else None
-                        choice = dataclasses.replace(choice_of(self._settings), model=model["model"], dimensions=width)
-                        older = embedder_named(provider, choice)
-                self._loaded[name] = older if older is not None and older.name == name else None
-            return self._loaded[name]
+        with self._guard, suppress(SimplememError):
+            if name == WordLlama.name:
+                self._packaged = self._packaged or WordLlama()
+                return self._packaged
+        return None
 
     def _generations(self, name: str, standing: Standing | None = None) -> tuple[Generation | None, Generation | None]:
         """The generation of vectors in use, and that of the embedder of this name."""
@@ -269,12 +255,11 @@ class Embedding:
     def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None) -> None:
         """Wait until no other process makes vectors here, and show how far it is."""
         while not self._turn.held() and self._turn_file.exists():
-            if self._generations(embedder.name)[1] is not None:
-                waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
-                if not waiting:
-                    break
-                if progress is not None:
-                    progress("vectors", max(0, total - waiting), total)
+            waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
+            if not waiting and self._generations(embedder.name)[1] is not None:
+                break
+            if progress is not None:
+                progress("vectors", max(0, total - waiting), total)
             time.sleep(0.1)
 
     def estimate(self, *, anew: bool = False) -> Estimate:
