@@ -42,35 +42,22 @@ if sys.platform == "win32":
 
     _FAR = 1 << 30  # the locked byte lies far behind the text, so that others can read who holds the lock
     _WRITE_THROUGH, _IGNORE_MERGE_ERRORS = 0x8, 0x2
-    _HALFWAY = 1177  # ReplaceFileW: the old file may have the backup name already, and nothing took its place
     _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
     _kernel32.OpenProcess.restype = ctypes.c_void_p
 
-    def _move(source: str, target: str) -> None:
-        if not _kernel32.MoveFileExW(source, target, _WRITE_THROUGH):
+    def _called(name: str, *given: object) -> None:
+        if not getattr(_kernel32, name)(*given):
             raise ctypes.WinError(ctypes.get_last_error())
 
-    def _replace(name: str, temp: str, backup: str) -> None:
-        if not _kernel32.ReplaceFileW(name, temp, backup, _IGNORE_MERGE_ERRORS, None, None):
-            raise ctypes.WinError(ctypes.get_last_error())
+    def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
+        """Put `temp` in the place of `name`; what `name` was is found under `temp`. The target keeps its ACL. Should it
+        stop halfway, the journal finds the old file under its name aside."""
+        patiently(lambda: _called("ReplaceFileW", name, temp, aside(temp), _IGNORE_MERGE_ERRORS, None, None))
+        patiently(lambda: _called("MoveFileExW", aside(temp), temp, _WRITE_THROUGH))
 
-    def exchange(temp_folder: int | None, temp: str, folder: int | None, name: str) -> None:
-        """Put `temp` in the place of `name`; what `name` was is found under `temp`. The target keeps its ACL."""
-        del temp_folder, folder
-        backup = aside(temp)
-        try:
-            patiently(lambda: _replace(name, temp, backup))
-        except OSError as error:
-            if error.winerror == _HALFWAY:
-                with suppress(OSError):  # should it fail, the journal finds the old file under this name
-                    patiently(lambda: _move(backup, name))
-            raise
-        patiently(lambda: _move(backup, temp))
-
-    def rename_new(source_folder: int | None, source: str, folder: int | None, name: str) -> None:
+    def rename_new(_: int | None, source: str, __: int | None, name: str) -> None:
         """Rename, never onto something: FileExistsError instead."""
-        del source_folder, folder
-        patiently(lambda: _move(source, name))
+        patiently(lambda: _called("MoveFileExW", source, name, _WRITE_THROUGH))
 
     def try_lock(fd: int) -> bool:
         """Take the lock now, or say that another has it. The kernel frees it when its holder dies."""
@@ -467,6 +454,19 @@ def write_file(path: Path, data: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def append_lines(fd: int, lines: bytes) -> tuple[int, bytes]:
+    """Add whole lines to an open file, all or none, also behind one that a crash tore: where, and what it came to."""
+    size = os.lseek(fd, 0, os.SEEK_END)
+    if size and os.lseek(fd, size - 1, os.SEEK_SET) >= 0 and os.read(fd, 1) != b"\n":
+        lines = b"\n" + lines
+    try:
+        write_all(fd, lines)
+    except OSError:
+        os.ftruncate(fd, size)
+        raise
+    return size, lines
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -262,8 +262,3 @@ def _heading_shown(link: Link) -> str:
     """`[[Note#Heading]]` is shown as "Note > Heading" by Obsidian; a path put before it must not change that."""
     parts = [part for part in link.subpath.split("#") if part]
     return "".join(f" > {part}" for part in parts if not part.startswith("^"))
-
-
-def _bare(path: str) -> str:
-    name = posixpath.basename(path)
-    return name.removesuffix(".md")

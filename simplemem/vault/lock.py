@@ -194,10 +194,7 @@ class SideFile:
             self._made() as here,
             here.opened(self._path, OVERWRITE | os.O_APPEND) as fd,
         ):
-            size = os.fstat(fd).st_size
-            if size and os.lseek(fd, size - 1, os.SEEK_SET) >= 0 and os.read(fd, 1) != b"\n":
-                lines = b"\n" + lines
-            disk.write_all(fd, lines)
+            disk.append_lines(fd, lines)
             if sync:
                 disk.sync_file(fd)
 

@@ -180,15 +180,7 @@ class Log:
         lines = b"".join(json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions)
         here.make(parent(LOG))
         with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
-            size = _size(fd)
-            if size and _read_at(fd, size - 1, 1) != b"\n":
-                lines = b"\n" + lines
-            try:
-                disk.write_all(fd, lines)
-            except OSError:
-                os.ftruncate(fd, size)
-                raise
-            self.appended = size, lines
+            self.appended = disk.append_lines(fd, lines)
 
 
 def last_before(times: Iterable[tuple[int, str]], when: str) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import posixpath
 import re
 import stat
 import sys
@@ -29,7 +28,6 @@ _T = TypeVar("_T")
 
 BY_PATH = sys.platform == "win32"  # it holds no folder open: each component is looked at, then named in full
 MOST_PARTS = 128  # every folder on the way is held open
-_MOST_LINKS = 8
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 # O_NONBLOCK: opening a FIFO that lies there under a note's name must not wait for its writer (F37).
@@ -223,31 +221,6 @@ class Beneath:
                     os.rmdir(above.name(name), dir_fd=above.fd)
                 except OSError:  # something lies in it, or it is the system's: it stays
                     return
-
-    def through_links(self, path: str) -> str | None:
-        """The path with its links replaced by what they point at, if that is inside (F36); None without a link."""
-        asked = path
-        for _ in range(_MOST_LINKS):
-            further = self._past_first_link(tuple(path.split("/")), asked)
-            if further is None:
-                return None if path == asked else path
-            path = further
-        raise Invalid(f"{asked!r} leads from link to link without end.")
-
-    def _past_first_link(self, parts: Parts, asked: str) -> str | None:
-        for depth, part in enumerate(parts):
-            above = self.folder(parts[:depth])
-            try:
-                target = os.readlink(above.name(part), dir_fd=above.fd)
-            except OSError as error:
-                if error.errno in (errno.EINVAL, errno.ENOENT):
-                    continue
-                raise
-            further = posixpath.normpath("/".join((*parts[:depth], target, *parts[depth + 1 :])))
-            if os.path.isabs(target) or not is_path(further):
-                raise Invalid(f"{asked!r} is a link that leads out of the vault.", hint="Links are not followed out.")
-            return further
-        return None
 
     def _root(self) -> Folder:
         try:

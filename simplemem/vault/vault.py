@@ -63,9 +63,7 @@ class Vault:
         self._lock = VaultLock(name)
         self.history = History(name, self.lock, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
         self._journal = Journal(self.history, durable=durable)
-        self._writer = Writer(
-            self.lock, self.history, self._journal, name, durable=durable, most=self._max_bytes, trash=trash
-        )
+        self._writer = Writer(name, self.lock, self.history, self._journal, durable, self._max_bytes, trash)
         with self._beneath() as here:
             here.folder(())
         sidecar = self.root / SIDECAR
@@ -130,16 +128,8 @@ class Vault:
         with telling("read", path):
             try:
                 data, found = disk.read_file(here, path, self._max_bytes)
-            except PermissionError:
-                raise
-            except OSError as error:  # perhaps it is a link, or lies behind one
-                inside = here.through_links(path)
-                is_absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
-                if self.access.hides(inside) if inside is not None else is_absent:
-                    raise no_such(path) from error
-                if inside is None:
-                    raise
-                data, found = disk.read_file(here, inside, self._max_bytes)
+            except (FileNotFoundError, NotADirectoryError) as error:
+                raise no_such(path) from error
         return File(path, data, sha256(data), entry_of(path, found))
 
     # Writing

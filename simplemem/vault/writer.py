@@ -81,29 +81,23 @@ class _Present(NamedTuple):
     writable: bool
 
 
+@dataclass
 class Writer:
     """Carries out wishes in one vault."""
 
-    def __init__(
-        self,
-        lock: Callable[[], AbstractContextManager[None]],
-        history: History,
-        journal: Journal,
-        root: str,
-        *,
-        durable: bool,
-        most: int,
-        trash: Literal["own", "obsidian"],
-    ) -> None:
-        self._lock, self._history, self._journal = lock, history, journal
-        self._root = root
-        self._durable, self._max_bytes, self._trash = durable, most, trash
+    root: str
+    lock: Callable[[], AbstractContextManager[None]]
+    history: History
+    journal: Journal
+    durable: bool
+    max_bytes: int
+    trash: Literal["own", "obsidian"]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """All of it or nothing; the answers in the order of the wishes."""
         self._check(wishes)
         first, staged = wishes[0], dict[str, str]()
-        with telling(first.op, first.path, writing=True), Beneath(self._root) as here, ExitStack() as held:
+        with telling(first.op, first.path, writing=True), Beneath(self.root) as here, ExitStack() as held:
             held.callback(_drop, here, staged)  # what was never in place
             if len(wishes) == 1:
                 # One note: its text is written and synced before the lock is asked for, so that others need not wait.
@@ -115,13 +109,13 @@ class Writer:
                     staged[first.path], fd = self._stage(here, first, first.data, hold=True)
                     if fd >= 0:
                         held.callback(os.close, fd)
-            with self._lock():
+            with self.lock():
                 return self._under_lock(here, wishes, change, staged)
 
     def _under_lock(
         self, here: Beneath, wishes: Sequence[Wish], change: Change, staged: dict[str, str]
     ) -> list[Written]:
-        self._journal.resume(here)
+        self.journal.resume(here)
         present = self._present(here, wishes[0])
         others = (self._is_done(here, wish, self._present(here, wish)) for wish in wishes[1:])
         if self._is_done(here, wishes[0], present) and all(others):
@@ -130,19 +124,19 @@ class Writer:
             present = present if wish is wishes[0] else self._present(here, wish)
             self._check_expected(here, wish, present)
             if present is not None:  # of a move too: where it goes, another program may change it unseen
-                self._history.keep(here, present.data, present.sha256)
+                self.history.keep(here, present.data, present.sha256)
         folders: dict[str, tuple[list[str], str]] = {}
         for wish in wishes:
             _check_free(here, wish, folders)
             if wish.data is not None:
-                self._history.keep(here, wish.data, wish.after or "")
+                self.history.keep(here, wish.data, wish.after or "")
         versions = self._versions(here, wishes, change)
         self._stage_all(here, wishes, staged)
         # From here on the journal answers for what is staged.
         paired = list(zip(wishes, versions, strict=True))
         steps = [Step(version, staged.pop(wish.path, wish.trash)) for wish, version in paired]
         try:
-            self._journal.perform(here, steps)
+            self.journal.perform(here, steps)
         except Intruded as event:
             wish = next(wish for wish in wishes if event.path in (wish.path, wish.new_path))
             raise self._conflict(here, wish) from event
@@ -163,13 +157,13 @@ class Writer:
                 if path in seen:
                     raise Invalid(f"{path!r} is changed twice in one operation.")
                 seen.add(path)
-            if wish.data is not None and len(wish.data) > self._max_bytes:
+            if wish.data is not None and len(wish.data) > self.max_bytes:
                 much = f"{len(wish.data):,} bytes for {wish.path!r}"
-                raise TooLong(f"{much}; at most {self._max_bytes:,} are written.")
+                raise TooLong(f"{much}; at most {self.max_bytes:,} are written.")
 
     def _present(self, here: Beneath, wish: Wish) -> _Present | None:
         try:
-            data, found = disk.read_file(here, wish.path, self._max_bytes)
+            data, found = disk.read_file(here, wish.path, self.max_bytes)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return _Present(data, sha256(data), bool(found.st_mode & 0o222))
@@ -185,7 +179,7 @@ class Writer:
         if present is not None or there != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
-        last = next(self._history.log.of(wish.path), None)
+        last = next(self.history.log.of(wish.path), None)
         return last is not None and (last.path, last.new_path, last.before, last.after) == asked
 
     def _check_expected(self, here: Beneath, wish: Wish, present: _Present | None) -> None:
@@ -209,7 +203,7 @@ class Writer:
         except FileNotFoundError:
             hint = "Look for it under another name, or create it anew."
             return Conflict(f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path)
-        had = self._history.content(wish.before) if wish.before else None
+        had = self.history.content(wish.before) if wish.before else None
         diff = unified_diff(wish.data, data, WHAT_YOU_WANT) if had is None else unified_diff(had, data, WHAT_YOU_HAD)
         hint = "Read what is there now, and apply your change to that."
         message = f"{path!r} has changed since." if wish.before else f"{path!r} is there again."
@@ -226,7 +220,7 @@ class Writer:
                 # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
                 staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
                 fresh.append(staged[wish.path])
-        if self._durable:
+        if self.durable:
             disk.sync_paths(here, fresh)
 
     def _stage(self, here: Beneath, wish: Wish, data: bytes, *, hold: bool) -> tuple[str, int]:
@@ -234,22 +228,22 @@ class Writer:
         # Folders are made when the change is carried out, not before: it may yet fail.
         folder = folder[: len(folder) - len(here.missing(folder))]
         like = wish.path if wish.before is not None else None
-        return disk.stage(here, folder, data, like=like, sync=self._durable and hold, hold=hold)
+        return disk.stage(here, folder, data, like=like, sync=self.durable and hold, hold=hold)
 
     # What is said about it
 
     def _versions(self, here: Beneath, wishes: Sequence[Wish], change: Change) -> list[Version]:
-        number = self._history.log.next_number(here)
+        number = self.history.log.next_number(here)
         steps = [
             {"path": wish.path, "new_path": wish.new_path, "op": wish.op, "before": wish.before, "after": wish.after}
             | ({"trash": self._trash_place(here, wish.path, spell(number))} if wish.gone else {})
             for wish in wishes
         ]
-        return self._history.log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
+        return self.history.log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
 
     def _trash_place(self, here: Beneath, path: str, version: str) -> str:
         """Where a deleted file goes: ours keeps versions apart, and what clashes is numbered (obsidian.md §5)."""
-        place = first = f"{OWN_TRASH}/{version}/{path}" if self._trash == "own" else f"{OBSIDIAN_TRASH}/{path}"
+        place = first = f"{OWN_TRASH}/{version}/{path}" if self.trash == "own" else f"{OBSIDIAN_TRASH}/{path}"
         cut = first.rindex(".") if "." in path.rpartition("/")[2] else len(first)
         number = 1
         while entry_at(here, place) is not None:
@@ -260,7 +254,7 @@ class Writer:
     def _repeated(self, here: Beneath, wishes: Sequence[Wish]) -> list[Written]:
         answers = []
         for wish in wishes:
-            last = next(self._history.log.of(wish.target), None)
+            last = next(self.history.log.of(wish.target), None)
             version = last.id if last is not None and last.after == wish.after else ""
             entry = entry_at(here, wish.target)
             answers.append(Written(wish.target, wish.after, wish.after, version, entry, changed=False))
