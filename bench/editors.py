@@ -112,15 +112,13 @@ def main() -> int:
             by_us = [saved for saved, there in replaced if there in ours]
             by_us += [saved for name, saved in last.items() if sha((vault / name).read_bytes()) != saved]
             vanished = [saved for saved in by_us if history.content(saved) is None]
-            strays = [
-                path.name for path in vault.iterdir() if not path.name.endswith(".md") and path.name != ".simplemem"
-            ]
-            faults = [finding.message for finding in store.doctor() if finding.level == "error"]
+            faults = list(store._core.vault.strays())
+            faults += [finding.message for finding in store.doctor() if finding.level == "error"]
     print(f"{given.saves} saves with seed {given.seed} in {time.monotonic() - began:.0f} s, half of them in place; "
           f"{len(by_us)} replaced by a change of ours; {dict(counted)}")  # fmt: skip
-    print(*strays, *faults, sep="\n", end="\n" if strays or faults else "")
+    print(*faults, sep="\n", end="\n" if faults else "")
     print(f"{len(vanished)} saves vanished" if vanished else "no save vanished")
-    return 1 if vanished or strays or faults or not by_us else 0
+    return 1 if vanished or faults or not by_us else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -143,54 +142,6 @@ def test_one_of_many_threads_makes_a_note(vault: Path) -> None:
         thread.join()
     assert sorted(k for k, _ in outcomes) == list(range(5))
     assert all((vault / f"{k}.md").read_bytes() == b"%d" % me for k, me in outcomes)
-
-
-EDIT = """
-import json, os, sys, time
-path, how = sys.argv[1:]
-end, k, text, taken = time.monotonic() + 1.5, 0, b"start", []
-while time.monotonic() < end:
-    with open(path, "rb") as file:
-        if k and (there := file.read()) != text:
-            taken.append((k, there.decode()))    # what we saved last is no longer there
-    k += 1
-    text = b"editor %d " % k * 20
-    if how == "by rename":
-        with open(path + "~", "wb") as file:
-            file.write(text)
-        os.replace(path + "~", path)
-    else:
-        with open(path, "wb") as file:
-            file.write(text)
-    time.sleep(0.0003 * (k % 5))
-print(json.dumps([k, taken]))
-"""
-
-
-@pytest.mark.parametrize("how", ["by rename", "in place"])
-def test_an_editor_that_saves_all_the_time_loses_nothing(vault: Path, how: str) -> None:
-    """Whatever the editor finds replaced by us, at whatever moment that was, is in the history."""
-    note = vault / "n.md"
-    note.write_bytes(b"start")
-    opened, luck = Vault(vault, durable=False), random.Random(1)
-    editor = subprocess.Popen([sys.executable, "-c", EDIT, str(note), how], stdout=subprocess.PIPE, text=True)
-    ours = []
-    while editor.poll() is None:
-        there = opened.read("n.md")
-        with contextlib.suppress(Conflict):
-            ours.append(opened.replace("n.md", b"ours %d" % luck.getrandbits(60), there.sha256, CHANGE).sha256)
-    saves, taken = json.loads(editor.communicate()[0])
-    opened.recover()
-    assert ours and saves > 100
-    # It may have seen ours for the moment until its own text was put back: only what we called done counts.
-    replaced = [k for k, there in taken if sha256(there.encode()) in ours]
-    assert replaced
-    lost = [k for k in replaced if opened.history.content(sha256(b"editor %d " % k * 20)) is None]
-    assert lost == []
-    if note.read_bytes() != b"editor %d " % saves * 20:
-        assert opened.history.content(sha256(b"editor %d " % saves * 20)) is not None
-    assert all(opened.history.content(sha or "") is not None for sha in ours)
-    assert [name for name in os.listdir(vault) if name != ".simplemem"] == ["n.md"]
 
 
 @pytest.mark.parametrize("kind", ["exchange", "links"])
