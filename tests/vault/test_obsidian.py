@@ -27,99 +27,53 @@ def write(vault: Path, name: str, settings: Any) -> None:
 # --- reading ----------------------------------------------------------------------------------------
 
 
-def test_a_folder_without_settings_has_obsidians_defaults(tmp_path: Path) -> None:
-    assert read_conventions(tmp_path) == Conventions()
-    assert read_conventions(tmp_path / "nowhere") == Conventions()
-    assert Conventions().link_format == "shortest"
-    assert Conventions().trash == "own"
-
-
 def test_every_setting_is_read(vault: Path) -> None:
-    write(
-        vault,
-        "app",
-        {
-            "newLinkFormat": "relative",
-            "trashOption": "local",
-            "userIgnoreFilters": ["Archive/", "/\\.excalidraw\\.md$/"],
-            "someOtherKey": {"kept": "out"},
-        },
-    )
+    assert read_conventions(vault) == read_conventions(vault / "nowhere") == Conventions()
+    filters = ["Archive/", "/\\.excalidraw\\.md$/"]
+    app = {"newLinkFormat": "relative", "trashOption": "local", "userIgnoreFilters": filters, "other": {"kept": "out"}}
+    write(vault, "app", app)
     write(vault, "templates", {"folder": "/Templates/"})
     write(vault, "daily-notes", {"folder": "days", "format": "YYYY/MM/DD", "template": "Templates/Day"})
-    assert read_conventions(vault) == Conventions(
-        link_format="relative",
-        trash="obsidian",
-        ignore_filters=("Archive/", "/\\.excalidraw\\.md$/"),
-        templates_folder="Templates",
-        daily_template="Templates/Day",
-    )
+    assert read_conventions(vault) == Conventions("relative", "obsidian", tuple(filters), "Templates", "Templates/Day")
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
-    [("shortest", "shortest"), ("relative", "relative"), ("absolute", "absolute"), ("longest", "shortest")],
-)
-def test_a_link_format_nobody_knows_is_the_shortest(vault: Path, written: str, read: str) -> None:
-    write(vault, "app", {"newLinkFormat": written})
-    assert read_conventions(vault).link_format == read
-
-
-@pytest.mark.parametrize(("option", "trash"), [("local", "obsidian"), ("system", "own"), ("none", "own")])
-def test_only_the_vaults_own_trash_is_obsidians(vault: Path, option: str, trash: str) -> None:
-    write(vault, "app", {"trashOption": option})
-    assert read_conventions(vault).trash == trash
-
-
-@pytest.mark.parametrize(
-    ("written", "folder"),
+    ("key", "written", "field", "read"),
     [
-        ("/", ""),
-        ("./", ""),
-        ("./files", "files"),
-        ("files\\images", "files/images"),
-        ("a\u00a0b/", "a b"),
-        ("../outside", ""),
-        ("a/../../b", ""),
-        ("C:\\Users", ""),
-        ("a\x00b", ""),
-        ("lone \ud800 surrogate", ""),
+        ("newLinkFormat", "absolute", "link_format", "absolute"),
+        ("newLinkFormat", "longest", "link_format", "shortest"),
+        ("trashOption", "local", "trash", "obsidian"),
+        ("trashOption", "system", "trash", "own"),
+        ("folder", "/", "templates_folder", ""),
+        ("folder", "./files", "templates_folder", "files"),
+        ("folder", "files\\images", "templates_folder", "files/images"),
+        ("folder", "a\u00a0b/", "templates_folder", "a b"),
+        ("folder", "../outside", "templates_folder", ""),
+        ("folder", "a/../../b", "templates_folder", ""),
+        ("folder", "C:\\Users", "templates_folder", ""),
+        ("folder", "a\x00b", "templates_folder", ""),
+        ("folder", "lone \ud800 surrogate", "templates_folder", ""),
     ],
 )
-def test_a_folder_setting_never_leads_out_of_the_vault(vault: Path, written: str, folder: str) -> None:
-    write(vault, "templates", {"folder": written})
-    assert read_conventions(vault).templates_folder == folder
+def test_a_setting_that_nobody_knows_or_that_leads_out_is_the_default(
+    vault: Path, key: str, written: str, field: str, read: str
+) -> None:
+    write(vault, "templates" if key == "folder" else "app", {key: written})
+    assert getattr(read_conventions(vault), field) == read
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b'"text"',
-        b"\xff\xfe{}",
-        b"[" * 100_000,
-        b'{"a":' * 100_000,
-        b'{"trashOption": ' + b"9" * 5_000 + b"}",
-        b'{"userIgnoreFilters": "not a list", "newLinkFormat": ["relative"]}',
-        b'{"trashOption": 0, "newLinkFormat": 1}',
-        b'{"userIgnoreFilters": [1, null, "", " ", {"a": 1}]}',
-        b'{"folder": 1, "format": ["YYYY"], "template": true}',
-    ],
-)
+NONSENSE = [
+    b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe{}", b"[" * 100_000, b'{"a":' * 100_000,
+    b'{"trashOption": ' + b"9" * 5_000 + b"}", b'{"userIgnoreFilters": "not a list", "newLinkFormat": ["relative"]}',
+    b'{"userIgnoreFilters": [1, null, "", " ", {"a": 1}]}', b'{"folder": 1, "format": ["YYYY"], "template": true}',
+    b'{"newLinkFormat": "relative"}' + b" " * 1_000_001,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", NONSENSE, ids=range(len(NONSENSE)))
 def test_settings_that_make_no_sense_are_the_defaults(vault: Path, data: bytes) -> None:
     for name in ("app", "templates", "daily-notes"):
         (vault / ".obsidian" / f"{name}.json").write_bytes(data)
-    assert read_conventions(vault) == Conventions()
-
-
-def test_a_file_beyond_any_reason_is_not_taken_in(vault: Path) -> None:
-    filler = " " * 1_000_001
-    (vault / ".obsidian" / "app.json").write_text('{"newLinkFormat": "relative"}' + filler)
-    assert read_conventions(vault) == Conventions()
-    (vault / ".obsidian" / "app.json").write_text(filler + '{"newLinkFormat": "relative"}')
     assert read_conventions(vault) == Conventions()
 
 
@@ -158,53 +112,21 @@ def test_no_settings_and_no_path_raise(tmp_path_factory: pytest.TempPathFactory,
 # --- what recall leaves out -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "node_modules/pkg/README.md",
-        "site/node_modules/a.md",
-        "vendor/lib/notes.md",
-        "dist/page.md",
-        "tool/build/page.md",
-        "logseq/bak/pages/a.md",
-        "graph/logseq/bak/a.md",
-        "a/~$letter.md",
-        "a/photo.md.icloud",
-        "a/.photo.icloud",
-    ],
-)
-def test_what_other_tools_leave_behind_is_hidden(path: str) -> None:
-    assert Conventions().hidden_reason(path)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "note.md",
-        "Build/shed.md",
-        "building/plan.md",
-        "vendor.md",
-        "node_modules.md",
-        "logseq/pages/a.md",
-        "bak/a.md",
-        "about ~$ signs.md",
-        "icloud.md",
-        "sync-conflict.md",
-        "Templates/a.md",
-    ],
-)
-def test_an_ordinary_note_is_not_hidden(path: str) -> None:
-    assert Conventions().hidden_reason(path) is None
+def test_what_other_tools_leave_behind_is_hidden_and_an_ordinary_note_is_not() -> None:
+    left = """node_modules/pkg/README.md site/node_modules/a.md vendor/lib/notes.md dist/page.md tool/build/page.md
+        logseq/bak/pages/a.md graph/logseq/bak/a.md a/~$letter.md a/photo.md.icloud a/.photo.icloud"""
+    ordinary = """note.md Build/shed.md building/plan.md vendor.md node_modules.md logseq/pages/a.md bak/a.md about~$signs.md
+        icloud.md sync-conflict.md Templates/a.md"""
+    assert [path for path in left.split() if Conventions().hidden_reason(path) is None] == []
+    assert [path for path in ordinary.split() if Conventions().hidden_reason(path)] == []
 
 
 def test_templates_are_hidden_and_only_they() -> None:
     conventions = Conventions(templates_folder="Templates/de", daily_template="meta/Day")
-    assert "template" in (conventions.hidden_reason("Templates/de/meeting.md") or "")
-    assert "template" in (conventions.hidden_reason("templates/DE/sub/meeting.md") or "")
-    assert "template" in (conventions.hidden_reason("meta/Day.md") or "")
-    assert conventions.hidden_reason("Templates/den.md") is None
-    assert conventions.hidden_reason("Templates/other.md") is None
-    assert conventions.hidden_reason("meta/Day two.md") is None
+    for path in ("Templates/de/meeting.md", "templates/DE/sub/meeting.md", "meta/Day.md"):
+        assert "template" in (conventions.hidden_reason(path) or "")
+    for path in ("Templates/den.md", "Templates/other.md", "meta/Day two.md"):
+        assert conventions.hidden_reason(path) is None
 
 
 @pytest.mark.parametrize(
@@ -221,17 +143,13 @@ def test_templates_are_hidden_and_only_they() -> None:
         ("/\\.excalidraw\\.md$/", ["d/x.excalidraw.md"], ["x.excalidraw.md.md", "xexcalidraw.md"]),
         ("/(^|\\/)drafts\\//", ["drafts/a.md", "x/Drafts/a.md"], ["mydrafts/a.md"]),
         ("/20\\d{2}-(0[1-9]|1[0-2])/", ["2026-01.md", "x/2025-12-24.md"], ["2026-13.md", "x20261.md"]),
-        ("/.*\\/archive\\/.*/", ["x/archive/a.md"], ["archive/a.md"]),
-        ("/[^\\/]+\\.tmp\\.md/", ["a/b.tmp.md"], ["a/.tmp.md/b.md"]),
     ],
 )
 def test_excluded_files_are_those_obsidian_excludes(entry: str, hidden: list[str], kept: list[str]) -> None:
     conventions = Conventions(ignore_filters=(entry,))
-    assert [path for path in hidden if conventions.hidden_reason(path) is None] == []
+    assert [path for path in hidden if entry not in (conventions.hidden_reason(path) or "")] == []
     assert [path for path in kept if conventions.hidden_reason(path) is not None] == []
     assert conventions.unread_filters() == {}
-    for path in hidden:
-        assert entry in (conventions.hidden_reason(path) or "")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +160,6 @@ def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str)
     assert conventions.hidden_reason("abc/" + "a" * 600) is None
     assert conventions.hidden_reason("Archive/a.md") is not None
     assert list(conventions.unread_filters()) == [entry]
-    assert conventions.unread_filters()[entry].endswith(".")
 
 
 @pytest.mark.parametrize("pattern", ["(a|aa)+$", "(a*)*b$", "(.*a){12}bb", "((a|aa)+)+$", "(a|(?R)*b)*$", "(?R)"])

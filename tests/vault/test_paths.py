@@ -134,20 +134,6 @@ def test_a_windows_path_may_be_as_long_as_it_is(path: str, unlimited_path: str) 
     assert unlimited(path) == unlimited_path
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links are for the few there")
-def test_a_system_without_the_flag_follows_no_link_to_a_file_either(
-    vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lack(monkeypatch, "by path")
-    (vault / "way.md").symlink_to(outside / "secret.md")
-    (vault / "n.md").write_bytes(b"in here")
-    with Beneath(str(vault)) as here:
-        folder = here.folder(())
-        with pytest.raises(OSError, match="symbolic link"):
-            folder.open("way.md", os.O_RDONLY)
-        os.close(folder.open("n.md", os.O_RDONLY))
-
-
 def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(vault: Path, kind: str) -> None:
     opened = Vault(vault)
     with pytest.raises(TooLong):

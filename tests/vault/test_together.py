@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -95,53 +94,6 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
     assert opened.strays() == [] and opened.recover() == []
     versions = list(opened.history.log.backwards())[:10_000]
     assert len(versions) == len({v.id for v in versions}) == len(said) + len(wins)
-
-
-def test_threads_of_one_opening_append_and_lose_nothing(vault: Path) -> None:
-    (vault / "n.md").write_bytes(b"")
-    opened, problems = Vault(vault, durable=False), []
-
-    def append(me: int) -> None:
-        try:
-            for k in range(25):
-                while True:
-                    there = opened.read("n.md")
-                    with contextlib.suppress(Conflict):
-                        opened.replace("n.md", there.data + b"%d.%d\n" % (me, k), there.sha256, CHANGE)
-                        break
-        except Exception as error:
-            problems.append(error)
-
-    threads = [threading.Thread(target=append, args=(me,)) for me in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
-    lines = (vault / "n.md").read_bytes().splitlines()
-    assert sorted(lines) == sorted(b"%d.%d" % (me, k) for me in range(6) for k in range(25))
-
-
-def test_one_of_many_threads_makes_a_note(vault: Path) -> None:
-    opened, outcomes = Vault(vault, durable=False), []
-    barrier = threading.Barrier(6)
-
-    def make(me: int) -> None:
-        for k in range(5):
-            barrier.wait()
-            try:
-                opened.create(f"{k}.md", b"%d" % me, CHANGE)
-                outcomes.append((k, me))
-            except AlreadyExists:
-                pass
-
-    threads = [threading.Thread(target=make, args=(me,)) for me in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(k for k, _ in outcomes) == list(range(5))
-    assert all((vault / f"{k}.md").read_bytes() == b"%d" % me for k, me in outcomes)
 
 
 @pytest.mark.parametrize("kind", ["exchange", "links"])
