@@ -6,6 +6,7 @@ documentation says: scores are real, entity types count, confidence fades, and t
 as well. Times are milliseconds since 1970.
 """
 
+# ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
 import re
@@ -19,13 +20,12 @@ from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import graph_tools as verbs
-from simplemem.faces import server_memory as nine
 from simplemem.faces.arguments import Share, about, also
-from simplemem.faces.face import Caller, Reply, tool
-from simplemem.faces.graph_tools import Rules
+from simplemem.faces.face import Caller, Data, Reply, tool
+from simplemem.faces.graph_tools import GraphArguments, List
 from simplemem.faces.render import pretty
-from simplemem.faces.server_memory import HINTS, RULES, List
-from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
+from simplemem.faces.server_memory import HINTS, RULES
+from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.note.names import name_of
 
 if TYPE_CHECKING:
@@ -35,86 +35,60 @@ if TYPE_CHECKING:
 
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
 Moment = Annotated[float, about("Milliseconds since 1970")]
-_AT: Final = "at"
-"""When a relation or an observation was last said to be so."""
+_AT: Final = "at"  # when a relation or an observation was last said to be so
 _SINCE: Final = "created"
 _REST: Final = "metadata"  # what no attribute can be called
 _OWN: Final = frozenset({"strength", "confidence", _AT, _SINCE, _REST})
 _KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
+_MANNER: Final = RULES.manner
 
 
 # --- the nine, with what Memento adds to them
 
 
-class _Weighed(nine.Exact):
+class _Weighed(GraphArguments):
     """What may stand beside a relation or an observation."""
 
     strength: Annotated[Number | None, about("How strong, from 0 to 1")] = None
     confidence: Annotated[Number | None, about("How sure, from 0 to 1; get_decayed_graph lets it fade")] = None
     metadata: Annotated[dict[str, Any] | None, about("Anything else to keep with it")] = None
+    createdAt: Moment | None = None
+    updatedAt: Moment | None = None
 
-    def given(self) -> dict[str, Any]:
-        return {key: value for key, value in self if value is not None}
+    def attributes(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """These as attributes. Of those that were there `before`, a strength and a confidence that are not given again
+        are kept, metadata is replaced."""
+        kept = before or {}
+        said = {"strength": self.strength, "confidence": self.confidence}
+        found = {
+            key: value for key, each in said.items() if (value := kept.get(key) if each is None else each) is not None
+        }
+        metadata = _metadata(kept) if self.metadata is None else self.metadata
+        plain = {key: value for key, value in metadata.items() if _KEY.fullmatch(key) and key not in _OWN}
+        rest = {key: value for key, value in metadata.items() if key not in plain}
+        found |= plain | ({_REST: rest} if rest else {})
+        if not found:
+            return {}
+        moment = _moment(self.updatedAt if self.updatedAt is not None else self.createdAt) or datetime.now(UTC)
+        found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+        first = kept.get(_SINCE, kept.get(_AT))
+        return found | ({_SINCE: first} if first is not None else {})
 
 
-class WeighedRelation(_Weighed, nine.RelationIn):
-    createdAt: Moment | None = None  # noqa: N815
-    updatedAt: Moment | None = None  # noqa: N815
-    validFrom: Moment | None = None  # noqa: N815
-
+class WeighedRelation(_Weighed, verbs.RelationIn):
     def relation(self) -> Relation:
-        return replace(super().relation(), attributes=_attributes(self.given()))
+        return replace(super().relation(), attributes=self.attributes())
 
 
-class WeighedAddition(_Weighed, nine.Addition):
-    pass
+class WeighedAddition(_Weighed, verbs.Addition):
+    """What is added, and what is kept with it."""
 
 
-def add_observations(
-    graph: KnowledgeGraph,
-    caller: Caller,
-    rules: Rules,
-    observations: List[WeighedAddition],
-    strength: Annotated[Number | None, about("How strong, from 0 to 1")] = None,
-    confidence: Annotated[Number | None, about("How sure, from 0 to 1")] = None,
-    metadata: Annotated[dict[str, Any] | None, about("Anything else to keep with them")] = None,
-) -> Reply[nine.Results]:
-    """Add what is known of entities, one fact a sentence. What is known already is not added again."""
-    of_all = _Weighed(strength=strength, confidence=confidence, metadata=metadata).given()
-    additions = []
-    for each in observations:
-        attributes = _attributes(of_all | each.given())
-        additions.append((each.entityName, [Observation(text, attributes) for text in each.contents]))
-    return verbs.observe(graph, caller, rules, additions)
-
-
-_RULES: Final = replace(
-    RULES,
-    hints=HINTS
-    | {"create_relations": HINTS["create_relations"] | {"relations": List[WeighedRelation]}, "add_observations": {}},
-)
-
-
-def _attributes(said: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The attributes of a relation or an observation out of what a call says. `before` has those that are there: a
-    strength and a confidence that are not given again are kept, metadata is replaced."""
-    kept = before or {}
-    found = {key: value for key in ("strength", "confidence") if (value := said.get(key, kept.get(key))) is not None}
-    metadata = said.get("metadata")
-    metadata = _metadata(kept) if metadata is None else metadata
-    plain = {key: value for key, value in metadata.items() if _KEY.fullmatch(key) and key not in _OWN}
-    found |= plain
-    if rest := {key: value for key, value in metadata.items() if key not in plain}:
-        found[_REST] = rest
-    if not found:
-        return {}
-    given = next((said[key] for key in ("updatedAt", "validFrom", "createdAt") if said.get(key) is not None), None)
-    moment = _moment(given) if given is not None else None
-    found[_AT] = (moment or datetime.now(UTC)).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-    if (first := kept.get(_SINCE, kept.get(_AT))) is not None:
-        found[_SINCE] = first
-    return found
+_HINTS = HINTS | {
+    "create_relations": HINTS["create_relations"] | {"relations": List[WeighedRelation]},
+    "add_observations": HINTS["add_observations"] | {"observations": List[WeighedAddition]},
+}
 
 
 def _metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,29 +98,27 @@ def _metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return plain | (dict(rest) if isinstance(rest, Mapping) else {})
 
 
-# --- one relation
+# --- one relation, one entity
 
 Source = Annotated[str, also("from"), about("The entity it begins at")]
 Target = Annotated[str, also("to"), about("The entity it leads to")]
-RelationType = Annotated[str, about("What the one is or does to the other")]
 
 
-@tool("Get Relation", manner=nine.RULES.manner)
-def get_relation(graph: KnowledgeGraph, source: Source, target: Target, relationType: RelationType) -> Reply[None]:  # noqa: N803
+@tool("Get Relation", manner=_MANNER)
+def get_relation(graph: KnowledgeGraph, source: Source, target: Target, relationType: str) -> Reply[None]:
     """One relation with what is kept of it"""
-    found = graph.relation(source, relationType, target)
+    found, page = graph.relation(source, relationType, target), graph.entity(source)
     if found is None:
         return Reply(f"Relation not found: {source} -> {relationType} -> {target}")
-    page = graph.entity(source)
     return Reply(pretty(_relation(found, _time(page.modified) if page is not None else None)))
 
 
-@tool("Update Relation", writes=True, destructive=True, manner=nine.RULES.manner)
+@tool("Update Relation", writes=True, destructive=True, manner=_MANNER)
 def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation) -> Reply[None]:
     """Change the strength, the confidence or the metadata of a relation"""
     wanted = relation.relation()
     there = graph.relation(*wanted.key)
-    attributes = _attributes(relation.given(), there.attributes if there is not None else None)
+    attributes = relation.attributes(there.attributes if there is not None else None)
     try:
         graph.update_relation(replace(wanted, attributes=attributes), **caller)
     except NotFound as error:
@@ -154,42 +126,56 @@ def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRela
     return Reply("Relation updated successfully")
 
 
+@tool("Get Entity Embedding", manner=_MANNER)
+def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_name: str) -> Reply[None]:
+    """The vector of an entity, as searches by meaning compare it"""
+    entity = graph.entity(entity_name)
+    if entity is None:
+        return Reply(f"Entity not found: {entity_name}")
+    found = store.bench.vector_of(entity.path)
+    if found is None:
+        return Reply(f"No embedding found for entity: {entity_name}")
+    shown = {"entityName": entity_name, "embedding": found[0], "model": found[1], "dimensions": len(found[0])}
+    return Reply(pretty(shown | {"lastUpdated": _milliseconds(_time(store.read(name_of(entity.path)).modified))}))
+
+
 # --- the past
 
 
-@tool("Get Entity History", manner=nine.RULES.manner)
-def get_entity_history(store: EnhancedStore, entityName: Annotated[str, about("The entity's name")]) -> Reply[None]:  # noqa: N803
+@tool("Get Entity History", manner=_MANNER)
+def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
     from simplemem.kinds.graph.past import entity_history
 
     versions = entity_history(store, entityName)
-    return Reply(pretty([_entity_version(k, versions[0], each) for k, each in enumerate(versions, 1)]))
+    shown = [
+        each.value.as_dict() | {"id": _id(entityName), "updatedAt": _milliseconds(each.since)} | _validity(k, versions)
+        for k, each in enumerate(versions)
+    ]
+    return Reply(pretty(shown))
 
 
-@tool("Get Relation History", manner=nine.RULES.manner)
-def get_relation_history(
-    store: EnhancedStore,
-    source: Source,
-    target: Target,
-    relationType: RelationType,  # noqa: N803
-) -> Reply[None]:
+@tool("Get Relation History", manner=_MANNER)
+def get_relation_history(store: EnhancedStore, source: Source, target: Target, relationType: str) -> Reply[None]:
     """All that a relation was, oldest first"""
     from simplemem.kinds.graph.past import relation_history
 
     versions = relation_history(store, Relation(source, relationType, target))
-    return Reply(pretty([_relation_version(k, versions[0], each) for k, each in enumerate(versions, 1)]))
+    return Reply(
+        pretty([_relation(each.value, each.since) | _validity(k, versions) for k, each in enumerate(versions)])
+    )
 
 
-@tool("Get Graph At Time", manner=nine.RULES.manner)
+@tool("Get Graph At Time", manner=_MANNER)
 def get_graph_at_time(store: EnhancedStore, timestamp: Moment) -> Reply[None]:
     """The knowledge graph as it was at a moment, with what was deleted since"""
     from simplemem.kinds.graph.past import graph_at
 
-    began, when = datetime.now(UTC), _needed_moment(timestamp)
-    return Reply(pretty(_graph(graph_at(store, when), {}, began)))
+    began = datetime.now(UTC)
+    return Reply(pretty(_graph(None, graph_at(store, _needed_moment(timestamp)), began)))
 
 
-@tool("Get Decayed Graph", manner=nine.RULES.manner)
+@tool("Get Decayed Graph", manner=_MANNER)
 def get_decayed_graph(
     store: EnhancedStore,
     graph: KnowledgeGraph,
@@ -199,17 +185,17 @@ def get_decayed_graph(
     """The knowledge graph with each confidence as it has faded since it was said"""
     from simplemem.kinds.graph.past import FACTOR, FLOOR, HALF_LIFE, decayed
 
-    began = datetime.now(UTC)
+    began, found = datetime.now(UTC), graph.read()
     now = began if reference_time is None else _needed_moment(reference_time)
     factor = FACTOR if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
         raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {HALF_LIFE.days} days")
-    found = graph.read()
     changed = {entity.name: _time(entity.modified) for entity in found.entities}
     relations = tuple(
-        decayed(each, _last_said(each) or changed.get(each.source) or now, now, factor) for each in found.relations
+        decayed(each, _time(each.attributes.get(_AT)) or changed.get(each.source) or now, now, factor)
+        for each in found.relations
     )
-    shown = _graph(Graph(found.entities, relations), _changes(store), began)
+    shown = _graph(store, Graph(found.entities, relations), began)
     decay = {"enabled": True, "halfLifeDays": HALF_LIFE.days, "minConfidence": FLOOR, "decayFactor": factor}
     return Reply(pretty({**shown, "diagnostics": {"decay_info": decay}}))
 
@@ -217,7 +203,7 @@ def get_decayed_graph(
 # --- meaning
 
 
-@tool("Semantic Search", manner=nine.RULES.manner)
+@tool("Semantic Search", manner=_MANNER)
 def semantic_search(
     store: EnhancedStore,
     graph: KnowledgeGraph,
@@ -236,119 +222,69 @@ def semantic_search(
     types = {each.casefold() for each in entity_types or ()}
     wanted = {each.path: each for each in whole.entities if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())
-    weight = semantic_weight if hybrid_search else 1.0
-    found: list[tuple[float, Entity, dict[str, float]]] = []
-    for path, entity in wanted.items():
-        words = alike.words.get(path, 0.0)
-        if alike.missing:
-            if words:
-                found.append((words, entity, {"score": words, "keyword": words}))
-        elif path in alike.meaning:
-            similarity = (1 + alike.meaning[path]) / 2
-            score = weight * similarity + (1 - weight) * words
-            if max(similarity, score) >= min_similarity:
-                parts = {"score": score, "similarity": similarity} | ({"keyword": words} if hybrid_search else {})
-                found.append((score, entity, parts))
+    weight = 0.0 if alike.missing else semantic_weight if hybrid_search else 1.0
+    found: list[tuple[float, Entity, Data]] = []
+    for path in alike.words if alike.missing else alike.meaning:
+        words, similarity = alike.words.get(path, 0.0), (1 + alike.meaning.get(path, -1.0)) / 2
+        score = weight * similarity + (1 - weight) * words
+        if alike.missing or max(similarity, score) >= min_similarity:
+            parts = {"name": wanted[path].name, "score": round(score, 4)}
+            parts |= {} if alike.missing else {"similarity": round(similarity, 4)}
+            found.append((score, wanted[path], parts | ({"keyword": round(words, 4)} if weight < 1 else {})))
     best = sorted(found, key=lambda each: -each[0])[: int(limit)]
     names = {entity.name for _, entity, _ in best}
     relations = tuple(each for each in whole.relations if each.source in names or each.target in names)
-    changes = _changes(store) if best else {}
-    shown = _graph(Graph(tuple(entity for _, entity, _ in best), relations), changes, began)
-    shown["scores"] = [
-        {"name": entity.name, **{key: round(value, 4) for key, value in parts.items()}} for _, entity, parts in best
-    ]
-    return Reply(
-        pretty(shown | ({"diagnostics": {"searched": "words", "why": alike.missing}} if alike.missing else {}))
-    )
-
-
-@tool("Get Entity Embedding", manner=nine.RULES.manner)
-def get_entity_embedding(
-    store: EnhancedStore, graph: KnowledgeGraph, entity_name: Annotated[str, about("The entity's name")]
-) -> Reply[None]:
-    """The vector of an entity, as searches by meaning compare it"""
-    entity = graph.entity(entity_name)
-    if entity is None:
-        return Reply(f"Entity not found: {entity_name}")
-    found = store.bench.vector_of(entity.path)
-    if found is None:
-        return Reply(f"No embedding found for entity: {entity_name}")
-    vector, model = found
-    shown = {"entityName": entity_name, "embedding": vector, "model": model, "dimensions": len(vector)}
-    return Reply(pretty(shown | {"lastUpdated": _milliseconds(_time(store.read(name_of(entity.path)).modified))}))
+    shown = _graph(store, Graph(tuple(entity for _, entity, _ in best), relations), began)
+    shown["scores"] = [parts for _, _, parts in best]
+    why = {"diagnostics": {"searched": "words", "why": alike.missing}} if alike.missing else {}
+    return Reply(pretty(shown | why))
 
 
 # --- how it shows entities, relations and times
 
 
-def _graph(graph: Graph, changes: Mapping[str, tuple[int, str]], began: datetime) -> dict[str, Any]:
-    """A graph with how many entities there are and how long it took; `changes` are those of each note, and who made the
-    last."""
-    changed = {entity.name: _time(entity.modified) for entity in graph.entities}
+def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
+    """A graph with how many entities there are and how long it took. With a store each entity says how often it was
+    changed by us, and by whom the last time."""
+    changes: dict[str, tuple[int, str]] = {}
+    for version in reversed(store.bench.changes_since(0)) if store is not None else ():
+        for path, _, after in version.effects:
+            if after is not None:
+                changes[path] = (changes.get(path, (0, ""))[0] + 1, version.who)
+    entities, changed = [], {}
+    for entity in graph.entities:
+        count, who = changes.get(entity.path, (1, ""))
+        last = changed[entity.name] = _time(entity.modified) or _time(entity.created)
+        times = {"createdAt": _milliseconds(_time(entity.created) or last), "updatedAt": _milliseconds(last)}
+        valid = {"validFrom": times["updatedAt"], "validTo": None, "changedBy": who or None}
+        entities.append(entity.as_dict() | {"id": _id(entity.name), "version": count} | times | valid)
     return {
-        "entities": [_entity(each, *changes.get(each.path, (1, ""))) for each in graph.entities],
+        "entities": entities,
         "relations": [_relation(each, changed.get(each.source)) for each in graph.relations],
-        "total": len(graph.entities),
+        "total": len(entities),
         "timeTaken": max(0, int((datetime.now(UTC) - began).total_seconds() * 1000)),
     }
 
 
-def _changes(store: EnhancedStore) -> dict[str, tuple[int, str]]:
-    """How often each note was changed by us, and by whom the last time."""
-    changes: dict[str, tuple[int, str]] = {}
-    for version in reversed(store.bench.changes_since(0)):
-        for path, _, after in version.effects:
-            if after is not None:
-                changes[path] = (changes.get(path, (0, ""))[0] + 1, version.who)
-    return changes
+def _validity(number: int, versions: list[PastVersion[Any]]) -> Data:
+    """Which of some versions one is, when it was so, and who made it so."""
+    version = versions[number]
+    times = {"createdAt": versions[0].since, "validFrom": version.since, "validTo": version.until}
+    shown = {key: _milliseconds(moment) for key, moment in times.items()}
+    return {"version": number + 1, **shown, "changedBy": version.by or None}
 
 
-def _entity(entity: Entity, count: int, who: str) -> dict[str, Any]:
-    changed = _time(entity.modified) or _time(entity.created)
-    made = _time(entity.created) or changed
-    return entity.as_dict() | _times(entity.name, count, made, changed, None, who)
-
-
-def _entity_version(number: int, first: PastVersion[Entity], version: PastVersion[Entity]) -> dict[str, Any]:
-    times = _times(version.value.name, number, first.since, version.since, version.until, version.by)
-    return version.value.as_dict() | times
-
-
-def _times(
-    name: str, version: int, made: datetime | None, changed: datetime | None, until: datetime | None, who: str
-) -> dict[str, Any]:
-    return {
-        "id": str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").hex())),
-        "version": version,
-        "createdAt": _milliseconds(made),
-        "updatedAt": _milliseconds(changed),
-        "validFrom": _milliseconds(changed),
-        "validTo": _milliseconds(until),
-        "changedBy": who or None,
-    }
-
-
-def _relation(relation: Relation, page: datetime | None) -> dict[str, Any]:
+def _relation(relation: Relation, page: datetime | None) -> Data:
     """A relation. `page` is when its note was changed, for one that tells no time."""
     kept = {key: relation.attributes[key] for key in ("strength", "confidence") if key in relation.attributes}
-    last = _last_said(relation) or page
+    last = _time(relation.attributes.get(_AT)) or page
     times = {"createdAt": _time(relation.attributes.get(_SINCE)) or last, "updatedAt": last}
     metadata = {key: _milliseconds(at) for key, at in times.items() if at is not None}
     return relation.as_dict() | kept | {"metadata": metadata | _metadata(relation.attributes)}
 
 
-def _relation_version(number: int, first: PastVersion[Relation], version: PastVersion[Relation]) -> dict[str, Any]:
-    return _relation(version.value, version.since) | {
-        "version": number,
-        "createdAt": _milliseconds(first.since),
-        "validFrom": _milliseconds(version.since),
-        "validTo": _milliseconds(version.until),
-        "changedBy": version.by or None,
-    }
-
-
-def _last_said(relation: Relation) -> datetime | None:
-    return _time(relation.attributes[_AT]) if _AT in relation.attributes else None
+def _id(name: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").hex()))
 
 
 def _time(value: Any) -> datetime | None:
@@ -363,37 +299,21 @@ def _milliseconds(moment: datetime | None) -> int | None:
     return int(moment.timestamp() * 1000) if moment is not None else None
 
 
-def _moment(milliseconds: Any) -> datetime | None:
+def _moment(milliseconds: float | None) -> datetime | None:
     try:
-        return datetime.fromtimestamp(float(milliseconds) / 1000, UTC)
-    except (TypeError, ValueError, OverflowError, OSError):
+        return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
         return None
 
 
 def _needed_moment(milliseconds: float) -> datetime:
-    moment = _moment(milliseconds)
-    if moment is None:
+    if (moment := _moment(milliseconds)) is None:
         raise Invalid(f"{milliseconds} is no time in milliseconds since 1970")
     return moment
 
 
 TOOLS = (
-    *verbs.graph_tools(
-        _RULES,
-        verbs.create_entities,
-        verbs.create_relations,
-        add_observations,
-        verbs.delete_entities,
-        verbs.delete_observations,
-        verbs.delete_relations,
-        *verbs.READING,
-    ),
-    semantic_search,
-    get_relation,
-    update_relation,
-    get_entity_embedding,
-    get_entity_history,
-    get_relation_history,
-    get_graph_at_time,
-    get_decayed_graph,
+    *verbs.graph_tools(replace(RULES, hints=_HINTS), *verbs.VERBS),
+    *(semantic_search, get_relation, update_relation, get_entity_embedding),
+    *(get_entity_history, get_relation_history, get_graph_at_time, get_decayed_graph),
 )

