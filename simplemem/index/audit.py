@@ -1,15 +1,14 @@
 """What the index holds, counted and written out; and two indexes of one vault held against each other, row for row.
 
 Rebuilt beside itself an index is equal to one that grew. Ids differ between the two, so rows are told apart by their
-note's path. Of the words a sum for each is compared, made by SQLite as it reads; only a word whose sums differ is looked
-at place by place, so that neither index is held in memory.
+note's path. Of each word sums of its places are compared, made by SQLite as it reads, so that neither index is held in
+memory.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -104,124 +103,76 @@ def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
 
 # -- every row, without ids
 
+_OF_NOTE = {
+    "aliases": "note_id, seq, alias, key",
+    "tags": "note_id, seq, tag, source",
+    "tag_pairs": "note_id, key, value",
+    "properties": "note_id, seq, key, value",
+    "links": "source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous",
+    "passages": "id >> 20, id & 1048575, start, stop, line, headings, hash",
+    "blocks": "id >> 20, id & 1048575, start, stop, line, kind, headings, hash",
+    "vectors": "id >> 20, id & 1048575, hash, vector",
+}
+"""The rows of notes, the note first."""
 _TABLES = {
     "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
     "change": "SELECT '', * FROM changes ORDER BY seq",
     "lineage": "SELECT path, id, there, holds FROM lineages ORDER BY path, id",
     "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path""",
-    "aliases": "SELECT n.path, seq, alias, x.key FROM aliases x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2",
-    "tags": "SELECT n.path, seq, tag, source FROM tags x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2",
-    "tag_pairs": "SELECT n.path, x.key, value FROM tag_pairs x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2, 3",
-    "properties": "SELECT n.path, seq, x.key, value FROM properties x JOIN notes n ON n.id = x.note_id ORDER BY 1, 2",
-    "link": """SELECT n.path, l.seq, l.form, l.target, l.subpath, l.display, l.line, l.key, l.path, l.via, l.ambiguous
-               FROM links l JOIN notes n ON n.id = l.source_id ORDER BY 1, 2""",
-    "passages": """SELECT n.path, x.id & 1048575, start, stop, line, headings, hash
-                   FROM passages x JOIN notes n ON n.id = x.id >> 20 ORDER BY 1, 2""",
-    "blocks": """SELECT n.path, x.id & 1048575, start, stop, line, kind, headings, hash
-                 FROM blocks x JOIN notes n ON n.id = x.id >> 20 ORDER BY 1, 2""",
-    "vectors": """SELECT n.path, x.id & 1048575, hash, vector
-                  FROM vectors x JOIN notes n ON n.id = x.id >> 20 ORDER BY 1, 2""",
-    "orphans": " UNION ALL ".join(
-        f"""SELECT '{table}', count(*) FROM {table} x WHERE NOT EXISTS (SELECT 1 FROM notes n WHERE n.id = x.{owner})"""
-        for table, owner in (
-            ("aliases", "note_id"),
-            ("links", "source_id"),
-            ("properties", "note_id"),
-            ("tag_pairs", "note_id"),
-            ("tags", "note_id"),
-        )
-    ),
 }
 _LEGS = {"note_text": 0, "block_text": 20}  # and how far a note's number is shifted in the ids of its places
-_ORDER = {name: number for number, name in enumerate((*_TABLES, *_LEGS))}
+_ORDER = {name: number for number, name in enumerate((*_TABLES, *_OF_NOTE, *_LEGS))}
 
 
-def dump(db: apsw.Connection, *, words: bool = True, vectors: bool = True) -> Iterator[Row]:
-    """Every row that is a function of the vault and the settings, table after table, each in order of its rows.
+def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:
+    """Every row that is a function of the vault and the settings, table after table, each in order of its rows: its table,
+    its note if it has one, and what it says. Of words there are sums that no two lists of places share by chance.
 
     Two indexes of one vault are equal exactly when their dumps are. Times of reading and revision numbers are left out.
-    With `words`, the words of the lexical legs are part of it.
     """
     for name, sql in _TABLES.items():
+        yield from ((name, *row) for row in db.execute(sql))
+    for name, columns in _OF_NOTE.items():
         if vectors or name != "vectors":
+            note, _, rest = columns.partition(", ")
+            sql = f"""SELECT coalesce(n.of, '?'), {rest} FROM (SELECT {note} AS note, * FROM {name})
+                      LEFT JOIN (SELECT id AS note, path AS of FROM notes) n USING (note) ORDER BY 1, 2, 3"""
             yield from ((name, *row) for row in db.execute(sql))
-    for leg in _LEGS if words else ():
-        with _vocabulary(db, leg):
-            yield from _postings(db, leg)
+    for leg, shift in _LEGS.items():
+        try:
+            db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
+            db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
+            db.execute("INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path) FROM notes").fetchall()
+            sql = f"""SELECT '', term, count(*), sum(m % 1000000007), sum("offset"),
+                             sum(m * ("offset" + 1) % 1000003 * (col + 1)),
+                             sum(m % 65537 * (("offset" * "offset" + 7) % 65521) + col * 31)
+                      FROM (SELECT p.term AS term, p.col AS col, p."offset" AS "offset",
+                                   coalesce(n.number, -1) << {shift:d} | (p.doc & {(1 << shift) - 1:d}) AS m
+                            FROM temp.places p LEFT JOIN temp.numbers n ON n.id = p.doc >> {shift:d})
+                      GROUP BY term"""
+            yield from ((leg, *row) for row in db.execute(sql))
+        finally:
+            db.execute("DROP TABLE IF EXISTS temp.places").fetchall()
+            db.execute("DROP TABLE IF EXISTS temp.numbers").fetchall()
 
 
-@contextmanager
-def _vocabulary(db: apsw.Connection, leg: str) -> Iterator[None]:
-    """Where each word of a leg stands, as `places`; and the notes numbered in order of their paths, as `numbers`."""
-    try:
-        db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
-        db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER, path TEXT)").fetchall()
-        sql = "INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path), path FROM notes"
-        db.execute(sql).fetchall()
-        yield
-    finally:
-        db.execute("DROP TABLE IF EXISTS temp.places").fetchall()
-        db.execute("DROP TABLE IF EXISTS temp.numbers").fetchall()
-
-
-def _postings(db: apsw.Connection, leg: str, word: str | None = None) -> Iterator[Row]:
-    """Where words stand, or one of them."""
-    shift = _LEGS[leg]
-    sql = f"""SELECT coalesce(n.path, '?'), p.doc & {(1 << shift) - 1:d}, p.col, p."offset", p.term
-              FROM temp.places p LEFT JOIN temp.numbers n ON n.id = p.doc >> {shift:d}"""
-    if word is not None:
-        sql += " WHERE p.term = ?"
-    rows = db.execute(sql, () if word is None else (word,))
-    # Damaged, a path may be a number.
-    yield from sorted((leg, str(path), *row) for path, *row in rows)
-
-
-def _sums(db: apsw.Connection, leg: str) -> Iterator[Row]:
-    """For every word, in order, sums that no two lists of places share by chance: how many, where, and where in which
-    note."""
-    shift = _LEGS[leg]
-    sql = f"""SELECT term, count(*), sum(m % 1000000007), sum("offset"), sum(m * ("offset" + 1) % 1000003 * (col + 1)),
-                     sum(m % 65537 * (("offset" * "offset" + 7) % 65521) + col * 31)
-              FROM (SELECT p.term AS term, p.col AS col, p."offset" AS "offset",
-                           coalesce(n.number, -1) << {shift:d} | (p.doc & {(1 << shift) - 1:d}) AS m
-                    FROM temp.places p LEFT JOIN temp.numbers n ON n.id = p.doc >> {shift:d})
-              GROUP BY term"""
-    return db.execute(sql)
-
-
-# -- held against each other
-
-
-def differences(
-    ours: apsw.Connection, theirs: apsw.Connection, *, vectors: bool, tell: Callable[[int, int], None]
-) -> Iterator[Difference]:
-    """Where two indexes differ. `tell` hears how far it is."""
-    yield from _merged(dump(ours, words=False, vectors=vectors), dump(theirs, words=False, vectors=vectors), _place)
-    tell(1, 1 + len(_LEGS))
-    for done, leg in enumerate(_LEGS, 2):
-        with _vocabulary(ours, leg), _vocabulary(theirs, leg):
-            pairs = _merged(_sums(ours, leg), _sums(theirs, leg), lambda row: row[0])
-            for word in [(here or there or ("",))[0] for here, there in pairs]:
-                yield from _merged(_postings(ours, leg, word), _postings(theirs, leg, word), _place)
-        tell(done, 1 + len(_LEGS))
-
-
-def _merged(ours: Iterator[Row], theirs: Iterator[Row], place: Callable[[Row], Any]) -> Iterator[Difference]:
-    """Rows, both in order of their places, that only one of them has, or that say another thing at the same place."""
-    here, there = next(ours, None), next(theirs, None)
+def differences(ours: apsw.Connection, theirs: apsw.Connection, *, vectors: bool) -> Iterator[Difference]:
+    """The rows, both in order of their places, that only one index has, or that say another thing at the same place."""
+    one, other = dump(ours, vectors=vectors), dump(theirs, vectors=vectors)
+    here, there = next(one, None), next(other, None)
     while here is not None or there is not None:
         if here == there:
-            here, there = next(ours, None), next(theirs, None)
-        elif there is None or (here is not None and place(here) < place(there)):
+            here, there = next(one, None), next(other, None)
+        elif there is None or (here is not None and _place(here) < _place(there)):
             yield here, None
-            here = next(ours, None)
-        elif here is None or place(there) < place(here):
+            here = next(one, None)
+        elif here is None or _place(there) < _place(here):
             yield None, there
-            there = next(theirs, None)
+            there = next(other, None)
         else:
             yield here, there
-            here, there = next(ours, None), next(theirs, None)
+            here, there = next(one, None), next(other, None)
 
 
 def _place(row: Row) -> tuple[int, str, str]:

@@ -6,19 +6,20 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import file
-from simplemem.index.file import Damaged, Replaced, errors_as_ours
+from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import teach_bm25
 
 _WAL_LIMIT = 8 * 1024 * 1024
@@ -28,20 +29,22 @@ _FOLD_MS = 200  # a question is over by then; who reads for longer is not waited
 
 _LOG = logging.getLogger(__name__)
 Lock = Callable[[], AbstractContextManager[None]]
+Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
+"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
 
 
 def open_database(path: Path, lock: Lock) -> Database:
     """The index at `path`. One that is damaged or older is replaced; a newer one is left alone and ours lies beside it.
     A file that bears no mark of ours is replaced only where nobody else puts files."""
     with suppress(OSError, Unavailable):  # to be met, and said, when it is opened
-        if file.what_lies_at(path) == "newer":
+        if what_lies_at(path) == "newer":
             path = path.with_name(f"{path.stem}-v{file.SCHEMA_VERSION}{path.suffix}")
     for _ in range(3):
         try:
             return Database(path, lock)
         except Damaged:
             with lock():
-                if file.what_lies_at(path) == "damaged":  # nobody else has just made it anew
+                if what_lies_at(path) == "damaged":  # nobody else has just made it anew
                     path.unlink(missing_ok=True)
                     file.remove_logs(path)
     raise _cannot_be_made(path, "it was damaged again and again")
@@ -55,6 +58,28 @@ def build_beside(path: Path, lock: Lock) -> Database:
 def state_of(db: apsw.Connection) -> tuple[int, int]:
     """What changes whenever anybody writes: others, or this connection itself."""
     return int(db.execute("PRAGMA data_version").get), db.total_changes()
+
+
+def what_lies_at(path: Path) -> Found:
+    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
+    if not path.exists() or path.stat().st_size == 0:
+        return "nothing"
+    ours_if_broken: Found = (
+        "damaged" if file.is_beside_notes(path) or file.bears_mark(path, file.APPLICATION_ID) else "foreign"
+    )
+    try:
+        with errors_as_ours(), file.connected(path) as db:
+            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    except Damaged:
+        return ours_if_broken
+    if (mark, version, tables) == (0, 0, set()):
+        return "nothing"
+    if mark != file.APPLICATION_ID:
+        return ours_if_broken
+    if version > file.SCHEMA_VERSION:
+        return "newer"
+    return "ours" if version == file.SCHEMA_VERSION and tables >= file.TABLES else "damaged"
 
 
 def _cannot_be_made(path: Path, why: str) -> Unavailable:
@@ -94,7 +119,7 @@ class Database:
 
     def _is_made(self) -> bool:
         """Whether an index of ours lies there, False for nothing at all. Damaged, or a refusal, for anything else."""
-        found = file.what_lies_at(self.path)
+        found = what_lies_at(self.path)
         if found == "foreign":
             hint = "Choose another place with --db; simplemem never touches a file that is not its own."
             raise Unavailable(f"{self.path} belongs to another program", hint=hint)
@@ -271,3 +296,53 @@ class Database:
                 connection.close()
             self._open.clear()
         self._local = threading.local()
+
+
+# -- what SQLite reports, as failures of ours
+
+# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
+_NOT_TAKEN = {
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+
+
+@contextmanager
+def errors_as_ours() -> Iterator[None]:
+    """A busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
+    try:
+        yield
+    except (apsw.IOError, apsw.FullError) as error:
+        full = isinstance(error, apsw.FullError)
+        if not full and getattr(error, "extendedresult", 0) not in _NOT_TAKEN:
+            raise Damaged(str(error)) from error
+        why = "the disk is full" if full else f"the disk does not take what is written ({error})"
+        hint = "Free some space; notes are safe without it."
+        raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
+    except apsw.CantOpenError as error:
+        if _lacks_descriptors():
+            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        raise Damaged(str(error)) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise Damaged(str(error)) from error
+    except apsw.SQLError as error:
+        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
+        if "no such" in str(error) or "fts5 file format" in str(error):
+            raise Damaged(str(error)) from error
+        raise
+    except apsw.BusyError as error:
+        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
+
+
+def _lacks_descriptors() -> bool:
+    """Whether as many files as SQLite needs could not be opened now."""
+    held: list[int] = []
+    try:
+        held.extend(os.dup(2) for _ in range(5))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for fd in held:
+            os.close(fd)
+    return False

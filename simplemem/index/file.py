@@ -1,4 +1,4 @@
-"""The file of an index by itself: whose it is, how a connection to it is made, and what SQLite's failures mean.
+"""The file of an index by itself: how it is made, put in place and opened.
 
 Nothing is written through a link, and no file is touched that bears another program's mark.
 """
@@ -6,14 +6,12 @@ Nothing is written through a link, and no file is touched that bears another pro
 from __future__ import annotations
 
 import ctypes
-import errno
 import importlib.util
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import apsw
 
@@ -23,12 +21,9 @@ from simplemem.vault.disk import is_alive
 SCHEMA_VERSION = 7
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
-_TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
+TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
-
-Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
-"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
 
 
 class Damaged(Exception):
@@ -37,26 +32,6 @@ class Damaged(Exception):
 
 class Replaced(Exception):
     """Another file took the place of the index in the middle of something that stands on the old one. Begin again."""
-
-
-def what_lies_at(path: Path) -> Found:
-    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
-    if not path.exists() or path.stat().st_size == 0:
-        return "nothing"
-    ours_if_broken: Found = "damaged" if is_beside_notes(path) or bears_mark(path, APPLICATION_ID) else "foreign"
-    try:
-        with errors_as_ours(), connected(path) as db:
-            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
-    except Damaged:
-        return ours_if_broken
-    if (mark, version, tables) == (0, 0, set()):
-        return "nothing"
-    if mark != APPLICATION_ID:
-        return ours_if_broken
-    if version > SCHEMA_VERSION:
-        return "newer"
-    return "ours" if version == SCHEMA_VERSION and tables >= _TABLES else "damaged"
 
 
 def is_beside_notes(path: Path) -> bool:
@@ -158,53 +133,3 @@ def load_sqlite_vec(connection: apsw.Connection) -> bool:
     except apsw.Error:
         return False
     return True
-
-
-# -- what SQLite reports, as failures of ours
-
-# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
-_NOT_TAKEN = {
-    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
-    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
-    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
-}  # fmt: skip
-
-
-@contextmanager
-def errors_as_ours() -> Iterator[None]:
-    """A busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
-    try:
-        yield
-    except (apsw.IOError, apsw.FullError) as error:
-        full = isinstance(error, apsw.FullError)
-        if not full and getattr(error, "extendedresult", 0) not in _NOT_TAKEN:
-            raise Damaged(str(error)) from error
-        why = "the disk is full" if full else f"the disk does not take what is written ({error})"
-        hint = "Free some space; notes are safe without it."
-        raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
-    except apsw.CantOpenError as error:
-        if _lacks_descriptors():
-            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
-        raise Damaged(str(error)) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise Damaged(str(error)) from error
-    except apsw.SQLError as error:
-        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
-        if "no such" in str(error) or "fts5 file format" in str(error):
-            raise Damaged(str(error)) from error
-        raise
-    except apsw.BusyError as error:
-        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
-
-
-def _lacks_descriptors() -> bool:
-    """Whether as many files as SQLite needs could not be opened now."""
-    held: list[int] = []
-    try:
-        held.extend(os.dup(2) for _ in range(5))
-    except OSError as error:
-        return error.errno in (errno.EMFILE, errno.ENFILE)
-    finally:
-        for fd in held:
-            os.close(fd)
-    return False

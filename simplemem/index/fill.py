@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index import vectors
+from simplemem.index import text, vectors
 from simplemem.index.database import Database
 from simplemem.index.door import Generation
 from simplemem.index.reconcile import Progress
@@ -60,7 +60,7 @@ def fill(
             found = vectors.generation_of(db, embedder.name)
             if found is None:
                 break
-            total = vectors.waiting(db, found) if total < 0 else total
+            total = text.waiting(db, found) if total < 0 else total
             waiting = vectors.missing(db, _NOTES_AT_ONCE + len(passed), shelf_of(found))
         waiting = [row for row in waiting if row[0] not in passed][:_NOTES_AT_ONCE]
         if not waiting:

@@ -84,45 +84,42 @@ class SyncReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """What is compared: the files that lie there, and what the index has of them, in the `generation` of its file."""
-
-    entries: dict[str, Entry]
-    known: dict[str, Known]
-    files: set[str]
-    generation: int
-
-    def doubted(self, total: int) -> int:
-        """How many notes vanished, if they are too many of `total` at once to be believed: a folder that was unmounted is
-        not a mass delete. Notes that came in their place make it a move."""
-        vanished = sum(1 for path in self.known if path not in self.entries)
-        if vanished <= max(_FEW, total // 5):
-            return 0
-        arrived = sum(1 for path in self.entries if is_note(path) and path not in self.known)
-        return 0 if arrived >= vanished // 2 else vanished
-
-    def without_what_vanished(self) -> Sides:
-        """What is left to compare when nothing is believed to have vanished."""
-        known = {path: found for path, found in self.known.items() if path in self.entries}
-        return Sides(self.entries, known, self.files & set(self.entries), self.generation)
-
-
 class Reconciling:
-    """One pass. What it did is in `report`; `sync.stop` ends it after the notes it is at."""
+    """One pass over the files that lie there and what the index has of them, in the `generation` of its file. What it did
+    is in `report`; `sync.stop` ends it after the notes it is at."""
 
-    def __init__(self, sync: Sync, sides: Sides, report: SyncReport, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        sync: Sync,
+        entries: dict[str, Entry],
+        known: dict[str, Known],
+        files: set[str],
+        generation: int,
+        progress: Progress | None = None,
+    ) -> None:
+        self.report = SyncReport()
         self._sync = sync
         self._database = sync.database
         self._vault = sync.vault
-        self._entries, self._known, self._files = sides.entries, sides.known, sides.files
-        self._generation = sides.generation
-        self._report = report
+        self._entries, self._known, self._files = entries, known, files
+        self._generation = generation
         self._progress = progress
         self._much = False
         self._gone: dict[str, list[Known]] = {}  # notes whose file went, by hash: a new file may be one of them
 
-    def carry_out(self) -> None:
+    def doubt(self, total: int) -> None:
+        """Keep what vanished if that is too much of `total` notes at once to be believed: a folder that was unmounted is
+        not a mass delete. Notes that came in their place make it a move."""
+        vanished = self._known.keys() - self._entries.keys()
+        if len(vanished) <= max(_FEW, total // 5):
+            return
+        arrived = sum(1 for path in self._entries if is_note(path) and path not in self._known)
+        if arrived < len(vanished) // 2:
+            self.report.doubted = len(vanished)
+            self._known = {path: found for path, found in self._known.items() if path not in vanished}
+            self._files &= self._entries.keys()
+
+    def carry_out(self) -> SyncReport:
         """Make the rows of the files on both sides right."""
         entries, known, files = self._entries, self._known, self._files
         came, went = entries.keys() - files, files - entries.keys()
@@ -132,14 +129,14 @@ class Reconciling:
         to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
         too_large = {path for path in self._sync.skipped if path in known and path in entries}
         gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
-        if not (came or went or to_read or gone or too_large):
-            return
-        self._much = len(to_read) > _MUCH
-        for found in gone:
-            self._gone.setdefault(found.sha256, []).append(found)
-        self._follow_files(came, went)
-        self._put_notes([entries[path] for path in to_read])
-        self._forget(too_large)
+        if came or went or to_read or gone or too_large:
+            self._much = len(to_read) > _MUCH
+            for found in gone:
+                self._gone.setdefault(found.sha256, []).append(found)
+            self._follow_files(came, went)
+            self._put_notes([entries[path] for path in to_read])
+            self._forget(too_large)
+        return self.report
 
     def _is_to_read(self, entry: Entry) -> bool:
         """Whether a file is a note whose rows may be wrong."""
@@ -147,7 +144,7 @@ class Reconciling:
         if not is_note(path):
             return False
         if self._sync.skip_if_large(path, size):
-            self._report.skipped.append((path, self._sync.skipped[path]))
+            self.report.skipped.append((path, self._sync.skipped[path]))
             return False
         known = self._known.get(path)
         return (
@@ -161,16 +158,14 @@ class Reconciling:
         except SimplememError:
             return False
 
-    # -- files that came and went
-
     def _follow_files(self, came: set[str], went: set[str]) -> None:
+        """Files that came and went. Now, since after a pass that is cut short nobody would know of them."""
         with self._database.writing_on(self._generation) as db:
             links.add_files(db, came)
             links.remove_files(db, went)
             named = cache(links.named_by(db))
-            # Now: after a pass that is cut short nobody would know of them.
             links.resolve_again(db, came | went, named)
-            self._report.modified += self._sync.judge_copies_of(db, came | went, named)
+            self.report.modified += self._sync.judge_copies_of(db, came | went, named)
             if self._much:
                 text.expect_much(db)
 
@@ -180,7 +175,14 @@ class Reconciling:
         done = 0
         with collector_at_rest() if self._much else nullcontext():
             for batch in self._batches(entries):
-                self._put_batch(batch)
+                with self._database.writing_on(self._generation) as db:
+                    rows, named = Rows(), cache(links.named_by(db))  # nobody else writes while this lasts
+                    paths = [path for path, _ in batch]
+                    there = notes.known_at(db, paths)
+                    for path, read in batch:
+                        self._put_file(db, path, read, there.get(path), named, rows)
+                    rows.write(db)
+                    self.report.modified += self._sync.judge_copies_of(db, paths, named)
                 done += len(batch)
                 batch.clear()  # before the collector looks at what lives
                 if self._much:
@@ -200,20 +202,9 @@ class Reconciling:
                     if self._sync.stop.is_set():
                         raise Stopped
                     entry = entries[first]
-                    known = self._known.get(entry.path)
-                    batch.append((entry.path, self._sync.look(entry.path, reading, known)))
+                    batch.append((entry.path, self._sync.look(entry.path, reading, self._known.get(entry.path))))
                     first, size = first + 1, size + entry.size
             yield batch
-
-    def _put_batch(self, batch: list[tuple[str, Looked]]) -> None:
-        with self._database.writing_on(self._generation) as db:
-            rows, named = Rows(), cache(links.named_by(db))  # nobody else writes while this lasts
-            paths = [path for path, _ in batch]
-            there = notes.known_at(db, paths)
-            for path, read in batch:
-                self._put_file(db, path, read, there.get(path), named, rows)
-            rows.write(db)
-            self._report.modified += self._sync.judge_copies_of(db, paths, named)
 
     def _put_file(
         self, db: apsw.Connection, path: str, read: Looked, now: Known | None, named: Named, rows: Rows
@@ -229,23 +220,21 @@ class Reconciling:
         if isinstance(read, Unavailable):
             raise read
         if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
-            self._report.skipped.append((path, str(read)))
+            self.report.skipped.append((path, str(read)))
             self._sync.skipped[path] = str(read)
-            return
-        if isinstance(read, Stat):
+        elif isinstance(read, Stat):
             assert known is not None
             notes.refresh(db, known.id, read)
-            return
-        if known is not None and known.sha256 == read.note.sha256 and not self._sync.is_judged_otherwise(known):
+        elif known is not None and known.sha256 == read.note.sha256 and not self._sync.is_judged_otherwise(known):
             notes.refresh(db, known.id, read.stat, read.facts.modified)
-            return
-        origin = self._origin(db, read.note.sha256) if known is None else None
-        if origin is not None:
-            notes.rename(db, origin.id, path)
-            self._report.moved.append((origin.path, path))
         else:
-            (self._report.added if known is None else self._report.modified).append(path)
-        self._sync.put_note(db, read, named, known or origin, rows)
+            origin = self._origin(db, read.note.sha256) if known is None else None
+            if origin is not None:
+                notes.rename(db, origin.id, path)
+                self.report.moved.append((origin.path, path))
+            else:
+                (self.report.added if known is None else self.report.modified).append(path)
+            self._sync.put_note(db, read, named, known or origin, rows)
 
     def _origin(self, db: apsw.Connection, sha256: str) -> Known | None:
         """The note that a new file of these bytes was before. What another process has given a new name since is somebody
@@ -258,20 +247,15 @@ class Reconciling:
                 return origin
         return None
 
-    # -- notes that are there no more
-
     def _forget(self, too_large: Collection[str]) -> None:
         """Remove the notes whose file went, but for those that are now another's origin, and those grown too large."""
+        gone = [found.path for same in self._gone.values() for found in same if self._is_gone(found.path)]
         with self._database.writing_on(self._generation) as db:
-            for found in (found for same in self._gone.values() for found in same):
-                if self._is_gone(found.path):
-                    self._sync.remove_at(db, found.path)
-                    self._report.removed.append(found.path)
-            for path in too_large:
+            for path in (*gone, *too_large):
                 self._sync.remove_at(db, path)
-                self._report.removed.append(path)
+                self.report.removed.append(path)
             if too_large:
-                self._report.modified += self._sync.judge_copies_of(db, too_large, links.named_by(db))
+                self.report.modified += self._sync.judge_copies_of(db, too_large, links.named_by(db))
             unfolded = text.unfolded(db)
         text.fold(unfolded, lambda: self._database.writing_on(self._generation))
         self._database.checkpoint()

@@ -2,19 +2,12 @@
 -- Raise SCHEMA_VERSION in file.py with every change here; an older file is then rebuilt, never migrated.
 
 -- Facts about the index itself: settings it was made with, whether it is complete, when it was last checked.
-CREATE TABLE meta (
-    key TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 INSERT INTO meta (key, value) VALUES ('rev', '0');
 
 -- Every file a link can mean: notes and attachments. `name_key` is the last segment, compared without case or Unicode form.
 -- `copy_of` is the compared path of the note that this would be a conflict copy of, by its name alone.
-CREATE TABLE files (
-    path TEXT PRIMARY KEY,
-    name_key TEXT NOT NULL,
-    copy_of TEXT
-) WITHOUT ROWID;
+CREATE TABLE files (path TEXT PRIMARY KEY, name_key TEXT NOT NULL, copy_of TEXT) WITHOUT ROWID;
 CREATE INDEX files_by_name ON files (name_key);
 CREATE INDEX files_by_original ON files (copy_of) WHERE copy_of IS NOT NULL;
 
@@ -57,37 +50,22 @@ CREATE INDEX notes_to_embed ON notes (id) WHERE embedded = 0;
 CREATE INDEX notes_to_embed_next ON notes (id) WHERE embedded_next = 0;
 
 CREATE TABLE aliases (
-    note_id INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    alias TEXT NOT NULL,
-    key TEXT NOT NULL,
-    PRIMARY KEY (note_id, seq)
+    note_id INTEGER NOT NULL, seq INTEGER NOT NULL, alias TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 CREATE INDEX aliases_by_key ON aliases (key);
 
 -- Tags as they are shown, and the (key, value) rows that filters ask for; value '' says that the tag is there.
 CREATE TABLE tags (
-    note_id INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    tag TEXT NOT NULL,
-    source TEXT NOT NULL,
-    PRIMARY KEY (note_id, seq)
+    note_id INTEGER NOT NULL, seq INTEGER NOT NULL, tag TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 CREATE TABLE tag_pairs (
-    key TEXT NOT NULL,
-    value TEXT NOT NULL,
-    note_id INTEGER NOT NULL,
-    PRIMARY KEY (key, value, note_id)
+    key TEXT NOT NULL, value TEXT NOT NULL, note_id INTEGER NOT NULL, PRIMARY KEY (key, value, note_id)
 ) WITHOUT ROWID;
 CREATE INDEX tag_pairs_by_note ON tag_pairs (note_id);
 
 -- The header, a row a property, its value as JSON.
 CREATE TABLE properties (
-    note_id INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (note_id, seq)
+    note_id INTEGER NOT NULL, seq INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 
 -- The log of changes as a table (`history/log.jsonl` is the truth; meta.log says how far it was read). `seq` is the order of
@@ -118,12 +96,7 @@ CREATE INDEX changes_by_text ON changes (after);
 
 -- A note as the log knows it, whatever its names were: where it lies or lay when we deleted it (`there` = 0). It no longer
 -- `holds` its place when another note has it, which some other program must have made room for.
-CREATE TABLE lineages (
-    id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL,
-    there INTEGER NOT NULL,
-    holds INTEGER NOT NULL
-);
+CREATE TABLE lineages (id INTEGER PRIMARY KEY, path TEXT NOT NULL, there INTEGER NOT NULL, holds INTEGER NOT NULL);
 CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
 
 -- Links as they stand and what they mean now. `key` is what they are looked up by, so that a file that comes, goes or
@@ -145,57 +118,33 @@ CREATE TABLE links (
 CREATE INDEX links_by_key ON links (key);
 CREATE INDEX links_by_path ON links (path) WHERE path IS NOT NULL;
 
--- What is searched. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK in facts.py).
+-- What is searched. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK in text.py).
 -- Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
 CREATE TABLE passages (
-    id INTEGER PRIMARY KEY,
-    start INTEGER NOT NULL,
-    stop INTEGER NOT NULL,
-    line INTEGER NOT NULL,
-    headings TEXT NOT NULL,
-    hash BLOB
+    id INTEGER PRIMARY KEY, start INTEGER NOT NULL, stop INTEGER NOT NULL, line INTEGER NOT NULL,
+    headings TEXT NOT NULL, hash BLOB
 );
 CREATE TABLE blocks (
-    id INTEGER PRIMARY KEY,
-    start INTEGER NOT NULL,
-    stop INTEGER NOT NULL,
-    line INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    headings TEXT NOT NULL,
-    hash BLOB
+    id INTEGER PRIMARY KEY, start INTEGER NOT NULL, stop INTEGER NOT NULL, line INTEGER NOT NULL,
+    kind TEXT NOT NULL, headings TEXT NOT NULL, hash BLOB
 );
 
 -- One vector a passage, and one a block that says more than its passage or a heading (a place without one has no
--- `hash`). int8. Absent until the embedder has come by.
-CREATE TABLE vectors (
-    id INTEGER PRIMARY KEY,
-    hash BLOB NOT NULL,
-    vector BLOB NOT NULL
-);
-
--- The same of another embedder, while it is still making them: when it is done the two tables change places.
-CREATE TABLE vectors_next (
-    id INTEGER PRIMARY KEY,
-    hash BLOB NOT NULL,
-    vector BLOB NOT NULL
-);
+-- `hash`). int8. Absent until the embedder has come by. `vectors_next` holds those of another embedder while it is still
+-- making them: when it is done the two tables change places.
+CREATE TABLE vectors (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, vector BLOB NOT NULL);
+CREATE TABLE vectors_next (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, vector BLOB NOT NULL);
 
 -- Whose vectors they are: 'now' those in `vectors`, 'next' those in `vectors_next`. `dimension` is 0 until the first.
 CREATE TABLE generations (
-    place TEXT PRIMARY KEY,
-    embedder TEXT NOT NULL,
-    dimension INTEGER NOT NULL,
-    remote INTEGER NOT NULL
+    place TEXT PRIMARY KEY, embedder TEXT NOT NULL, dimension INTEGER NOT NULL, remote INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- Notes of which the embedder refused some text, and what it said. Forgotten when the note changes.
-CREATE TABLE refused (
-    note_id INTEGER PRIMARY KEY,
-    why TEXT NOT NULL
-);
+CREATE TABLE refused (note_id INTEGER PRIMARY KEY, why TEXT NOT NULL);
 
 -- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words stand
--- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (language.py).
+-- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (words.py).
 CREATE VIRTUAL TABLE note_text USING fts5 (
     title, body, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );

@@ -46,7 +46,7 @@ from simplemem.index.door import (
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
 from simplemem.index.nearest import VectorsInMemory
-from simplemem.index.text import generations
+from simplemem.index.text import generations, in_use, waiting
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,7 +185,7 @@ class Sidecar(Index):
         if question.like:
             known = notes.known(db, question.like)
             return None if known is None else nearest.mean_vector(db, known.id)
-        vector, found = question.vector, vectors.in_use(db)
+        vector, found = question.vector, in_use(db)
         if vector is None or found is None or found.dimension not in (0, len(vector)):
             return None
         return vector if getattr(vector, "embedder", found.embedder) == found.embedder else None
@@ -197,7 +197,7 @@ class Sidecar(Index):
         if in_sql and not self._in_memory:
             self._in_memory = True  # whoever asks a second time will ask a third time
             return nearest.nearest_in_sql(db, vector, ids, limit, also)
-        found = vectors.in_use(db)
+        found = in_use(db)
         wanted = (found.embedder if found is not None else "", len(vector))
         with self._guard:
             if self._vectors is None or self._vectors_of != wanted:  # those of another embedder are let go
@@ -316,8 +316,7 @@ class Kept:
     def __init__(self, db: apsw.Connection) -> None:
         self.state = state_of(db)
         every = generations(db)
-        waiting = {each.embedder: vectors.waiting(db, each) for each in every}
-        self.standing = Standing(notes.count(db), every, waiting)
+        self.standing = Standing(notes.count(db), every, {each.embedder: waiting(db, each) for each in every})
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
 

@@ -17,7 +17,7 @@ from simplemem.index import changes, links, notes, text, vectors
 from simplemem.index.database import Database
 from simplemem.index.door import Known, Stat
 from simplemem.index.notes import Rows, stat_of
-from simplemem.index.reconcile import Progress, Reconciling, Sides, SyncReport, collector_at_rest
+from simplemem.index.reconcile import Progress, Reconciling, SyncReport, collector_at_rest
 from simplemem.index.text import Understood, understood
 from simplemem.note.names import is_copy_reason, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
@@ -79,7 +79,7 @@ class Sync:
             named = links.named_by(db)
             for each in read:
                 known = notes.known(db, each.path)
-                is_put = known is not None and (known.sha256, known.stat) == (each.note.sha256, each.stat)
+                is_put = known is not None and known[2:6] == (each.note.sha256, *each.stat)
                 if moved is not None or not is_put:  # else the background was faster
                     self._put_unless_large(db, each, named)
             if came or gone:
@@ -105,7 +105,9 @@ class Sync:
                     if note is not None:
                         known[note.path] = note
                 files |= links.files_at(db, path)
-        return self._reconcile(Sides(entries, known, files, generation), total)
+        found = Reconciling(self, entries, known, files, generation)
+        found.doubt(total)
+        return found.carry_out()
 
     def scan(
         self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
@@ -117,17 +119,12 @@ class Sync:
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
-                sides = Sides(entries, notes.known_at(db, None), links.all_files(db), self.database.generation)
-            report = self._reconcile(sides, None if believe else len(sides.known), progress)
+                known, files, generation = notes.known_at(db, None), links.all_files(db), self.database.generation
+            found = Reconciling(self, entries, known, files, generation, progress)
+            if not believe:
+                found.doubt(len(known))
+            report = found.carry_out()
         report.seconds = time.perf_counter() - began
-        return report
-
-    def _reconcile(self, sides: Sides, total: int | None, progress: Progress | None = None) -> SyncReport:
-        """Make the rows right. Given how many notes there are in `total`, it is doubted that many of them vanished."""
-        report = SyncReport()
-        if total is not None and (doubted := sides.doubted(total)):
-            report.doubted, sides = doubted, sides.without_what_vanished()
-        Reconciling(self, sides, report, progress).carry_out()
         return report
 
     def _follow_log(self) -> None:

@@ -178,6 +178,17 @@ def generations(db: apsw.Connection) -> list[Generation]:
     return [Generation(bool(now), embedder, dimension, bool(remote)) for now, embedder, dimension, remote in rows]
 
 
+def in_use(db: apsw.Connection) -> Generation | None:
+    """The generation that searches use, however far it is."""
+    return next((found for found in generations(db) if found.in_use), None)
+
+
+def waiting(db: apsw.Connection, found: Generation) -> int:
+    """How many notes wait for a vector of a generation."""
+    shelf = shelf_of(found)
+    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
+
+
 _TO_COME = Generation(True, "", 0, remote=False)  # no embedder has come by yet
 
 

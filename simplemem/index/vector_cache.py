@@ -58,7 +58,12 @@ class VectorCache:
 
     def dimension(self, name: str) -> int | None:
         """How wide this embedder's vectors are, None when there are none of it."""
-        return self._ask(lambda db: _dimension(db, name), None)
+
+        def width(db: apsw.Connection) -> int | None:
+            found = db.execute("SELECT dimension FROM models WHERE name = ?", (name,)).get
+            return None if found is None else int(found)
+
+        return self._ask(width, None)
 
     def count(self) -> dict[str, int]:
         """How many vectors there are, by the name of their embedder."""
@@ -67,77 +72,60 @@ class VectorCache:
 
     def clear(self) -> int:
         """Throw every vector out, and give the room back. How many there were."""
-
-        def clear(db: apsw.Connection) -> int:
-            count = int(db.execute("SELECT count(*) FROM vectors").get)
-            for sql in ("DELETE FROM vectors", "DELETE FROM models", "PRAGMA incremental_vacuum"):
-                db.execute(sql).fetchall()
-            return count
-
-        return self._ask(clear, 0, write=True) if self.path.exists() else 0
+        if count := sum(self.count().values()):
+            sql = "DELETE FROM vectors; DELETE FROM models"
+            self._ask(lambda db: len(db.execute(sql).fetchall()), 0, write=True)
+        return count
 
     def _keep(self, db: apsw.Connection, name: str, vectors: Mapping[bytes, bytes]) -> None:
-        dimension = len(next(iter(vectors.values())))
-        known = _dimension(db, name)
-        if known is not None and known != dimension:  # another model under the same name: what it made is of no use
-            db.execute("DELETE FROM vectors WHERE model = (SELECT id FROM models WHERE name = ?)", (name,)).fetchall()
-            db.execute("DELETE FROM models WHERE name = ?", (name,)).fetchall()
-        db.execute("INSERT OR IGNORE INTO models (name, dimension) VALUES (?, ?)", (name, dimension)).fetchall()
+        width = len(next(iter(vectors.values())))
+        # Another model under the same name: what it made is of no use.
+        db.execute("DELETE FROM models WHERE name = ? AND dimension <> ?", (name, width)).fetchall()
+        if db.changes():
+            db.execute("DELETE FROM vectors WHERE model NOT IN (SELECT id FROM models)").fetchall()
+        db.execute("INSERT OR IGNORE INTO models (name, dimension) VALUES (?, ?)", (name, width)).fetchall()
         model = db.execute("SELECT id FROM models WHERE name = ?", (name,)).get
         db.executemany(
             "INSERT OR IGNORE INTO vectors (model, hash, vector) VALUES (?, ?, ?)",
-            ((model, hash_, vector) for hash_, vector in vectors.items() if len(vector) == dimension),
+            ((model, hash_, vector) for hash_, vector in vectors.items() if len(vector) == width),
         )
         pages, free, size = (db.pragma(name) for name in ("page_count", "freelist_count", "page_size"))
         if (used := (pages - free) * size) > self._most_bytes:
-            too_many = 1 - _KEPT_WHEN_FULL * self._most_bytes / used
             sql = """DELETE FROM vectors WHERE id IN (SELECT id FROM vectors ORDER BY id
                      LIMIT max(1, CAST((SELECT count(*) FROM vectors) * ? AS INTEGER)))"""
-            db.execute(sql, (too_many,)).fetchall()
-            db.execute("PRAGMA incremental_vacuum").fetchall()
-
-    # -- a file that may be anything
+            db.execute(sql, (1 - _KEPT_WHEN_FULL * self._most_bytes / used,)).fetchall()
 
     def _ask(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool = False) -> T:
-        """The answer; `otherwise` when the file cannot be used. One that is damaged is thrown away, and asked again."""
+        """The answer; `otherwise` when the file cannot be used. One that is damaged is thrown away, unless it may be
+        somebody else's."""
         try:
-            if not write and not self.path.exists():
-                return otherwise
             if link_among(self.path) is not None:
-                raise _Strange("it is a link")
-            try:
-                return self._ask_once(ask, otherwise, write=write)
-            except (apsw.CorruptError, apsw.NotADBError, _Strange) as error:
-                self._warn(f"the cache of vectors {self.path} is thrown away: {error}")
-                if not (is_beside_notes(self.path) or bears_mark(self.path, _APPLICATION_ID)):
-                    return otherwise  # it may be somebody else's
+                raise OSError("it is a link")
+            if not self.path.exists() and not write:
+                return otherwise
+            self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
+            with closing(apsw.Connection(str(self.path))) as db:  # closing rolls an open transaction back
+                db.set_busy_timeout(BUSY_MS)
+                db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                if write:
+                    db.execute("PRAGMA auto_vacuum = FULL").fetchall()  # heeded by a file that is being made
+                db.execute("BEGIN IMMEDIATE" if write else "BEGIN").fetchall()
+                if not _is_made(db):
+                    if not write:
+                        return otherwise
+                    db.execute(_SCHEMA).fetchall()
+                answer = ask(db)
+                db.execute("COMMIT").fetchall()
+                return answer
+        except (apsw.Error, _Strange, OSError) as error:
+            if not self._warned:
+                self._warned = True
+                _LOG.warning("the cache of vectors %s cannot be used: %s", self.path, error)
+            is_damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError, _Strange))
+            if is_damaged and (is_beside_notes(self.path) or bears_mark(self.path, _APPLICATION_ID)):
                 for end in ("", "-journal"):
                     Path(f"{self.path}{end}").unlink(missing_ok=True)
-                return self._ask_once(ask, otherwise, write=write) if write else otherwise
-        except (apsw.Error, _Strange, OSError) as error:
-            self._warn(f"the cache of vectors {self.path} cannot be used: {error}")
-            return otherwise
-
-    def _ask_once(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool) -> T:
-        self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
-        with closing(apsw.Connection(str(self.path))) as db:  # closing rolls an open transaction back
-            db.set_busy_timeout(BUSY_MS)
-            db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-            if write:
-                db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()  # heeded by a file that is being made
-            db.execute("BEGIN IMMEDIATE" if write else "BEGIN").fetchall()
-            if not _is_made(db):
-                if not write:
-                    return otherwise
-                db.execute(_SCHEMA).fetchall()
-            answer = ask(db)
-            db.execute("COMMIT").fetchall()
-            return answer
-
-    def _warn(self, text: str) -> None:
-        if not self._warned:
-            self._warned = True
-            _LOG.warning("%s", text)
+        return otherwise
 
 
 class _Strange(Exception):
@@ -151,8 +139,3 @@ def _is_made(db: apsw.Connection) -> bool:
     if (mark, version, tables) not in ((0, 0, set()), (_APPLICATION_ID, _VERSION, {"models", "vectors"})):
         raise _Strange("it is of another version, or no cache of vectors")
     return bool(tables)
-
-
-def _dimension(db: apsw.Connection, name: str) -> int | None:
-    row = db.execute("SELECT dimension FROM models WHERE name = ?", (name,)).fetchone()
-    return None if row is None else int(row[0])

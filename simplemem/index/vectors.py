@@ -12,7 +12,7 @@ import apsw
 
 from simplemem.index import notes
 from simplemem.index.door import Embedded, Estimate, Generation, MadeBefore
-from simplemem.index.text import BLOCK, NEXT, NOW, SHIFT, VectorTable, generations, shelf_of, span
+from simplemem.index.text import BLOCK, NEXT, NOW, SHIFT, VectorTable, generations, shelf_of, span, waiting
 
 _BYTES_PER_TOKEN = 4  # of English prose; a Chinese character, of three bytes, comes out at less than one token
 _TOKENS_OF_A_HEADING = 8  # every text begins with where it stands
@@ -22,11 +22,6 @@ _ASKED_AT_ONCE = 1000
 def generation_of(db: apsw.Connection, embedder: str) -> Generation | None:
     """The generation of this embedder, in use or being made."""
     return next((found for found in generations(db) if found.embedder == embedder), None)
-
-
-def in_use(db: apsw.Connection) -> Generation | None:
-    """The generation that searches use, however far it is."""
-    return next((found for found in generations(db) if found.in_use), None)
 
 
 def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> Generation:
@@ -142,12 +137,6 @@ def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
 
 
 # -- how far they are, and what they would cost
-
-
-def waiting(db: apsw.Connection, found: Generation) -> int:
-    """How many notes wait for a vector of a generation."""
-    shelf = shelf_of(found)
-    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
 
 
 def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:

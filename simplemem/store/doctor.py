@@ -259,8 +259,7 @@ def _compared(core: Core, tell: Progress, rebuilt: Database, fresh: Sync) -> lis
         fill.fill(core.vault, rebuilt, embedder, tell, ready=fresh.waiting, private=fresh.private)
         with_vectors = _can_be_made_again(core, embedder)  # unless a note came meanwhile, and waits for its vectors
     with core.index.database.reading() as ours, rebuilt.reading() as theirs:
-        found = differences(ours, theirs, vectors=with_vectors, tell=lambda done, of: tell("compare", done, of))
-        return list(islice(found, _SHOWN))
+        return list(islice(differences(ours, theirs, vectors=with_vectors), _SHOWN))
 
 
 def _can_be_made_again(core: Core, embedder: Embedder) -> bool:

@@ -29,9 +29,10 @@ _SQL = re.compile(
     r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|FROM|WHERE|ORDER BY|MATCH|JOIN|VALUES|EXISTS)\b"
 )
 OURS = {
-    "index/audit.py": "leg owner shift table",
+    "index/audit.py": "leg name note rest shift",
     "index/changes.py": "condition table",
-    "index/file.py": "name setting",
+    "index/database.py": "name",
+    "index/file.py": "setting",
     "index/filters.py": "k name table where",
     "index/legs.py": "among_ids narrowed placed row score table",
     "index/nearest.py": "narrowed vector",

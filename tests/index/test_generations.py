@@ -15,8 +15,8 @@ from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.index.text import generations
-from simplemem.index.vectors import generation_of, in_use
+from simplemem.index.text import generations, in_use
+from simplemem.index.vectors import generation_of
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 
