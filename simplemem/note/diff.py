@@ -1,8 +1,8 @@
 """The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work.
 
 Lines that stand once in both texts are matched first, in the longest order they share (patience); what lies between two of
-them is matched in the same way, and a small rest by the longest common subsequence. Where the work allowed is used up, the
-rest stays unmatched: a merge, a blame and a diff then see one large change, never a wrong one.
+them is matched in the same way, and a small rest by `difflib`. Where the work allowed is used up, the rest stays
+unmatched: a merge, a blame and a diff then see one large change, never a wrong one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Final
 
 SHORT_DIFF: Final = 4_000  # characters of a diff inside an error
@@ -42,11 +43,6 @@ def lines_of(data: bytes) -> list[str]:
     """A text's lines, each with its end, which is `\\n` alone: what else some take for one stands within a line."""
     *lines, last = data.decode("utf-8", "replace").split("\n")
     return [line + "\n" for line in lines] + ([last] if last else [])
-
-
-def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
-    """For each line of `one`, which line of `other` it is, or -1. Rising, so that no two matches cross."""
-    return _Matching(one, other).run()
 
 
 def _hunks(one: Sequence[str], two: Sequence[str]) -> Iterator[str]:
@@ -97,78 +93,47 @@ _ALL_CELLS: Final = 1_500_000
 _PASSES: Final = 12  # so many times the length of both texts may be looked through
 
 
-class _Matching:
-    def __init__(self, one: Sequence[str], other: Sequence[str]) -> None:
-        self._one = one
-        self._other = other
-        self._found = [-1] * len(one)
-        self._looks = _PASSES * (len(one) + len(other)) + 10_000
-        self._cells = _ALL_CELLS
-
-    def run(self) -> list[int]:
-        waiting = [(0, len(self._one), 0, len(self._other))]
-        while waiting:
-            waiting += self._within(*waiting.pop())
-        return self._found
-
-    def _within(self, start: int, end: int, there: int, stop: int) -> list[tuple[int, int, int, int]]:
-        """Match what can be told at once; the stretches in between that are left to look at."""
-        one, other, found = self._one, self._other, self._found
+def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
+    """For each line of `one`, which line of `other` it is, or -1. Rising, so that no two matches cross."""
+    found = [-1] * len(one)
+    looks = _PASSES * (len(one) + len(other)) + _ALL_CELLS
+    waiting = [(0, len(one), 0, len(other))]
+    while waiting:
+        start, end, there, stop = waiting.pop()
         while start < end and there < stop and one[start] == other[there]:
             found[start] = there
             start, there = start + 1, there + 1
         while start < end and there < stop and one[end - 1] == other[stop - 1]:
             end, stop = end - 1, stop - 1
             found[end] = stop
-        if start == end or there == stop:
-            return []
-        self._looks -= end - start + stop - there
-        if self._looks < 0:
-            return []
-        anchors = _rising(self._standing_once(start, end, there, stop))
+        looks -= end - start + stop - there
+        if start == end or there == stop or looks < 0:
+            continue
+        anchors = _rising(_standing_once(one, other, start, end, there, stop))
         if not anchors:
-            self._small(start, end, there, stop)
-            return []
-        left = []
+            # No line stands once: a small stretch is matched by the longest stretches that both have.
+            if (end - start) * (stop - there) <= _MOST_CELLS:
+                looks -= (end - start) * (stop - there)
+                rest = SequenceMatcher(None, one[start:end], other[there:stop], autojunk=False)
+                for mine, theirs, size in rest.get_matching_blocks():
+                    found[start + mine : start + mine + size] = range(there + theirs, there + theirs + size)
+            continue
         for mine, theirs in [*anchors, (end, stop)]:
             if mine < end:
                 found[mine] = theirs
             if start < mine and there < theirs:
-                left.append((start, mine, there, theirs))
+                waiting.append((start, mine, there, theirs))
             start, there = mine + 1, theirs + 1
-        return left
+    return found
 
-    def _standing_once(self, start: int, end: int, there: int, stop: int) -> list[tuple[int, int]]:
-        """The lines that stand once on either side, in our order."""
-        here, over = Counter(self._one[start:end]), Counter(self._other[there:stop])
-        places = {self._other[at]: at for at in range(there, stop) if over[self._other[at]] == 1}
-        return [
-            (at, places[line])
-            for at, line in enumerate(self._one[start:end], start)
-            if here[line] == 1 and line in places
-        ]
 
-    def _small(self, start: int, end: int, there: int, stop: int) -> None:
-        """The longest common subsequence of a stretch where no line stands once, if it is small."""
-        rows, columns = end - start, stop - there
-        if rows * columns > min(_MOST_CELLS, self._cells):
-            return
-        self._cells -= rows * columns
-        longest = [[0] * (columns + 1) for _ in range(rows + 1)]
-        for row in range(rows - 1, -1, -1):
-            line, below, here = self._one[start + row], longest[row + 1], longest[row]
-            for column in range(columns - 1, -1, -1):
-                same = line == self._other[there + column]
-                here[column] = below[column + 1] + 1 if same else max(below[column], here[column + 1])
-        row = column = 0
-        while row < rows and column < columns:
-            if self._one[start + row] == self._other[there + column]:
-                self._found[start + row] = there + column
-                row, column = row + 1, column + 1
-            elif longest[row + 1][column] >= longest[row][column + 1]:
-                row += 1
-            else:
-                column += 1
+def _standing_once(
+    one: Sequence[str], other: Sequence[str], start: int, end: int, there: int, stop: int
+) -> list[tuple[int, int]]:
+    """The lines that stand once on either side of a stretch, in the order of `one`."""
+    here, over = Counter(one[start:end]), Counter(other[there:stop])
+    places = {other[at]: at for at in range(there, stop) if over[other[at]] == 1}
+    return [(at, places[one[at]]) for at in range(start, end) if here[one[at]] == 1 and one[at] in places]
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -179,11 +144,8 @@ def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     for at, (_, second) in enumerate(pairs):
         length = bisect_left(ends, second)
         before.append(last[length - 1] if length else -1)
-        if length == len(ends):
-            ends.append(second)
-            last.append(at)
-        else:
-            ends[length], last[length] = second, at
+        ends[length : length + 1] = [second]
+        last[length : length + 1] = [at]
     row = []
     at = last[-1] if last else -1
     while at >= 0:

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Final
@@ -29,7 +29,7 @@ _DEVICES = frozenset(
     + [port + digit for port in ("com", "lpt") for digit in "0123456789¹²³"]
 )
 # What Windows forbids in a file name and what ends a link target.
-_FORBIDDEN = '\\/:*?"<>|#^[]'
+_FORBIDDEN = '\\:*?"<>|#^[]'
 _FORBIDDEN_RUN = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]+')
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 # Percent signs that a careless reader would decode into a path.
@@ -55,20 +55,9 @@ def check_name(name: str) -> str:
 
 
 def _fault_of_name(name: str) -> str | None:
-    if not name.strip():
-        return "it is empty"
-    if "\\" in name:
-        return "it has a backslash; folders are written with /"
-    if name.startswith("/") or _DRIVE.match(name) or name.split("/")[0] == "~":
-        return "it is a path outside the vault; names begin at the vault's root"
-    if ".." in name.split("/"):
-        return "it leads out of its folder with '..'"
-    return next((fault for segment in name.split("/") if (fault := _fault(segment)) is not None), None)
-
-
-def _fault(segment: str) -> str | None:
-    """Why this cannot be the name of a file or folder everywhere, None when it can."""
-    for char in segment:
+    """Why this cannot be the name of a note everywhere, None when it can."""
+    segments = name.split("/")
+    for char in name:
         if char in _FORBIDDEN:
             return f"it has {char!r}, which not every system or no link allows"
         if (char < " " or char > "~") and (
@@ -76,13 +65,19 @@ def _fault(segment: str) -> str | None:
         ):
             return f"it has a character that cannot be seen or typed (U+{ord(char):04X})"
     faults = (
-        (not segment, "there is nothing between two slashes"),
-        ("%%" in segment, "it has '%%', which begins a comment in Obsidian"),
-        (_ENCODED_PATH.search(segment), "it has a percent-encoded part of a path"),
-        (segment.startswith("."), "a name that begins with a dot is hidden, and hidden files are no notes"),
-        (segment != segment.strip(), "a part of it begins or ends with a space"),
-        (segment.endswith("."), "a part of it ends with a dot, which Windows drops"),
-        (is_device(segment), f"{segment!r} is the name of a device on Windows"),
+        (not name.strip(), "it is empty"),
+        (name.startswith("/") or segments[0] == "~", "it is a path outside the vault; names begin at the vault's root"),
+        (".." in segments, "it leads out of its folder with '..'"),
+        ("" in segments, "there is nothing between two slashes"),
+        ("%%" in name, "it has '%%', which begins a comment in Obsidian"),
+        (_ENCODED_PATH.search(name), "it has a percent-encoded part of a path"),
+        (
+            name.startswith(".") or "/." in name,
+            "a name that begins with a dot is hidden, and hidden files are no notes",
+        ),
+        (any(part != part.strip() for part in segments), "a part of it begins or ends with a space"),
+        (any(part.endswith(".") for part in segments), "a part of it ends with a dot, which Windows drops"),
+        (any(map(is_device, segments)), "a part of it is the name of a device on Windows"),
     )
     return next((said for is_fault, said in faults if is_fault), None)
 
@@ -236,7 +231,6 @@ def _matches(path: str, rule: str) -> bool:
 # texts decide (`are_akin`).
 
 COPY_REASON: Final = "a conflict copy made by "
-_MOST_MARKS: Final = 5  # copies are copied in turn, but not for ever
 _AKIN: Final = 0.75
 
 
@@ -288,29 +282,16 @@ _GIT: Final = re.compile(r"(.+\.md)(?:~[^~]+|\.orig)", re.IGNORECASE)
 
 
 def conflict_name(path: str) -> ConflictName | None:
-    """What a path says of itself, None for an ordinary one. A copy of a copy leads to the note they both began with."""
-    found = _mark_of(path)
-    for _ in range(_MOST_MARKS if found is not None else 0):
-        assert found is not None
-        further = _mark_of(found.original)
-        if further is None or (found.certain and not further.certain):
-            break
-        found = replace(found if found.certain or not further.certain else further, original=further.original)
-    return found
-
-
-def _mark_of(path: str) -> ConflictName | None:
-    """One mark taken off the end of a name."""
+    """What a path says of itself, None for an ordinary one."""
     folder, slash, name = path.rpartition("/")
     stem, ending = name[:-3], name[-3:]
     if ending.casefold() != ".md":
         left = _GIT.fullmatch(name)
         return None if left is None else ConflictName(folder + slash + left[1], "git", certain=True)
-    if not stem or not (stem[-1] in ")]" or stem[-1].isdigit() or stem[-1].isupper()):
-        return None  # no mark ends otherwise
-    for maker, certain, pattern in _MARKS:
-        if found := pattern.fullmatch(stem):
-            return ConflictName(f"{folder}{slash}{found[1]}{ending}", maker, certain)
+    if stem and (stem[-1] in ")]" or stem[-1].isdigit() or stem[-1].isupper()):  # no mark ends otherwise
+        for maker, certain, pattern in _MARKS:
+            if found := pattern.fullmatch(stem):
+                return ConflictName(f"{folder}{slash}{found[1]}{ending}", maker, certain)
     return None
 
 

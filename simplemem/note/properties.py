@@ -8,7 +8,7 @@ JSON or one pair of braces is never rewritten. Only the header of a new note is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -77,16 +77,13 @@ def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
             f"The property {'.'.join(scalar.path)} is not where it was.", hint="Read the note again, then change it."
         )
     written = splice.write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
-    changed = text[: scalar.start] + written + text[scalar.end :]
-    return _checked(text, header, changed, _with_value(dict(header.properties), scalar.path, value))
-
-
-def _with_value(value: Any, path: Sequence[str], new: str) -> Any:
-    if not path:
-        return new
-    if isinstance(value, dict):
-        return {key: _with_value(inner, path[1:], new) if key == path[0] else inner for key, inner in value.items()}
-    return [_with_value(inner, path[1:], new) if str(at) == path[0] else inner for at, inner in enumerate(value)]
+    after = text[: scalar.start] + written + text[scalar.end :]
+    now = read_header(after)
+    wanted = {there.path: there.value for there in header.scalars} | {scalar.path: value}
+    is_same = list(now.properties) == list(header.properties) and after[now.body_start :] == text[header.body_start :]
+    if not is_same or {there.path: there.value for there in now.scalars} != wanted:
+        raise _unsafe()
+    return after
 
 
 def _read_to_edit(text: str) -> Header:
@@ -106,11 +103,15 @@ def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> 
     now = read_header(after)
     body = before[was.body_start :].removeprefix("\ufeff" if was.style == "none" else "")
     if now.style != "yaml" or after[now.body_start :] != body or not same(dict(now.properties), expected):
-        raise Unreadable(
-            "This property cannot be changed without changing something else, so the header was left alone.",
-            hint="Write it in a plainer way in an editor (name: value), then try again.",
-        )
+        raise _unsafe()
     return after
+
+
+def _unsafe() -> Unreadable:
+    return Unreadable(
+        "This property cannot be changed without changing something else, so the header was left alone.",
+        hint="Write it in a plainer way in an editor (name: value), then try again.",
+    )
 
 
 # ------------------------------------------------------------------ new notes

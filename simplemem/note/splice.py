@@ -19,7 +19,6 @@ from simplemem.errors import Invalid, TooLong, Unreadable
 from simplemem.note.diff import changes, matches
 from simplemem.note.header import DIGIT_LIMIT, SURROGATE, Header, Node, core_value, same, skip_blanks
 
-_STEP: Final = 2  # Obsidian indents lists by two spaces
 _KEY_LIMIT: Final = 500  # libyaml looks 1,024 characters ahead for the colon of a key
 
 Edit = tuple[int, int, str]  # replace text[start:end]
@@ -88,16 +87,6 @@ def lines_of(text: str, begins: int, value: Node) -> tuple[int, int]:
     return start, after
 
 
-def _list_step(text: str, root: Node, name: str) -> int:
-    """How far lists are indented: as this one is, else as the header's first one, else as in Obsidian."""
-    lists = [key.value for key, value in root.pairs() if value.style == "-"]
-    if not lists:
-        return _STEP
-    model = find_place(text, root, name if name in lists else lists[0])
-    dash = model.value.content
-    return max(dash - _line_start(text, dash) - model.indent, 0)
-
-
 # ------------------------------------------------------------------ a value into its place
 
 
@@ -108,24 +97,21 @@ def add_property(text: str, header: Header, key: str, value: Any) -> str:
         return text[:bom] + _newline_at(text, 0).join(["---", *render_property(key, value), "---", text[bom:]])
     at = header.end
     newline = "\r\n" if text[at - 2 : at] == "\r\n" else text[at - 1]
-    indent, step = 0, _STEP
-    if header.root is not None and header.root.children:
-        indent = _place_at(text, header.root, 0).indent
-        step = _list_step(text, header.root, "")
-    return text[:at] + "".join(line + newline for line in render_property(key, value, indent, step)) + text[at:]
+    indent = _place_at(text, header.root, 0).indent if header.root is not None and header.root.children else 0
+    return text[:at] + "".join(line + newline for line in render_property(key, value, indent)) + text[at:]
 
 
 def change_property(text: str, root: Node, name: str, value: Any) -> str:
     """A text with another value for a property it has."""
     pieces = []
     kept = 0
-    for start, end, new in sorted(_set(text, find_place(text, root, name), value, _list_step(text, root, name))):
+    for start, end, new in sorted(_set(text, find_place(text, root, name), value)):
         pieces += [text[kept:start], new]
         kept = end
     return "".join([*pieces, text[kept:]])
 
 
-def _set(text: str, place: EntryPlace, value: Any, step: int) -> list[Edit]:
+def _set(text: str, place: EntryPlace, value: Any) -> list[Edit]:
     """Give an entry of a block map another value. Its quotes stay where they fit, and so do the comments beside it."""
     old = place.value
     if value and old.children and type(value) is type(old.value):
@@ -137,7 +123,7 @@ def _set(text: str, place: EntryPlace, value: Any, step: int) -> list[Edit]:
         inline = "{" + ", ".join(_flow_pair(name, entry) for name, entry in value.items()) + "}"
     if place.colon < 0 or place.begins != place.key.start:
         # `? key` on lines of its own: the whole entry is written anew as `key: value`.
-        written = place.newline.join(render_property(place.key.value, value, place.indent, step))
+        written = place.newline.join(render_property(place.key.value, value, place.indent))
         return [(place.begins, _line_end(text, old.end)[0], written.lstrip(" "))]
     gap = text[place.colon : old.start]
     below = _LINE_END.search(gap)
@@ -148,7 +134,7 @@ def _set(text: str, place: EntryPlace, value: Any, step: int) -> list[Edit]:
     comment = (gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")
     if inline is not None:
         return [(place.colon, line_end, f" {inline}".rstrip(" ") + comment)]
-    return [(place.colon, line_end, place.newline.join([comment, *_block_lines(value, place.indent, step)]))]
+    return [(place.colon, line_end, place.newline.join([comment, *_block_lines(value, place.indent)]))]
 
 
 def _change_inside(text: str, place: EntryPlace, wanted: list[Any] | dict[str, Any]) -> list[Edit] | None:
@@ -164,7 +150,7 @@ def _change_inside(text: str, place: EntryPlace, wanted: list[Any] | dict[str, A
         for number, match in enumerate(matches(old, new)):
             if match >= 0 and not same(node.value[old[number]], values[match]):
                 entry = _place_at(text, node, number)
-                edits += [_set_in_braces(entry, values[match])] if flow else _set(text, entry, values[match], _STEP)
+                edits += [_set_in_braces(entry, values[match])] if flow else _set(text, entry, values[match])
     else:
         ends = node.children
         begins = [node.content, *(skip_blanks(text, one.end, two.start) for one, two in pairwise(ends))]
@@ -217,11 +203,11 @@ def _change_flow(spans: list[tuple[int, int]], head: int, stop: int, new: list[s
 # quotes can buy that: `yes`, `12:30` and `010` get quotes, ISO dates stay bare as Obsidian writes them.
 
 
-def render_property(key: str, value: Any, indent: int = 0, step: int = _STEP) -> list[str]:
-    """The lines of one property; the items of a list stand `step` further in."""
+def render_property(key: str, value: Any, indent: int = 0) -> list[str]:
+    """The lines of one property; the items of a list stand two further in, as Obsidian writes them."""
     name = " " * indent + _write_key(key) + ":"
     inline = _inline(value)
-    return [name, *_block_lines(value, indent, step)] if inline is None else [f"{name} {inline}".rstrip(" ")]
+    return [name, *_block_lines(value, indent)] if inline is None else [f"{name} {inline}".rstrip(" ")]
 
 
 def _inline(value: Any, style: str = "") -> str | None:
@@ -231,10 +217,11 @@ def _inline(value: Any, style: str = "") -> str | None:
     return "" if value is None else write_scalar(value, style)
 
 
-def _block_lines(value: Any, indent: int, step: int) -> list[str]:
+def _block_lines(value: Any, indent: int) -> list[str]:
+    inside = " " * (indent + 2)
     if isinstance(value, list):
-        return [f"{' ' * (indent + step)}- {write_scalar(item)}" for item in value]
-    return [" " * (indent + _STEP) + _block_pair(name, entry) for name, entry in value.items()]
+        return [f"{inside}- {write_scalar(item)}" for item in value]
+    return [inside + _block_pair(name, entry) for name, entry in value.items()]
 
 
 def _block_pair(name: str, value: Any) -> str:

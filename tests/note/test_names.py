@@ -307,17 +307,6 @@ def test_an_ordinary_name_is_no_copy(path: str) -> None:
     assert conflict_name(path) is None
 
 
-def test_a_copy_of_a_copy_leads_to_the_note_they_both_began_with() -> None:
-    for path in (
-        "Chapter 2 (Ada's conflicted copy 2026-01-01) (Ida's conflicted copy 2026-01-02).md",
-        "Chapter 2.sync-conflict-20260101-120000-ABCDEFG 2.md",
-        "Chapter 2 (Ada's conflicted copy 2026-01-01).md",
-    ):
-        found = conflict_name(path)
-        assert found is not None
-        assert (found.original, found.certain) == ("Chapter 2.md", True)
-
-
 def test_versions_of_a_text_are_akin_and_chapters_of_a_book_are_not() -> None:
     text = "# List\n\n- bread\n- butter and cheese\n- a dozen eggs\n"
     assert are_akin(text, text + "- milk\n")

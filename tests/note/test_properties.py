@@ -304,8 +304,6 @@ def test_a_change_of_a_tricky_header_touches_its_own_lines(text: str, meant: dic
         ("a: x # c\nb: 1", "a", ["x", "z"], "a: # c\n  - x\n  - z\nb: 1"),
         ("a: # c\n  - x # d\nb: 1", "a", "z", "a: z # c\nb: 1"),
         ("a: |\n  x\n\nb: 1", "a", "z", "a: z\n\nb: 1"),
-        ("a: x\nl:\n- p", "a", ["z"], "a:\n- z\nl:\n- p"),
-        ("a: x\nl:\n    - p", "new", ["z"], "a: x\nl:\n    - p\nnew:\n    - z"),
         ("t:\n  - a # 1\n  - b # 2\n  - c # 3", "t", ["a", "c"], "t:\n  - a # 1\n  - c # 3"),
         ("t:\n  - a # 1\n  - b # 2\n  - c # 3", "t", ["a", "x", "c"], "t:\n  - a # 1\n  - x # 2\n  - c # 3"),
         ("t:\n  -   a\n  -   b", "t", ["new", "a", "b"], "t:\n  -   new\n  -   a\n  -   b"),
