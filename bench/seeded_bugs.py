@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         "tags", "removing `stat` removes `status` too",
         "simplemem.note.tags",
-        [('f"{tag.casefold()}/".startswith(f"{name.casefold()}/")', "tag.casefold().startswith(name.casefold())")],
+        [('.casefold()}/".startswith(f"{name.casefold()}/")', '.casefold()}".startswith(name.casefold())')],
     ),
     Fault(
         "index", "the links of a note that is gone are left behind",

@@ -76,12 +76,8 @@ class _Scan:
         self.sure = True
         self.leaves: list[Leaf] = []
         self.stack: list[_Container] = []
-        self.skip_to = 0
-        self.open = ""  # kind of the open leaf; a paragraph's is "paragraph" whatever it will be called
-        self.kind = ""
-        self.first = 0
-        self.last = 0
-        self.fence = ""
+        self.open = self.kind = self.fence = ""  # an open paragraph is one, whatever kind of leaf it will be
+        self.skip_to = self.first = self.last = 0
         self.html_end: re.Pattern[str] | None = None
         self.opened_at = -1
         # Of the paragraph line before: where its content begins, its indent, whether it was lazy.
@@ -110,11 +106,14 @@ class _Scan:
         if self.stack:
             self.stack[-1].fresh = False
 
-    def enter(self, width: int, number: int) -> None:
+    def enter(self, width: int, number: int, matched: int) -> int:
+        """Open a container; how many are open then."""
+        self._end(number, matched)
         if self.stack:
             self.stack[-1].fresh = False
         self.stack.append(_Container(width))
         self.opened_at = number
+        return len(self.stack)
 
     def take(self, number: int, line: str) -> None:
         """Read one line: which containers go on, what begins, or what it adds to the open leaf."""
@@ -158,8 +157,7 @@ class _Scan:
 
     def _blank(self, number: int, matched: int) -> None:
         if matched < len(self.stack):
-            self.close(number)
-            del self.stack[matched:]
+            self._end(number, matched)
             return
         if self.open in ("paragraph", "table") or (self.open == "html" and self.html_end is None):
             self.close(number)
@@ -171,25 +169,23 @@ class _Scan:
         if self.open in ("", "paragraph"):
             return False
         if matched < len(self.stack):
-            self.close(number)
-            del self.stack[matched:]
+            self._end(number, matched)
             return False
         if self.open == "fence":
             if indent < 4 and line[at] == self.fence[0]:
                 rest = line[at:].rstrip(" \t")
                 if len(rest) >= len(self.fence) and not rest.strip(self.fence[0]):
                     self.close(number + 1)
-            return True
-        if self.open == "html":
+        elif self.open == "html":
             if self.html_end is not None and self.html_end.search(line, at):
                 self.close(number + 1)
-            return True
-        if self.open == "code":
-            if indent >= 4:
-                self.last = number
-                return True
-            self.close(number)
-        return False
+        elif self.open == "code" and indent >= 4:
+            self.last = number
+        else:
+            if self.open == "code":
+                self.close(number)
+            return False
+        return True
 
     def _begin(self, number: int, line: str, at: int, indent: int, matched: int, column: int, quoted: bool) -> None:
         """What begins on this line: containers from the outermost in, then a leaf, or more of a paragraph."""
@@ -218,10 +214,8 @@ class _Scan:
                 self.sure = False
                 break
             if mark == ">":
-                self._end(number, matched)
                 at, indent = self._after_quote(line, at)
-                self.enter(-1, number)
-                matched, quoted = len(self.stack), True
+                matched, quoted = self.enter(-1, number, matched), True
             elif (found := _MARKER.match(line, at)) is not None and not _RULE.match(line, at):
                 after = _BLANK_START.match(line, found.end()).end()  # type: ignore[union-attr]
                 empty = after == len(line)
@@ -233,9 +227,8 @@ class _Scan:
                 column += found.end() - at
                 room = len(gap) if "\t" not in gap else _columns(gap, column)
                 used = 1 if empty or room > 4 else room
-                self._end(number, matched)
-                self.enter(indent + found.end() - at + used, number)
-                column, at, indent, matched = column + room, after, room - used, len(self.stack)
+                matched = self.enter(indent + found.end() - at + used, number, matched)
+                column, at, indent = column + room, after, room - used
             elif self._leaf(number, line, at, mark, matched):
                 return
             else:

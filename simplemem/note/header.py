@@ -39,9 +39,7 @@ class RefusedError(Exception):
     """This YAML is not a header we can stand behind: why, and at which character of the whole text."""
 
     def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
+        self.message, self.offset = message, offset
 
 
 class Node(NamedTuple):
@@ -99,7 +97,7 @@ class Header:
 
     @property
     def editable(self) -> bool:
-        return self.style in ("none", "yaml") and self.problem is None
+        return self.problem is None
 
 
 def find_key(properties: Mapping[str, Any], key: str) -> str | None:
@@ -144,16 +142,13 @@ def _read(text: str) -> Header:
         )
     except RefusedError as refused:
         return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
-    if root is None:
-        return Header("yaml", {}, None, body, end)
-    if root.style == ":":
-        return Header("yaml", root.value, None, body, end, text, root)
-    if root.style != "{":
-        problem = _problem(text, "it is not a list of properties (name: value)", root.start)
-        return Header("broken", {}, problem, body)
-    # JSON, as Obsidian reads it as well, is YAML in braces.
-    problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
-    return Header("yaml", root.value, problem, body, end, text, root)
+    if root is None or root.style == ":":
+        return Header("yaml", {} if root is None else root.value, None, body, end, text, root)
+    if root.style == "{":  # JSON, as Obsidian reads it as well, is YAML in braces
+        problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
+        return Header("yaml", root.value, problem, body, end, text, root)
+    problem = _problem(text, "it is not a list of properties (name: value)", root.start)
+    return Header("broken", {}, problem, body)
 
 
 def content_start(text: str, header: Header) -> int:
@@ -287,18 +282,15 @@ class _YamlReader:
 
     def document(self, events: Iterator[Any]) -> Document:
         root: Node | None = None
-        end = self.end
-        documents = 0
+        end, is_over = self.end, False
         for event in events:
             kind = type(event)
-            if kind is yaml.DocumentStartEvent:
-                documents += 1
-                if documents > 1:
-                    raise RefusedError("a second YAML document begins", self.base + event.start_mark.index)
-            elif kind is yaml.DocumentEndEvent:
-                if event.explicit:
-                    end = self.base + event.start_mark.index
-            elif kind is not yaml.StreamStartEvent and kind is not yaml.StreamEndEvent:
+            if kind is yaml.DocumentStartEvent and is_over:
+                raise RefusedError("a second YAML document begins", self.base + event.start_mark.index)
+            if kind is yaml.DocumentEndEvent:
+                is_over = True
+                end = self.base + event.start_mark.index if event.explicit else end
+            elif kind not in (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent):
                 root = self._node(event, events, DEPTH_LIMIT)
         return Document(root, end)
 

@@ -51,9 +51,33 @@ def _spelled(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_below(tag: str, name: str) -> bool:
-    """obsidian.md §2: `status` means `status/done` too."""
-    return f"{tag.casefold()}/".startswith(f"{name.casefold()}/")
+def _is_item(item: Any) -> bool:
+    """obsidian.md §2: items of the list that are no text, or hold spaces, are no tags."""
+    return isinstance(item, str) and bool(item.strip()) and not any(map(str.isspace, item.strip()))
+
+
+def _is_named(item: Any, name: str) -> bool:
+    """Whether an item is this tag or one below it: `status` means `status/done` too (obsidian.md §2)."""
+    return _is_item(item) and f"{_bare(item).casefold()}/".startswith(f"{name.casefold()}/")
+
+
+def _is_tag(item: Any, name: str) -> bool:
+    return _is_item(item) and _bare(item).casefold() == name.casefold()
+
+
+def _items(tags: Any) -> list[Any]:
+    """The tags property as a list; of a text, the tags that are in it."""
+    if isinstance(tags, str):
+        return [name for name in _APART.split(tags) if name]
+    return tags if isinstance(tags, list) else [] if tags is None else [tags]
+
+
+def _property(properties: Mapping[str, Any], key: str) -> Any:
+    return properties.get(find_key(properties, key) or key)
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
 # ------------------------------------------------------------------ what callers ask for
@@ -129,27 +153,15 @@ def read_tags(properties: Mapping[str, Any], inline: Sequence[str]) -> tuple[Tag
 
 
 def _property_tags(properties: Mapping[str, Any]) -> Iterator[Tag]:
-    value = _property(properties, "tags")
-    if isinstance(value, Mapping):
-        yield from (Tag(name, "map") for _, name, _ in _map_entries(value))
-    else:
-        yield from _list_tags(value, "property")
-    for key in _LEGACY_KEYS:
-        yield from _list_tags(_property(properties, key), "legacy")
-
-
-def _list_tags(value: Any, source: Literal["property", "legacy"]) -> Iterator[Tag]:
-    if isinstance(value, str):
-        names = [name for name in _APART.split(value) if name]
+    for key in ("tags", *_LEGACY_KEYS):
+        value = _property(properties, key)
+        if isinstance(value, Mapping) and key == "tags":
+            yield from (Tag(name, "map") for _, name, _ in _map_entries(value))
+            continue
+        items = _items(value)
         # obsidian.md §0.5: one text is one tag; several in one text are Foam's way, and no tags to Obsidian.
-        yield from (Tag(_bare(name), source if len(names) == 1 else "legacy") for name in names)
-    elif isinstance(value, list):
-        yield from (Tag(_bare(item), source) for item in value if _is_item(item))
-
-
-def _is_item(item: Any) -> bool:
-    """obsidian.md §2: items of the list that are no text, or hold spaces, are no tags."""
-    return isinstance(item, str) and bool(item.strip()) and not any(map(str.isspace, item.strip()))
+        is_legacy = key != "tags" or (isinstance(value, str) and len(items) > 1)
+        yield from (Tag(_bare(item), "legacy" if is_legacy else "property") for item in items if _is_item(item))
 
 
 def _map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
@@ -158,10 +170,6 @@ def _map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]
         name = _joined(_bare(key))
         if name and value is not None and value is not False:
             yield key, _nested(name, value) or name, value if isinstance(value, (str, int, float)) else True
-
-
-def _property(properties: Mapping[str, Any], key: str) -> Any:
-    return properties.get(find_key(properties, key) or key)
 
 
 def _nested(name: str, value: Any) -> str | None:
@@ -232,26 +240,18 @@ def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> It
                 yield tag.name, value
 
 
-def _is_value(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
-
-
 # ------------------------------------------------------------------ writing
 
 
 def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
     """The list of tags a new note gets, and the properties for values that cannot be part of a tag."""
-    names: dict[str, str] = {}
+    items: list[Any] = []
     properties: dict[str, Any] = {}
     for key, value in parse_tag_request(request).items():
-        if value is None or value is False:
-            continue
-        legal = _legal(key)
-        nested = legal if value is True else _nested(legal, value)
-        if nested is None:
-            properties[_unreserved(legal, value)] = value
-        names.setdefault((nested or legal).casefold(), nested or legal)
-    return list(names.values()), properties
+        if value is not None and value is not False:
+            items, kept = _change_list(items, _legal(key), value, {})
+            properties |= {key: kept} if kept is not None else {}
+    return items, properties
 
 
 def _legal(name: str) -> str:
@@ -266,15 +266,6 @@ def _legal(name: str) -> str:
         hint=f"Tags are letters, digits, _, - and /, and more than a number. Use {proposed!r}.",
         proposed=proposed,
     )
-
-
-def _unreserved(key: str, value: str | bool, there: Any = None) -> str:
-    if key.lower() in _RESERVED or "/" in key or isinstance(there, (list, Mapping)):
-        raise Invalid(
-            f"The tag {key!r} cannot carry {str(value)[:60]!r}: no tag and no property here can hold it.",
-            hint="Use letters, digits, _ and - in the value, or another key.",
-        )
-    return key
 
 
 def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
@@ -305,13 +296,18 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     elif items != _items(tags):
         is_text = isinstance(tags, str) and len(items) == 1 and len(_APART.split(tags.strip())) == 1
         text = set_property(text, "tags", items[0] if is_text else items)  # one text is one tag, and stays a text
-    return _without_legacy(text, properties, gone)
+    for key in _LEGACY_KEYS:  # what is asked away goes from these too, or it would still be found
+        old = _property(properties, key)
+        left = [item for item in _items(old) if not any(_is_named(item, name) for name in gone)]
+        if left != _items(old):
+            text = set_property(text, key, ", ".join(left) or None if isinstance(old, str) else left)
+    return text
 
 
 def _is_entry(key: str, value: Any, name: str) -> bool:
     """Whether an entry of the map is asked for by its key, or stands for this tag or one below it."""
-    tag = next((tag for _, tag, _ in _map_entries({key: value})), None)
-    return _joined(_bare(key)).casefold() == name.casefold() or (tag is not None and _is_below(tag, name))
+    tags = [tag for _, tag, _ in _map_entries({key: value})]
+    return _joined(_bare(key)).casefold() == name.casefold() or any(_is_named(tag, name) for tag in tags)
 
 
 def _change_map(entries: dict[str, Any], name: str, value: str | bool) -> None:
@@ -333,8 +329,11 @@ def _change_list(
     in_property = is_there and name.lower() not in _RESERVED and _is_value(there)
     nested = None if in_property else _nested(name, value)
     kept = _typed_like(there, value) if nested is None else None
-    if nested is None:
-        _unreserved(name, value, there)
+    if nested is None and (name.lower() in _RESERVED or "/" in name or isinstance(there, (list, Mapping))):
+        raise Invalid(
+            f"The tag {name!r} cannot carry {str(value)[:60]!r}: no tag and no property here can hold it.",
+            hint="Use letters, digits, _ and - in the value, or another key.",
+        )
     wanted = nested or name
     # The first value there is gives up its place to the new one; the others of that key go.
     values = [at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)]
@@ -351,30 +350,3 @@ def _typed_like(there: Any, value: Any) -> Any:
     if isinstance(there, (int, float)) and isinstance(number, (int, float)) and not isinstance(there, bool):
         return number
     return value
-
-
-def _is_named(item: Any, name: str) -> bool:
-    """Whether an item of the list is this tag or one below it."""
-    return _is_item(item) and _is_below(_bare(item), name)
-
-
-def _is_tag(item: Any, name: str) -> bool:
-    """Whether an item of the list is this very tag."""
-    return _is_item(item) and _bare(item).casefold() == name.casefold()
-
-
-def _items(tags: Any) -> list[Any]:
-    """The tags property as a list; of a text, the tags that are in it."""
-    if isinstance(tags, str):
-        return [name for name in _APART.split(tags) if name]
-    return tags if isinstance(tags, list) else [] if tags is None else [tags]
-
-
-def _without_legacy(text: str, properties: Mapping[str, Any], gone: list[str]) -> str:
-    """A tag that is asked away goes from `tag:` and `keywords:` too, or it would still be found."""
-    for key in _LEGACY_KEYS:
-        value = _property(properties, key)
-        kept = [item for item in _items(value) if not any(_is_named(item, name) for name in gone)]
-        if kept != _items(value):
-            text = set_property(text, key, ", ".join(kept) or None if isinstance(value, str) else kept)
-    return text
