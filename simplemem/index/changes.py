@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, takewhile
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import apsw
 
@@ -38,12 +38,6 @@ _ALL = 1 << 62
 _WRITTEN = "after IS NOT NULL AND after IS NOT before AND op NOT IN ('undo', 'restore', 'recovered')"
 
 Row = tuple[Any, ...]
-
-
-class Healing(Protocol):
-    """Answers a question to the index, which is made anew for it if it is gone or damaged."""
-
-    def __call__(self, question: Callable[[], T], /) -> T: ...
 
 
 # -- who makes a change
@@ -99,7 +93,7 @@ def local(when: str) -> str | None:
 class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
-    def __init__(self, database: Database, vault: Vault, healing: Healing) -> None:
+    def __init__(self, database: Database, vault: Vault, healing: Callable[[Callable[[], Any]], Any]) -> None:
         self._database = database
         self._vault = vault
         self._healing = healing
@@ -181,7 +175,8 @@ class ChangeTable:
             with self._database.reading() as db:
                 return question(db)
 
-        return self._healing(asked)
+        answer: T = self._healing(asked)
+        return answer
 
     def _seen(self, db: apsw.Connection, rows: Iterable[Row]) -> Iterator[Version]:
         """These changes, but for those of hidden notes."""

@@ -2,8 +2,7 @@
 
 The log knows what each change of ours found and left. An edit made outside simplemem is seen only by the next change of
 ours, or by what is there now: when it was made is not known, and that is said. A moment is a place in the order of the
-log, which a clock that was set back does not alter. Git, where the vault is in it, is asked about one memory only; when
-it cannot answer, our own history is told alone, and that is logged. Nothing here changes anything.
+log, which a clock that was set back does not alter. Nothing here changes anything.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
-from simplemem.index.changes import HUMAN, UNKNOWN, Origin, agent, author_of, is_called
+from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
 from simplemem.memory import BlamedLine, Difference, HistoryEntry, Memory
 from simplemem.note.diff import LONG_DIFF, lines_of, matches, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.search.dates import read_when
 from simplemem.store.core import Core
-from simplemem.store.repository import commits_of, committed_texts, means_commit, text_at_commit, texts_of
+from simplemem.store.repository import commits_of, means_commit, text_at_commit, texts_of
 from simplemem.vault.disk import sha256
-from simplemem.vault.log import COMMAND_LINE, Version
+from simplemem.vault.log import Version
 from simplemem.vault.vault import Entry
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ _NOT_OURS = "it was changed outside simplemem since then; what is shown is what 
 _BEFORE = re.compile(r"\s*before\s+(?=v?[0-9])", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]{1,15}")
 _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
-_MOST_COMMITS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,40 +417,25 @@ def _difference(
 
 
 def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
-    """Who last changed each line of a memory: from our own history, and from git's before that."""
+    """Who last changed each line of a memory, by our own history. What it did not see was written by hand."""
     path = core.path_meant(name)
     file = core.vault.read(path)
     after: str | None = file.sha256
     states: list[tuple[str | None, Origin]] = []
-    versions = [version for version in core.changes.of(path) if version.op != "recovered"]
-    for version in versions:
+    for version in core.changes.of(path):
+        if version.op == "recovered":
+            continue
         if version.after != after:  # between two changes of ours that do not meet, somebody changed it from outside
             states.append((after, HUMAN))
         if version.before != version.after:  # else it was moved, which writes nothing
             states.append((version.after, author_of(version)))
         after = version.before
-    texts: dict[str, bytes] = {}
     if after is not None:
-        earlier: list[tuple[str | None, Origin]] = []
-        for commit, text in committed_texts(core, path, _MOST_COMMITS):
-            if not versions or commit.when[:19] <= versions[-1].when[:19]:
-                texts[sha256(text)] = text
-                earlier.append((sha256(text), _committer(commit)))
-        if not earlier or earlier[0][0] != after:
-            states.append((after, HUMAN))
-        states += earlier
-    origins = blame(file.data, states, lambda sha: texts.get(sha) or core.vault.history.content(sha))
-    lines = zip(lines_of(file.data), origins, strict=True)
+        states.append((after, HUMAN))
+    lines = zip(lines_of(file.data), blame(file.data, states, core.vault.history.content), strict=True)
     return tuple(
         BlamedLine(number, line.rstrip("\r\n"), by.kind, by.name, by.when) for number, (line, by) in enumerate(lines, 1)
     )
-
-
-def _committer(commit: Commit) -> Origin:
-    """Who wrote what a commit has: its author, or who asked for it if it is one of ours."""
-    if commit.actor and commit.actor != COMMAND_LINE:
-        return agent(commit.actor, commit.tool, commit.when)
-    return Origin("human", commit.who, commit.when)
 
 
 def blame(

@@ -37,10 +37,6 @@ def test_copies_are_listed_with_their_note_and_whose_they_are(run: Run, kite: Pa
     assert [(copy["name"], copy["maker"]) for copy in listed] == [(DROPBOX, "Dropbox"), (SYNCTHING, "Syncthing")]
 
 
-def test_a_vault_without_copies_says_so(run: Run) -> None:
-    assert run("conflicts").out == run("conflicts", "merge", "--all").out == "No conflict copies.\n"
-
-
 def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run, kite: Path, vault: Path) -> None:
     before = notes_of(vault)
     ran = run("conflicts", "merge", "Kite", "--dry-run")
@@ -79,12 +75,6 @@ def test_a_person_decides_which_text_is_kept(run: Run, kite: Path, vault: Path, 
 )  # fmt: skip
 def test_a_command_that_is_not_clear_does_nothing(run: Run, kite: Path, arguments: tuple[str, ...]) -> None:
     assert run("conflicts", *arguments).code == 2 and kite.read_text() == TEXT
-
-
-def test_a_name_without_a_copy_is_an_error_with_a_way_out(run: Run, kite: Path) -> None:
-    ran = run("conflicts", "merge", "Ada", "--json")
-    assert (ran.code, ran.json["error"]["code"]) == (1, "not_found")
-    assert SYNCTHING in ran.json["error"]["candidates"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal of our own is a matter of POSIX")

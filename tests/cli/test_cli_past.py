@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from simplemem import open_store
-from tests.cli.conftest import PROGRAM, notes_of
+from tests.cli.conftest import notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -100,9 +99,3 @@ def test_options_that_do_not_go_together_change_nothing(
 ) -> None:
     assert run("undo", *wrong).code == 1
     assert len(run("history", "--json").json["versions"]) == 3
-
-
-def test_nobody_is_asked_when_nobody_is_there(vault: Path, by_an_agent: dict[str, bytes]) -> None:
-    asked = [*PROGRAM, "undo", "--vault", str(vault), "--by", "claude-ai", "--since", "v1"]
-    done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1 and "nothing was changed" in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from simplemem.index.changes import ChangeTable, grow
 from simplemem.index.database import open_database
 from simplemem.vault.log import LOG, Log
 from simplemem.vault.paths import WHOLE_ACCESS, Access, Beneath
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.vault import Vault
 
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
 RULES = Access(hidden=("Private/",))
@@ -104,20 +103,6 @@ def test_a_version_is_found_however_it_is_spelled(tmp_path: Path) -> None:
             changes.find(wrong)
 
 
-def test_who_changed_something_is_asked_by_name_with_or_without_a_version(tmp_path: Path) -> None:
-    vault = Vault(tmp_path)
-    texts = [b"1", b"2", b"3", b"4"]
-    vault.create("n.md", texts[0], Change("create_memory", "Eve 1.0"))
-    for (_old, new), who in zip(pairwise(texts), ("eve 2.0", "Eve Adams", "bob"), strict=True):
-        vault.replace("n.md", new, vault.read("n.md").sha256, Change("update_memory", who))
-    changes = table(tmp_path)
-    assert [v.who for v in changes.recent(by="eve")] == ["eve 2.0", "Eve 1.0"]
-    assert [v.who for v in changes.recent(by="EVE 1.0")] == ["Eve 1.0"]
-    assert [v.who for v in changes.recent(1, by=" eve ", tool="create_memory")] == ["Eve 1.0"]
-    assert [v.number for v in changes.recent(after=1, upto=3)] == [3, 2]
-    assert ids(changes) == [v.id for v in vault.history.log.backwards()]
-
-
 @pytest.mark.parametrize("what", ["restored", "cut", "gone", "half a line"])
 def test_another_log_in_its_place_is_read_anew(tmp_path: Path, what: str) -> None:
     changes = table(tmp_path)
@@ -184,17 +169,6 @@ def test_what_somebody_else_took_away_has_no_past_while_it_is_gone(tmp_path: Pat
     assert changes.step("v000002") == [] and changes.touches_hidden({"v000002"})
     (tmp_path / "Private" / "a.md").rename(tmp_path / "a.md")
     assert len(ids(changes)) == 4
-
-
-def test_a_new_note_under_the_name_of_one_that_was_taken_away_does_not_get_its_past(tmp_path: Path) -> None:
-    changes = table(tmp_path, RULES)
-    act(tmp_path, "create", "a.md")
-    act(tmp_path, "create", "b.md")
-    (tmp_path / "a.md").unlink()
-    (tmp_path / "b.md").unlink()
-    act(tmp_path, "create", "a.md")
-    act(tmp_path, "move", "a.md", "b.md")
-    assert ids(changes) == ids(table(tmp_path, RULES, "afresh.db")) == ["v000004", "v000003"]
 
 
 # -- when it cannot be asked

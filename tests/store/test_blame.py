@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.changes import HUMAN, UNKNOWN, Origin, agent, is_called
+from simplemem.store import EnhancedStore
 from simplemem.store.history import blame
 
 ADA, BOB = agent("ada 1.0", "update_memory", "2026-01-01"), agent("bob 2.0", "update_memory", "2026-02-01")
@@ -33,10 +35,6 @@ def test_a_text_that_comes_back_brings_its_authors_along() -> None:
     assert by_line(("a\nb\n", ADA), ("a\nB\n", BOB), ("a\nb\n", HUMAN)) == [ADA, ADA]
 
 
-def test_line_ends_and_blanks_at_the_end_of_a_line_are_no_change() -> None:
-    assert by_line(("a\nb\n", ADA), ("a \r\nb\r\n", BOB)) == [ADA, ADA]
-
-
 def test_where_a_text_is_lost_nobody_is_named_who_may_not_have_written_a_line() -> None:
     versions = (("a\n", HUMAN), ("a\nb\n", ADA), ("a\nb\nc\n", BOB))
     assert by_line(*versions, lost="a\nb\n") == [HUMAN, UNKNOWN, UNKNOWN]
@@ -53,3 +51,16 @@ def test_every_line_has_an_author_among_those_who_wrote(versions: list[tuple[str
 def test_a_name_is_asked_for_with_or_without_its_version() -> None:
     assert is_called("claude-ai 1.2", "Claude-AI") and is_called("claude-ai 1.2", "claude-ai  1.2")
     assert is_called("anybody", "") and not is_called("claude-ai 1.2", "claude") and not is_called("Ada Marsh", "ada")
+
+
+def test_of_a_memory_lines_by_hand_and_by_agents_are_told_apart(plain_store: EnhancedStore, vault: Path) -> None:
+    (vault / "a.md").write_text("one\ntwo\n")
+    plain_store.sync()
+    plain_store.update("a", append="three", who="claude-ai 1.2", tool="update_memory")
+    (vault / "a.md").write_text("one, by hand\n" + (vault / "a.md").read_text().partition("\n")[2])
+    plain_store.sync()
+    lines = plain_store.blame("a")
+    assert [(line.text, line.kind, line.who) for line in lines] == [
+        ("one, by hand", "human", ""), ("two", "human", ""), ("three", "agent", "claude-ai 1.2"),
+    ]  # fmt: skip
+    assert (lines[0].when, lines[2].when) == ("", plain_store.history("a")[0].when)

@@ -79,18 +79,6 @@ def test_a_copy_that_is_an_earlier_version_of_the_note_has_nothing_new(
     assert (vault / "Kite.md").read_text() == TEXT.replace(f"{LINES[1]}\n", "") and not (vault / f"{COPY}.md").exists()
 
 
-def test_the_later_versions_of_the_note_are_not_taken_for_what_the_copy_began_as(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    write("Kite.md", TEXT)
-    plain_store.sync()
-    for line in (1, 2, 3):
-        plain_store.update("Kite", edits=[{"old": f"line {line} ", "new": f"LINE {line} "}])
-    write(f"{COPY}.md", changed(TEXT, 8))
-    plain_store.sync()
-    assert only(plain_store).text == changed(TEXT, 1, 2, 3, 8)
-
-
 def test_without_a_history_every_line_is_kept_and_what_differs_is_marked(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
@@ -130,10 +118,6 @@ def test_what_changed_after_the_look_is_not_merged(
     assert {path.name: path.read_bytes() for path in vault.glob("*.md")} == before
 
 
-def test_a_base_that_is_only_likely_is_told_when_lines_of_the_note_would_go(parted: EnhancedStore) -> None:
-    assert only(parted).removes
-
-
 def test_a_note_whose_header_cannot_be_read_is_not_merged_but_can_be_kept(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
@@ -159,15 +143,6 @@ def test_a_copy_is_found_by_its_name_and_all_by_the_name_of_their_note(parted: E
     assert only(parted, f"{COPY}.md").copy.name == COPY
     with pytest.raises(NotFound):
         parted.conflict_merges("Ida")
-
-
-def test_a_merge_that_another_server_has_done_already_is_done(parted: EnhancedStore, vault: Path) -> None:
-    with EnhancedStore(vault, parted.settings) as other:
-        found = only(other)
-        merged = parted.merge_conflict(only(parted))
-        assert other.conflict_copies() == ()
-        assert other.merge_conflict(found).sha256 == merged.sha256
-        assert len(parted.history()) == 3
 
 
 def test_a_copy_that_cannot_be_read_hides_no_other(parted: EnhancedStore, write: Write, vault: Path) -> None:

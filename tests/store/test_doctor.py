@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,16 +77,6 @@ def test_an_index_that_is_not_what_a_rebuilt_one_would_be_is_an_error(
     assert store.doctor() == ()
 
 
-def test_one_missing_row_is_one_finding(plain_store: EnhancedStore, write: Write) -> None:
-    for name in "abcdef":
-        write(f"{name}.md", f"plum {name}\n")
-    plain_store.sync()
-    with plain_store._core.index.database.writing() as db:
-        db.execute("DELETE FROM files WHERE path = 'b.md'").fetchall()
-    (finding,) = plain_store.doctor()
-    assert "b.md" in finding.message
-
-
 def test_a_damaged_index_is_named_as_such_and_asked_nothing_more(plain_store: EnhancedStore, write: Write) -> None:
     write("a.md", "[[Nobody]]")
     plain_store.sync()
@@ -95,33 +84,6 @@ def test_a_damaged_index_is_named_as_such_and_asked_nothing_more(plain_store: En
         db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
     findings = plain_store.doctor()
     assert {finding.check for finding in findings} == {"index"} and "damaged" in findings[0].message
-
-
-def test_vectors_that_are_still_to_come_are_no_error(store: EnhancedStore, write: Write) -> None:
-    write("a.md", "plum")
-    store.sync(embed=False)
-    assert store.state().pending == 1
-    assert [finding for finding in store.doctor() if finding.level == "error"] == []
-
-
-def test_several_may_be_examined_at_once(plain_store: EnhancedStore, write: Write) -> None:
-    for k in range(20):
-        write(f"n{k}.md", f"plum {k}")
-    plain_store.sync()
-    answers: list[object] = []
-
-    def examine() -> None:
-        try:
-            answers.append(plain_store.doctor())
-        except BaseException as error:
-            answers.append(error)
-
-    threads = [threading.Thread(target=examine) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [()] * 4
 
 
 @pytest.mark.parametrize("doing", ["create", "append", "move", "delete", "edit", "attach", "remove"])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
-from simplemem.errors import AlreadyExists, Ambiguous, Invalid, NotFound, ReadOnly
+from simplemem.errors import AlreadyExists, Ambiguous, Invalid, NotFound
 from simplemem.store import EnhancedStore
 from simplemem.store.history import NoteThen, moment_of, note_then, notes_then
 
@@ -89,29 +87,6 @@ def test_a_difference_is_of_a_version_of_two_or_of_a_note_since_a_moment(
     assert "-three\n" in plain_store.diff("v4")[0].diff and "-three\n" in plain_store.diff("n", since="v4")[0].diff
 
 
-def test_a_difference_has_every_note_of_an_operation(plain_store: EnhancedStore) -> None:
-    plain_store.create("a", "See [[b]].")
-    plain_store.create("b", "old")
-    moved = plain_store.move("b", "c")
-    first, second = plain_store.diff(moved.version)
-    assert (first.name, first.new_name, first.diff) == ("b", "c", "")
-    assert second.name == "a" and "-See [[b]].\n+See [[c]].\n" in second.diff.replace("\n\\ No newline", "\n")
-
-
-def test_what_is_no_version_and_no_note_has_no_difference(plain_store: EnhancedStore, write: Write) -> None:
-    write("2026.md", "a year")
-    write("n.md", "never changed by us")
-    plain_store.sync()
-    with pytest.raises(NotFound, match="no version 'v7'"):
-        plain_store.diff("v7")
-    with pytest.raises(NotFound, match="nothing is known of earlier changes of 2026"):
-        plain_store.diff("2026")
-    with pytest.raises(Invalid, match="between two versions"):
-        plain_store.diff("n", "v1")
-    [since] = plain_store.diff("n", since="2020")
-    assert since.diff == "" and "outside simplemem" in since.doubt
-
-
 # -- bringing back
 
 
@@ -160,17 +135,6 @@ def test_a_name_that_is_taken_is_not_overwritten(plain_store: EnhancedStore, vau
         plain_store.restore("n")
 
 
-def test_the_name_of_a_note_that_was_moved_there_is_taken_too(plain_store: EnhancedStore, vault: Path) -> None:
-    texts_of(plain_store, vault, "n", "the old one")
-    plain_store.delete("n")
-    [other] = texts_of(plain_store, vault, "other", "another")
-    plain_store.move("other", "n")
-    with pytest.raises(AlreadyExists, match="another memory called n"):
-        plain_store.restore("n", at="v1")
-    assert (vault / "n.md").read_bytes() == other
-    assert not plain_store.restore("n", at="v3").changed, "its own text may come back"
-
-
 @pytest.mark.parametrize("left", ["deleted", "moved"])
 def test_a_note_that_another_program_made_under_an_old_name_is_not_overwritten(
     plain_store: EnhancedStore, vault: Path, write: Write, left: str
@@ -187,15 +151,6 @@ def test_a_note_that_another_program_made_under_an_old_name_is_not_overwritten(
         assert "under another name" in trouble.value.hint
     assert (vault / "n.md").read_text() == "by hand\n"
     assert plain_store.restore("n", at="v1", new_name="n then").sha256 == old
-
-
-def test_a_note_that_another_program_brought_back_is_still_the_note(plain_store: EnhancedStore, vault: Path) -> None:
-    one = plain_store.create("n", "one").sha256
-    plain_store.update("n", append="two")
-    two = (vault / "n.md").read_bytes()
-    plain_store.delete("n")
-    (vault / "n.md").write_bytes(two)
-    assert plain_store.restore("n", at="v1").sha256 == one
 
 
 def test_what_cannot_be_brought_back_says_why(plain_store: EnhancedStore, vault: Path) -> None:
@@ -227,14 +182,6 @@ def test_a_note_deleted_outside_comes_back_as_it_was_last(vault: Path, plain_sto
     assert (vault / "n.md").read_bytes() == last
 
 
-def test_a_vault_for_reading_only_restores_nothing_and_shows_all(vault: Path, plain_store: EnhancedStore) -> None:
-    texts_of(plain_store, vault, "n", "one", "two")
-    with EnhancedStore(vault, plain_store.settings, read_only=True) as reading:
-        assert reading.read("n", at="v1").content.strip() == "one"
-        with pytest.raises(ReadOnly):
-            reading.restore("n", at="v1")
-
-
 def test_a_note_is_read_as_it_was_under_the_name_it_had(plain_store: EnhancedStore, write: Write) -> None:
     plain_store.create("n", "# Part\n\none\n\n# Rest\n")
     plain_store.move("n", "m")
@@ -250,26 +197,6 @@ def test_a_note_is_read_as_it_was_under_the_name_it_had(plain_store: EnhancedSto
 
 
 # -- beside other servers, and over a long time
-
-
-def kept_bytes(vault: Path) -> int:
-    found = 0
-    for path in (vault / ".simplemem/history/objects").rglob("*"):
-        with suppress(FileNotFoundError):
-            found += path.stat().st_size if path.is_file() else 0
-    return found
-
-
-def test_a_command_thins_when_it_opens_a_vault_that_has_too_much(vault: Path) -> None:
-    roomy = Settings.model_validate({"embed": {"provider": "none"}, "history": {"keep_mb": 100}})
-    small = Settings.model_validate({"embed": {"provider": "none"}, "history": {"keep_mb": 1}})
-    with EnhancedStore(vault, roomy) as store:
-        for number in range(12):
-            store.create("n", f"{number} " * 60_000, overwrite=True)
-    assert kept_bytes(vault) > 1_300_000
-    with EnhancedStore(vault, small) as store:
-        store.sync()
-    assert kept_bytes(vault) <= 1_000_000
 
 
 # -- a moment
@@ -329,14 +256,6 @@ def test_a_version_is_a_moment_too_and_an_operation_is_never_halved(vault: Path,
         moment_of(plain_store._core, "the day before the day")
 
 
-def test_what_the_first_change_found_stood_there_before(vault: Path, plain_store: EnhancedStore, write: Write) -> None:
-    write("n.md", "by hand")
-    plain_store.sync()
-    plain_store.update("n", append="more")
-    dated(vault, "2026-02-05")
-    assert at(plain_store, "n.md", "2026-01-01").data == b"by hand"
-
-
 def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsure(
     vault: Path, plain_store: EnhancedStore, write: Write
 ) -> None:
@@ -386,17 +305,6 @@ def test_the_whole_vault_is_given_as_what_differs_from_now(vault: Path, plain_st
     assert differing(plain_store, "now") == {}
     plain_store.undo(plain_store.history("gone", limit=1)[0].version)
     assert "gone.md" not in differing(plain_store, "v4")
-
-
-def test_a_text_that_is_no_longer_kept_is_said_to_be_lost(vault: Path, plain_store: EnhancedStore) -> None:
-    plain_store.create("n", "one")
-    sha = plain_store.update("n", content="two").previous_sha256 or ""
-    (vault / f".simplemem/history/objects/{sha[:2]}/{sha}").unlink()
-    for displaced in (vault / ".simplemem/history/displaced").iterdir():
-        displaced.unlink()
-    then = at(plain_store, "n.md", "v1")
-    assert (then.sha256, then.data) == (sha, None) and "no longer kept" in then.doubt
-    assert list(notes_then(plain_store._core, moment_of(plain_store._core, "v1"))) == [(then, True)]
 
 
 def test_a_text_that_was_found_stood_nowhere(vault: Path, plain_store: EnhancedStore) -> None:

@@ -103,15 +103,6 @@ def test_a_note_that_only_git_remembers_comes_back(git: Any, vault: Path, write:
     assert (vault / "gone.md").read_text() == "precious\n"
 
 
-def test_a_move_that_is_not_committed_yet_keeps_its_past(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    first = git.commit("Begin", at="2026-01-05T10:00:00+0000")
-    with opened(vault) as store:
-        store.move("a", "b")
-        assert told(store, "b") == [("simplemem", "move", ""), ("git", "create", "Begin")]
-        assert store.read("b", version=first).text == "one\n"
-
-
 _ASKING = """
 import sys
 from pathlib import Path
@@ -167,20 +158,3 @@ def test_what_is_hidden_from_a_reader_is_hidden_in_git_too(git: Any, vault: Path
                 store.read(name, version=commit)
         with pytest.raises(NotFound):
             store.history("private/b")
-
-
-def test_blame_names_who_wrote_each_line_in_git_by_an_agent_and_by_hand(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\ntwo\nthree\n")
-    git.commit("Begin")
-    write("a.md", "one\ntwo\nTHREE\n")
-    git.commit("Louder")
-    with opened(vault) as store:
-        store.update("a", append="four", who="claude-ai 1.2", tool="update_memory")
-        write("a.md", "one, by hand\n" + (vault / "a.md").read_text().partition("\n")[2])
-        store.sync()
-        lines = store.blame("a")
-    assert [line.text for line in lines] == ["one, by hand", "two", "THREE", "four"]
-    assert [(line.kind, line.who) for line in lines] == [
-        ("human", ""), ("human", "Ida Marsh"), ("human", "Ida Marsh"), ("agent", "claude-ai 1.2"),
-    ]  # fmt: skip
-    assert lines[0].when == "" and lines[1].when[:19] <= lines[3].when[:19]

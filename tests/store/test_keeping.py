@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import apsw
-from waiting import PATIENCE, PLAIN, eventually, indexed, served
+from waiting import PLAIN, eventually, indexed, served
 
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
@@ -37,13 +37,6 @@ def test_what_is_done_by_hand_becomes_searchable_by_itself(vault: Path, write: W
         assert eventually(lambda: indexed(store) == {})
 
 
-def test_where_the_disk_tells_nothing_it_is_asked_now_and_then(vault: Path, write: Write) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"watch": "poll"}})
-    with served(vault, settings) as store:
-        write("a.md", "plum")
-        assert eventually(lambda: "a.md" in indexed(store))
-
-
 def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_answers_say_so(
     vault: Path, write: Write
 ) -> None:
@@ -58,17 +51,6 @@ def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_
         shutil.move(vault.parent / "unmounted", vault / "notes")
         assert eventually(lambda: store.state().state == "ready")
         assert len(store.search("plum", limit=100).hits) == 60
-
-
-def test_who_listens_hears_of_edits_by_hand(vault: Path, write: Write) -> None:
-    heard: set[str] = set()
-    with served(vault) as store:
-        store.on_change(heard.update)
-        write("a.md", "plum")
-        assert eventually(lambda: "a" in heard)
-        heard.clear()
-        (vault / "a.md").unlink()
-        assert eventually(lambda: "a" in heard)
 
 
 def test_meaning_follows_by_itself_and_words_do_not_wait_for_it(vault: Path, write: Write) -> None:
@@ -93,17 +75,6 @@ def test_an_index_deleted_under_a_server_is_made_again(vault: Path, write: Write
         assert eventually(lambda: len(store.search("plum", limit=50).hits) == 30 and store.state().state == "ready")
         write("more.md", "plum")
         assert eventually(lambda: "more.md" in indexed(store))
-
-
-def test_a_store_for_reading_only_follows_the_vault_as_well(vault: Path, write: Write) -> None:
-    write("a.md", "plum")
-    with EnhancedStore(vault, PLAIN, read_only=True) as store:
-        store.start()
-        assert store.wait_until_settled(PATIENCE)
-        assert set(indexed(store)) == {"a.md"}
-        write("b.md", "pear")
-        assert eventually(lambda: "b.md" in indexed(store))
-    assert not (vault / ".simplemem").exists()
 
 
 LEADER = """
@@ -145,23 +116,6 @@ def test_when_the_leader_dies_another_takes_over(vault: Path, write: Write) -> N
     finally:
         leader.kill()
         leader.communicate()
-
-
-def test_a_follower_hears_of_whatever_others_change(vault: Path) -> None:
-    heard: list[str] = []
-    with served(vault) as leading, EnhancedStore(vault, PLAIN) as following:
-        following.start()
-        assert following.wait_until_settled(PATIENCE)
-        following.on_change(heard.extend)
-        leading.create("a", "plum")
-        assert eventually(lambda: "a" in heard)
-        leading.create("last", "fig")
-        assert eventually(lambda: "last" in heard)
-        heard.clear()
-        leading.delete("last")
-        leading.create("next", "pear")
-        assert eventually(lambda: "next" in heard)
-        assert eventually(lambda: "last" in heard)  # what is gone is a change as well
 
 
 def test_a_leader_hears_of_what_others_change_and_of_its_own_changes_once(vault: Path) -> None:

@@ -68,20 +68,3 @@ def test_a_note_keeps_its_author_under_another_name(harbour: EnhancedStore, vaul
     harbour.delete("June", tool="delete_memory", **BOB)
     harbour.undo("June", who="command line")
     assert names(harbour, "crane author:ada") == {"June"}
-
-
-def test_the_commands_are_a_persons(plain_store: EnhancedStore, vault: Path) -> None:
-    with EnhancedStore(vault, plain_store.settings, person=True) as commands:
-        commands.create("tea", "Oolong.", who="command line", tool="new")
-    plain_store.create(
-        "coffee", "Oolong too.", who="command line", tool="create_memory"
-    )  # a client that calls itself so
-    assert names(plain_store, "oolong author:human") == {"tea"}
-
-
-def test_an_explained_search_counts_what_the_author_left(harbour: EnhancedStore) -> None:
-    found = harbour.search("crane author:agent", explain=True, why="hand")
-    assert found.explain is not None and found.why is not None
-    told = found.explain
-    assert told["filters"] == [{"filter": "author", "value": "agent", "removed": 1, "left": 1}]
-    assert found.why["verdict"] == "filtered" and found.why["filters"] == [{"filter": "author", "value": "agent"}]

@@ -180,17 +180,6 @@ def test_a_note_whose_header_cannot_be_read_is_not_written(plain_store: Enhanced
 # -- as one change
 
 
-def test_the_whole_difference_is_shown_before(plain_store: EnhancedStore, write: Write) -> None:
-    lines = [f"line {number}" for number in range(5_000)]
-    lines[1] = lines[4_990] = "[[team/Ada]]"
-    write("people/Ada.md", "Ada")
-    write("long.md", "\n".join(lines))
-    plain_store.sync()
-    (change,) = plain_store.plan_mending().changes
-    assert change.diff.count("-[[team/Ada]]\n+[[people/Ada]]\n") == 2 and "@@ -4988,7 +4988,7 @@" in change.diff
-    assert change.what == ("[[team/Ada]] leads to people/Ada",)
-
-
 def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(plain_store: EnhancedStore, write: Write) -> None:
     write("people/Ada.md", "Ada")
     write("a.md", "[[team/Ada]]\n")

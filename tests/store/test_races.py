@@ -143,33 +143,6 @@ def test_an_append_or_an_edit_whose_place_is_there_is_made_on_a_line_that_others
     assert plain_store.read("Kite").content.endswith(both)
 
 
-def test_a_property_that_both_set_is_not_overwritten_by_a_merge(
-    plain_store: EnhancedStore, write: Write, read: str
-) -> None:
-    write("Kite.md", TEXT.replace("tags:", "colour: red\ntags:"))
-    with pytest.raises(Conflict) as conflict:
-        plain_store.update("Kite", metadata={"colour": "blue"}, if_sha256=read)
-    assert not conflict.value.details["merged"]["clean"]
-
-
-def test_a_whole_text_that_lost_a_race_is_merged_too(
-    plain_store: EnhancedStore, write: Write, vault: Path, read: str
-) -> None:
-    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
-    ours = TEXT.replace("first", "FIRST")
-    with pytest.raises(Conflict) as conflict:
-        plain_store.write_text("Kite", ours, if_sha256=read)
-    plain_store.write_text("Kite", ours, if_sha256=conflict.value.details["accept"])
-    assert (vault / "Kite.md").read_text() == ours.replace("fifth", "FIFTH")
-
-
-def test_a_text_nobody_kept_cannot_be_merged_and_says_so(plain_store: EnhancedStore, write: Write, read: str) -> None:
-    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
-    with pytest.raises(Conflict) as conflict:
-        plain_store.update("Kite", content="x", if_sha256=f"{'0' * 16}+{plain_store.read('Kite').sha256[:16]}")
-    assert "no longer in the history" in conflict.value.message
-
-
 def test_a_note_whose_header_broke_meanwhile_is_not_rewritten_by_a_merge(
     plain_store: EnhancedStore, write: Write, vault: Path, read: str
 ) -> None:
@@ -180,13 +153,6 @@ def test_a_note_whose_header_broke_meanwhile_is_not_rewritten_by_a_merge(
     with pytest.raises(Unreadable):
         plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
     assert (vault / "Kite.md").read_text() == broken
-
-
-def test_a_note_that_is_no_text_any_more_is_not_merged(plain_store: EnhancedStore, write: Write, read: str) -> None:
-    write("Kite.md", b"\xff\xfe\x00binary")
-    details = refused(plain_store, read).details
-    assert "merged" not in details
-    assert "accept" not in details
 
 
 def test_a_secret_that_may_not_be_written_is_not_kept_with_an_offer_either(vault: Path, write: Write) -> None:

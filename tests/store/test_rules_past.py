@@ -3,8 +3,6 @@ rules that undoing one does."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,27 +124,6 @@ def test_a_merge_that_was_offered_is_still_read_and_accepted(opened: Open, write
         assert "FIVE\n" in store.read("tea").text
 
 
-def test_a_note_that_was_moved_to_a_hidden_place_took_its_past_with_it(opened: Open, write: Write) -> None:
-    write("plan.md", f"{CANARY} one.\n")
-    with opened() as person:
-        person.sync()
-        old = person.update("plan", append="two")
-        person.move("plan", "plans")
-        person.move("plans", "Private/plan")
-    with opened(hidden=["Private/"]) as store:
-        store.sync()
-        assert CANARY not in past_of(store, ("plan", "plans"))
-        assert store.history() == ()
-        with pytest.raises(NotFound):
-            store.read("plan", version=old.previous_sha256)
-        store.create("plan", "Another plan.", who="eve")
-        assert [entry.op for entry in store.history("plan")] == ["create"]
-        with opened() as person:  # another program's changes, while this one goes on
-            person.move("Private/plan", "out")
-        assert [entry.op for entry in store.history(limit=9)] == ["create", "move", "update"]
-        assert store.read("plan", version=old.version).text == f"{CANARY} one.\ntwo\n"
-
-
 def test_a_note_that_was_deleted_in_a_hidden_place_leaves_no_past_outside_of_it(opened: Open, write: Write) -> None:
     write("tea.md", "Oolong.\n")
     write("plan.md", f"{CANARY} one.\n")
@@ -184,37 +161,6 @@ def test_a_text_that_was_found_and_may_be_of_a_hidden_note_is_not_told(opened: O
     with opened(hidden=["plans/will"]) as store:
         store.sync()
         assert CANARY not in past_of(store, ("will", "tea"))
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not on this machine")
-def test_git_tells_nothing_of_a_hidden_note(opened: Open, write: Write, vault: Path) -> None:
-    def commit(message: str) -> None:
-        who = ("-c", "user.name=P", "-c", "user.email=p@x")
-        subprocess.run(["git", "-C", str(vault), "add", "-A"], check=True)
-        subprocess.run(["git", "-C", str(vault), *who, "commit", "-qm", message], check=True)
-
-    subprocess.run(["git", "-C", str(vault), "init", "-q"], check=True)
-    text = "".join(f"{CANARY} line {number}\n" for number in range(20))
-    write("plan.md", text)
-    write("Private/diary.md", text + "diary\n")
-    write("tea.md", "Oolong.\n")
-    commit("begin, and Private/diary")
-    write("copied.md", text + "copied\n")
-    commit("a copy of Private/diary")
-    (vault / "plan.md").rename(vault / "Private" / "plan.md")
-    commit("away")
-    with opened() as person:
-        person.sync()
-        assert "Private/diary" in repr(person.history("tea"))
-    with opened(hidden=["Private/"]) as store:
-        store.sync()
-        said = [answer_of(lambda name=name: store.history(name, diff=True)) for name in ("tea", "plan", "copied")]
-        head = subprocess.run(["git", "-C", str(vault), "rev-parse", "HEAD~2"], capture_output=True, text=True)
-        said += [answer_of(lambda name=name: store.read(name, at=head.stdout.strip())) for name in ("plan", "diary")]
-        assert "Oolong" in repr(said)
-        assert "diary" not in repr(said).replace("'diary'", "")
-        assert [(entry.op, entry.before) for entry in store.history("copied")] == [("create", None)]
-        assert CANARY not in repr([said[1], *said[3:]])
 
 
 # -- undoing many

@@ -163,12 +163,3 @@ def test_who_and_since_must_mean_something(grown: EnhancedStore, vault: Path) ->
         assert reading.undo_all("claude-ai", "v6", preview=True).notes
         with pytest.raises(ReadOnly):
             reading.undo_all("claude-ai", "v6")
-
-
-def test_a_text_that_is_no_longer_kept_leaves_its_note(grown: EnhancedStore, vault: Path) -> None:
-    sha = grown.update("edited", append="theirs", who=AGENT).previous_sha256 or ""
-    grown.update("kept", append="theirs", who=AGENT)
-    for kept in (vault / ".simplemem/history").rglob(f"*{sha}"):
-        kept.unlink()
-    assert left(grown, "v6") == {"edited": "the text is no longer kept"}
-    assert becomes(grown, "v6") == {"kept": "changed back"}
