@@ -65,28 +65,17 @@ def history(
 
 
 def _change(entry: HistoryEntry) -> list[Part]:
-    return [
-        (entry.version, "yellow"),
-        entry.op,
-        (f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name, "cyan"),
-        (ago(entry.when), "dim"),
-        (" ".join(filter(None, (entry.who, entry.tool))), "dim"),
-        (one_line(entry.reason), "dim"),
-    ]
+    name = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
+    who = " ".join(filter(None, (entry.who, entry.tool)))
+    when, why = ago(entry.when), one_line(entry.reason)
+    return [(entry.version, "yellow"), entry.op, (name, "cyan"), (when, "dim"), (who, "dim"), (why, "dim")]
 
 
 @command(commands, _PANEL)
 def diff(
-    what: Annotated[
-        str,
-        argument(
-            "VERSION|NAME", "A version of `history`: what it changed. Or a note: what changed in it.", complete_name
-        ),
-    ],
+    what: Annotated[str, argument("VERSION|NAME", "A version of `history`, or a note.", complete_name)],
     other: Annotated[str | None, argument("[VERSION]", "A second version, to compare the first with.")] = None,
-    since: Annotated[
-        str | None, option("--since", "WHEN", f"What changed in the note since {WHEN}. Else: its last change.")
-    ] = None,
+    since: Annotated[str | None, option("--since", "WHEN", f"Of a note: since {WHEN}. Else: its last change.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
     """Show what a version changed, what lies between two, or what changed in a note.
@@ -111,12 +100,8 @@ def diff(
 @command(commands, _PANEL)
 def restore(
     name: Name,
-    at: Annotated[
-        str | None, option("--at", "WHEN", f"As it was at {WHEN}, `before v12`. A day means its end.")
-    ] = None,
-    new_name: Annotated[
-        str | None, option("--as", "NAME", "Bring it back under this name, beside what is there.")
-    ] = None,
+    at: Annotated[str | None, option("--at", "WHEN", f"{WHEN}, `before v12`. A day means its end.")] = None,
+    new_name: Annotated[str | None, option("--as", "NAME", "Bring it back under this name.")] = None,
     vault: VaultOption = None,
 ) -> Restored:
     """Bring an earlier text of a note back, to the byte. A deleted note needs no --at.
@@ -144,17 +129,10 @@ def _restored(restored: Restored, screen: Screen) -> None:
 @command(commands, _PANEL)
 def undo(
     what: Annotated[
-        str | None,
-        argument(
-            "VERSION|NAME",
-            "A version of `history`, or a note: its last change. Without it: the last change of all.",
-            complete_name,
-        ),
+        str | None, argument("VERSION|NAME", "A version, or a note. Without it: the last change of all.", complete_name)
     ] = None,
-    by: Annotated[
-        str | None, option("--by", "WHO", "Everything this client changed, with or without its version.")
-    ] = None,
-    since: Annotated[str | None, option("--since", "WHEN", f"With --by: since {WHEN}.")] = None,
+    by: Annotated[str, option("--by", "WHO", "Everything this client changed, with or without its version.")] = "",
+    since: Annotated[str, option("--since", "WHEN", f"With --by: since {WHEN}.")] = "",
     dry_run: Annotated[bool, flag("--dry-run", "With --by: only show what would become of what.")] = False,
     yes: Annotated[bool, flag("--yes", "With --by: do not ask.")] = False,
     vault: VaultOption = None,
@@ -169,12 +147,13 @@ def undo(
     $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run
     $ simplemem undo --by claude-ai --since v40 --yes
     """
-    if (by is None) != (since is None) or (by is None and (dry_run or yes)):
-        raise Invalid("--by and --since go together", hint="simplemem undo --by WHO --since WHEN [--dry-run]")
-    if by is not None and what is not None:
-        raise Invalid("give a version or a name, or --by and --since, not both")
+    if bool(by) != bool(since) or (by and what is not None) or (not by and (dry_run or yes)):
+        raise Invalid(
+            "--by and --since go together, without a version or a name",
+            hint="simplemem undo --by WHO --since WHEN [--dry-run]",
+        )
     with opened(vault) as store:
-        if by is None or since is None:
+        if not by:
             if what is None:
                 # A text that was found after an editor's late save is listed too, but is no change.
                 changes = (entry.version for entry in store.history(limit=1000) if entry.op != "recovered")

@@ -165,7 +165,8 @@ class ChangeTable:
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""
-        return self._ask(lambda db: last_authors(db, [sha256])[sha256])
+        first = self._ask(lambda db: next(_where(db, f"after = ? AND {_WRITTEN}", sha256, newest=False), None))
+        return HUMAN if first is None else author_of(_version(first))
 
     def _ask(self, question: Callable[[apsw.Connection], T]) -> T:
         """The answer of a table that has all that is in the log."""
@@ -216,21 +217,12 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
     """The WHERE, for `notes n`, of the notes whose last author is the one asked for, with its values: `human`, `agent`,
     `unknown`, or how a name begins. An undo and a move write nothing: the text keeps its author."""
     key = wanted.casefold()
-    agents = f"n.sha256 {{}} (SELECT after FROM changes WHERE author <> 'human' AND {_WRITTEN}{{}})"
     if key == "unknown" or not key:
         return "0", {}
-    if key == "human":
-        return agents.format("NOT IN", ""), {}
-    if key == "agent":
-        return agents.format("IN", ""), {}
-    return agents.format("IN", " AND substr(author, 1, length(:author)) = :author"), {"author": key}
-
-
-def last_authors(db: apsw.Connection, texts: Iterable[str]) -> dict[str, Origin]:
-    """Who made these texts, by their hashes; a person made what no change of ours has."""
-    sql = f"SELECT {_COLUMNS} FROM changes WHERE after = ? AND {_WRITTEN} ORDER BY seq LIMIT 1"
-    found = {text: db.execute(sql, (text,)).fetchone() for text in texts}
-    return {text: HUMAN if row is None else author_of(_version(row)) for text, row in found.items()}
+    texts = f"(SELECT after FROM changes WHERE author <> 'human' AND {_WRITTEN}"
+    if key in ("human", "agent"):
+        return f"n.sha256 {'NOT IN' if key == 'human' else 'IN'} {texts})", {}
+    return f"n.sha256 IN {texts} AND substr(author, 1, length(:author)) = :author)", {"author": key}
 
 
 # -- growing
@@ -239,7 +231,9 @@ def last_authors(db: apsw.Connection, texts: Iterable[str]) -> dict[str, Origin]
 def follow(database: Database, log: Log) -> None:
     """Bring the table up to what the log has now."""
     with database.reading() as db:
-        if _is_grown(db, log):
+        offset, size, digest = _mark(db)
+        lines = log.whole_lines(offset - size)
+        if len(lines) == size and _digest(lines) == digest:
             return
     with database.writing() as db:
         grow(db, log)
@@ -262,12 +256,6 @@ def grow(db: apsw.Connection, log: Log, *, held: bool = False) -> None:
     tail = lines[-_TAIL:]
     mark = f"{offset - size + len(lines)} {len(tail)} {_digest(tail)}"
     db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('log', ?)", (mark,)).fetchall()
-
-
-def _is_grown(db: apsw.Connection, log: Log) -> bool:
-    offset, size, digest = _mark(db)
-    lines = log.whole_lines(offset - size)
-    return len(lines) == size and _digest(lines) == digest
 
 
 def _mark(db: apsw.Connection) -> tuple[int, int, str]:
@@ -296,34 +284,32 @@ def _put(db: apsw.Connection, version: Version) -> None:
 
 
 def _lineage(db: apsw.Connection, version: Version, path: str, new: str | None) -> int:
-    """Which note a change is of: the one that has its place, or had it when we deleted it. A creation begins another."""
+    """Which note a change is of: the one that has its place, or had it when we deleted it. A creation begins another. Where
+    another note takes a place, the one that had it has gone, and not by us unless we deleted it."""
+    give_way = "UPDATE lineages SET holds = 0 WHERE path = ? AND holds"
     row = db.execute("SELECT id, there FROM lineages WHERE path = ? AND holds", (path,)).fetchone()
     held, was_there = row or (0, None)
     if version.op == "recovered":
         return int(held)
     if row is None or version.op == "create":
-        _give_way(db, path)
+        db.execute(give_way, (path,)).fetchall()
         db.execute("INSERT INTO lineages (path, there, holds) VALUES (?, 1, 1)", (path,)).fetchall()
         held, was_there = db.last_insert_rowid(), True
     if new is not None:
-        _give_way(db, new)
+        db.execute(give_way, (new,)).fetchall()
     there = version.after is not None
     if new is not None or there != was_there:
         db.execute("UPDATE lineages SET path = ?, there = ? WHERE id = ?", (new or path, there, held)).fetchall()
     return int(held)
 
 
-def _give_way(db: apsw.Connection, path: str) -> None:
-    """Another note takes this place: the one that had it has gone, and not by us unless we deleted it."""
-    db.execute("UPDATE lineages SET holds = 0 WHERE path = ? AND holds", (path,)).fetchall()
-
-
 # -- rows
 
 
-def _where(db: apsw.Connection, condition: str, *values: Any) -> Iterator[Row]:
-    """The changes of which this is so, newest first."""
-    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq DESC", values)
+def _where(db: apsw.Connection, condition: str, *values: Any, newest: bool = True) -> Iterator[Row]:
+    """The changes of which this is so, newest first or oldest first."""
+    order = "DESC" if newest else "ASC"
+    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", values)
 
 
 def _back(db: apsw.Connection, path: str) -> Iterator[Row]:
@@ -341,9 +327,7 @@ def _back(db: apsw.Connection, path: str) -> Iterator[Row]:
 def _step(db: apsw.Connection, group: int) -> Sequence[Row]:
     """One operation: its changes stand together, the first of them bears its name."""
     first = db.execute("SELECT max(seq) FROM changes WHERE version = ? AND step = ?", (group, group)).get
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM changes WHERE seq >= ? ORDER BY seq", (_ALL if first is None else first,)
-    )
+    rows = _where(db, "seq >= ?", _ALL if first is None else first, newest=False)
     return list(takewhile(lambda row: row[1] == group, rows))
 
 

@@ -147,27 +147,18 @@ def _data(core: Core, path: str) -> bytes | None:
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     """A vault that something else carries to other computers. The notes are safe there; the index is better elsewhere."""
     root, index = core.vault.root, Path(core.index.path)
-    if service := synced_by(root):
-        inside = index.resolve().is_relative_to(root.resolve())
-        yield _in_folder_of(service, index_too=inside and not (service == "Syncthing" and leaves_out_sidecar(root)))
+    service, inside = synced_by(root), index.resolve().is_relative_to(core.vault.root.resolve())
+    if service and inside and not (service == "Syncthing" and leaves_out_sidecar(root)):
+        message = f"the vault is in a folder of {service}, and its index with it, which other computers may overwrite"
+        yield Finding("place", "warning", "", message, _ELSEWHERE)
+    elif service:
+        message = f"the vault is in a folder of {service}: the lock that keeps writers apart holds on one computer only"
+        yield Finding("place", "note", "", message, "Notes changed on two computers at once come as conflict copies.")
     yield from on_disks(file_system(str(root)), file_system(str(index.parent)))
     for what, folder in (("vault", root), ("index", index.parent)):
-        free = shutil.disk_usage(folder).free
-        if free < _LITTLE_ROOM:
+        if (free := shutil.disk_usage(folder).free) < _LITTLE_ROOM:
             message = f"the disk of the {what} has {free / 1e6:.0f} MB left"
             yield Finding("place", "warning", "", message, "Free some space before it is full.")
-
-
-def _in_folder_of(service: str, *, index_too: bool) -> Finding:
-    if index_too:
-        message = (
-            f"the vault is in a folder of {service}, and its index with it: every change of the index is carried to the "
-            "other computers, where it may meet another index"
-        )
-        return Finding("place", "warning", "", message, f"{_ELSEWHERE} Without one, it is made anew.")
-    message = f"the vault is in a folder of {service}: the lock that keeps writers apart is not seen on other computers"
-    hint = "Notes changed on two computers at once come as conflict copies, which the check `conflicts` lists."
-    return Finding("place", "note", "", message, hint)
 
 
 def on_disks(of_vault: str, of_index: str) -> Iterator[Finding]:

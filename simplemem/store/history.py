@@ -40,9 +40,7 @@ _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A place in the order of all changes: `number` is the last that had happened. `when` is for comparing with files.
-
-    Given by a version it is right after that one's operation, or with `before` right before it.
-    """
+    Given by a version it is right after that one's operation, or with `before` right before it."""
 
     number: int
     when: str  # UTC
@@ -57,9 +55,7 @@ class Moment:
 @dataclass(frozen=True, slots=True)
 class NoteThen:
     """One path at a moment. `sha256` is None when no note was there; `data` is None then, and when the text is lost.
-
-    `doubt` says in a sentence what is not certain about it, and is empty when the log tells.
-    """
+    `doubt` says in a sentence what is not certain about it, and is empty when the log tells."""
 
     path: str
     sha256: str | None
@@ -102,49 +98,38 @@ def history(
 
 
 def _entry_of(core: Core, version: Version, commit: str | None, *, diff: bool) -> HistoryEntry:
+    names = name_of(version.path), name_of(version.new_path) if version.new_path else None
     shown = _shown(*_sides(core, version)) if diff else None
-    return HistoryEntry(
-        version=version.id,
-        name=name_of(version.path),
-        new_name=name_of(version.new_path) if version.new_path else None,
-        when=version.when,
-        op=version.op,
-        who=version.who,
-        tool=version.tool,
-        reason=version.reason,
-        before=version.before,
-        sha256=version.after,
-        diff=shown,
-        commit=commit,
-    )
+    _, _, _, _, when, op, who, tool, reason, before, after, _, _ = version
+    return HistoryEntry(version.id, *names, when, op, who, tool, reason, before, after, shown, commit=commit)
 
 
 def _entry_of_git(core: Core, commit: Commit, texts: Mapping[str, bytes], *, diff: bool) -> HistoryEntry:
-    before = b"" if commit.before is None else texts.get(commit.before)
-    after = b"" if commit.after is None else texts.get(commit.after)
+    names = name_of(commit.old_path or commit.path), name_of(commit.path) if commit.old_path else None
+    who, tool = commit.actor or commit.who, commit.tool or "git"
     said = commit.reason if commit.actor else commit.subject
+    said = "" if core.vault.access.hidden else said  # it may speak of hidden notes in the commit
+    before, after = (b"" if oid is None else texts.get(oid) for oid in (commit.before, commit.after))
+    found = sha256(before) if commit.before and before is not None else None
+    left = sha256(after) if commit.after and after is not None else None
+    shown = _shown(before, after) if diff else None
     # So much of its id that nobody takes it for a number of our history.
     short = next((commit.commit[:size] for size in range(10, 40) if not commit.commit[:size].isdigit()), commit.commit)
     return HistoryEntry(
-        version=short,
-        name=name_of(commit.old_path or commit.path),
-        new_name=name_of(commit.path) if commit.old_path else None,
-        when=commit.when,
-        op=commit.op,
-        who=commit.actor or commit.who,
-        tool=commit.tool or "git",
-        reason="" if core.vault.access.hidden else said,  # it may speak of hidden notes in the commit
-        before=sha256(before) if commit.before and before is not None else None,
-        sha256=sha256(after) if commit.after and after is not None else None,
-        diff=_shown(before, after) if diff else None,
-        source="git",
-        commit=commit.commit,
+        short, *names, commit.when, commit.op, who, tool, said, found, left, shown, source="git", commit=commit.commit
     )
 
 
+def _sides(core: Core, version: Version) -> tuple[bytes | None, bytes | None]:
+    """What a version found and what it left; nothing is no bytes, a lost text None."""
+    before = bytes_at(core, version, version.before) if version.before else b""
+    return before, bytes_at(core, version, version.after) if version.after else b""
+
+
 def _shown(before: bytes | None, after: bytes | None) -> str | None:
-    lost = before is None or after is None
-    return None if lost else unified_diff(before, after or b"", ("before", "after"), LONG_DIFF)
+    if before is None or after is None:
+        return None
+    return unified_diff(before, after, ("before", "after"), LONG_DIFF)
 
 
 def path_with_a_past(core: Core, name: str) -> str:
@@ -359,24 +344,20 @@ def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
 
 def diff(core: Core, what: str, other: str | None, since: str | None) -> tuple[Difference, ...]:
     """What a version changed; what lies between two versions; or what changed in a memory since a date or version."""
-    version = _version_called(core, what)
-    if version is None and _VERSION.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
-        core.changes.find(what)  # says that there is none
     if other is not None:
-        later = _version_called(core, other)
-        if version is None or later is None:
-            raise Invalid("a difference is asked for between two versions", hint="history lists the versions.")
-        names = (name_of(version.new_path or version.path), name_of(later.new_path or later.path))
-        return (_difference(names, (version.id, later.id), _sides(core, version)[1], _sides(core, later)[1]),)
-    if version is not None and since is None:
-        return tuple(
-            _difference(
-                (name_of(each.path), name_of(each.new_path or each.path)),
-                (f"before {each.id}", each.id),
-                *_sides(core, each),
-            )
-            for each in core.changes.step(version.group)
-        )
+        one, two = core.changes.find(what), core.changes.find(other)
+        names = (name_of(one.new_path or one.path), name_of(two.new_path or two.path))
+        return (_difference(names, (one.id, two.id), _sides(core, one)[1], _sides(core, two)[1]),)
+    try:
+        steps = core.changes.step(core.changes.find(what).group) if since is None else []
+    except NotFound:
+        if _VERSION.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
+            raise
+        steps = []
+    if steps:
+        named = [(name_of(each.path), name_of(each.new_path or each.path)) for each in steps]
+        sides = [((f"before {each.id}", each.id), *_sides(core, each)) for each in steps]
+        return tuple(_difference(names, *of) for names, of in zip(named, sides, strict=True))
     path = path_with_a_past(core, what)
     now = core.vault.read(path).data if core.entry(path) is not None else b""
     label = since or f"before {last_change(core, path).id}"
@@ -385,19 +366,6 @@ def diff(core: Core, what: str, other: str | None, since: str | None) -> tuple[D
         label = f"before {label}"
     before = b"" if then.sha256 is None else then.data
     return (_difference((name_of(then.path), name_of(path)), (label, "now"), before, now, then.doubt),)
-
-
-def _version_called(core: Core, wanted: str) -> Version | None:
-    try:
-        return core.changes.find(wanted)
-    except NotFound:
-        return None
-
-
-def _sides(core: Core, version: Version) -> tuple[bytes | None, bytes | None]:
-    """What a version found and what it left; nothing is no bytes, a lost text None."""
-    before = bytes_at(core, version, version.before) if version.before else b""
-    return before, bytes_at(core, version, version.after) if version.after else b""
 
 
 def _difference(

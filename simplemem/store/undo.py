@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
@@ -156,40 +156,16 @@ def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
 # -- everything somebody changed
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One change of one path. Without a version it was made outside simplemem."""
-
-    version: Version | None
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reversal:
-    """A path that is to have its old text again, or its old absence. `old` is where a note goes back to as it stands."""
+    """A path that is to have its old text again, or its old absence; or why it is left as it is."""
 
     now: str | None
     then: str | None
-    first: str
+    first: str  # the first version of theirs
     groups: frozenset[str]
     text: bytes | None
-
-
-@dataclass(slots=True)
-class _Rollback:
-    work: dict[str, _Reversal] = field(default_factory=dict)
-    left: dict[str, str] = field(default_factory=dict)  # path -> why
-    moves: dict[str, str] = field(default_factory=dict)  # where a note is now -> where it was
-
-    def moved_back(self) -> dict[str, str]:
-        """Notes that can go back where they were as they stand: from where they are now to where they were."""
-        work = self.work
-        return {
-            new: old
-            for new, old in self.moves.items()
-            if new in work and work[new].then is None and old in work and work[old].now is None
-        }
+    why: str = ""
 
 
 def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, expected: str | None) -> UndoneMany:
@@ -197,22 +173,13 @@ def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, 
     if not by.strip() or not since.strip():
         raise Invalid("who, and since when?", hint="history shows who changed what.")
     if preview:
-        return _said(by, since, _plan(core, by, since))
+        return _plan(core, by, since)[0]
     core.must_be_writable()
     with core.vault.lock():
-        plan = _plan(core, by, since)
-        shown = _said(by, since, plan)
+        shown, wishes = _plan(core, by, since)
         if expected is not None and shown.plan != expected:
             hint = "Look at the preview again."
             raise Conflict("the vault has changed since this was looked at", current_sha256=None, hint=hint)
-        wishes, back = [], plan.moved_back()
-        for path, work in sorted(plan.work.items()):
-            if (old := back.get(path)) is not None:
-                origin = plan.work[old]
-                text = None if origin.then == work.now else origin.text
-                wishes.append(Wish("undo", path, before=work.now, new_path=old, data=text))
-            elif path not in back.values():
-                wishes.append(Wish("undo", path, before=work.now, data=work.text, gone=work.then is None))
         if not wishes:
             return shown
         reason = change.reason or f"everything by {by} since {since}"
@@ -221,117 +188,89 @@ def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, 
     return replace(shown, version=written[0].version)
 
 
-def _plan(core: Core, by: str, since: str) -> _Rollback:
+def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
+    """What would become of each note, and the wishes that do it."""
     lines = core.changes.recent(after=moment_of(core, since, start=True).number)[::-1]
     theirs = [version for version in lines if is_called(version.who, by)]
     if not theirs:
         names = dict.fromkeys(version.who for version in reversed(lines) if version.who)
         raise NotFound(f"nothing was changed by {by} since {since}", candidates=list(names)[:10])
-    plan = _Rollback()
+    moves: dict[str, str] = {}  # where a note is now -> where it was
     for version in theirs:
         if version.new_path is not None:
-            plan.moves[version.new_path] = plan.moves.pop(version.path, version.path)
-    chains: dict[str, list[_Step]] = {path: [] for version in theirs for path, _, _ in version.effects}
-    for version in lines:
-        for path, before, after in version.effects:
-            if path in chains:
-                _append(chains[path], _Step(version, before, after))
-    blocked: dict[str, str] = {}  # operation -> the path because of which it is left
-    spelled = {compare_key(entry.path): entry.path for entry in core.vault.scan()}
-    for path, chain in sorted(chains.items()):
-        now = hash_now(core, core.entry(path))
-        _append(chain, _Step(None, now, now))
-        steps = _what_remains(chain[:-1], by)
-        if not steps:
-            continue  # it was taken back already, or is as it was
-        groups = frozenset(each.version.group for each in steps if _is_by(each, by) and each.version)
-        then = steps[0].before
-        work = _Reversal(now, then, steps[0].version.id if steps[0].version else "", groups, None)
-        if then is not None:
-            work = replace(work, text=text_of(core, then))
-        plan.work[path] = work
-        twin = spelled.get(compare_key(path))
-        why = _why_left(core, by, steps, path, work)
-        if not why and now is None and then is not None and twin is not None and plan.moves.get(twin) != path:
-            why = f"there is another memory called {name_of(twin)}"
-        if why:
-            plan.left[path] = why
-            blocked |= dict.fromkeys(groups, path)
-    back = plan.moved_back()
-    if core.vault.access.no_delete:
-        for path, work in plan.work.items():
-            if work.then is None and path not in back and path not in plan.left:
-                plan.left[path] = "nothing may be deleted here"
-                blocked |= dict.fromkeys(work.groups, path)
-    _leave_whole_operations(plan, blocked)
-    return plan
-
-
-def _append(chain: list[_Step], step: _Step) -> None:
-    """Add a change of a path, and before it what must have happened outside in between."""
-    if chain and chain[-1].after != step.before:
-        chain.append(_Step(None, chain[-1].after, step.before))
-    chain.append(step)
-
-
-def _is_by(step: _Step, by: str) -> bool:
-    return step.version is not None and is_called(step.version.who, by)
-
-
-def _what_remains(chain: Sequence[_Step], by: str) -> list[_Step]:
-    """The changes since the first of theirs that made what is there now. What only led back to a text that had been there
-    is passed over, unless they took back what somebody else did: that is a change of theirs."""
-    states = [chain[0].before, *(step.after for step in chain)]
-    kept: list[_Step] = []
-    at = len(chain)
-    while at:
-        since = at if _is_by(chain[at - 1], by) else 0
-        while since and _is_by(chain[since - 1], by):
-            since -= 1
-        if (first := states.index(states[at], since)) < at:
-            at = first
-        else:
-            kept.insert(0, chain[at - 1])
-            at -= 1
-    start = next((number for number, step in enumerate(kept) if _is_by(step, by)), len(kept))
-    return kept[start:]
-
-
-def _why_left(core: Core, by: str, steps: Sequence[_Step], path: str, work: _Reversal) -> str:
-    """Why a path cannot have back what it had before the first of these changes; "" when it can."""
-    for step in steps:
-        if step.version is None:
-            return "changed since outside simplemem"
-        if not _is_by(step, by):
-            return f"changed since by {step.version.who or 'somebody'} ({step.version.id})"
-    if work.then is not None and work.text is None:
-        return GONE
-    if core.changes.touches_hidden(work.groups):
-        return "it was changed together with what may not be changed here"
-    return "" if core.vault.access.may_change(path) else "it may be read here, not changed"
-
-
-def _leave_whole_operations(plan: _Rollback, blocked: dict[str, str]) -> None:
-    """Whatever shares an operation with something that is left is left too, until nothing more follows."""
-    while bound := [(p, g) for p, work in plan.work.items() if p not in plan.left for g in work.groups if g in blocked]:
-        path, group = bound[0]
-        plan.left[path] = f"{group} changed it together with {name_of(blocked[group])}"
-        blocked |= {each: path for each in plan.work[path].groups if each not in blocked}
-    plan.work = {path: work for path, work in plan.work.items() if path not in plan.left}
-
-
-def _said(by: str, since: str, plan: _Rollback) -> UndoneMany:
-    back, notes = plan.moved_back(), []
-    for path, work in sorted(plan.work.items()):
-        if path in back.values():
+            moves[version.new_path] = moves.pop(version.path, version.path)
+    paths = sorted({path for version in theirs for path, _, _ in version.effects})
+    found = {path: _reversal(core, by, path, lines) for path in paths}
+    work = {path: each for path, each in found.items() if each is not None}
+    # Notes that can go back where they were as they stand.
+    back = {
+        new: old
+        for new, old in moves.items()
+        if new in work and work[new].then is None and old in work and work[old].now is None
+    }
+    _leave_what_may_not_be(core, work, back)
+    notes, wishes = [], []
+    for path, each in work.items():
+        if each.why or path in back.values():
             continue
         old = back.get(path)
+        then = work[old] if old is not None else each
         becomes = (
-            "moved back" if old else "deleted" if work.then is None else "changed back" if work.now else "brought back"
+            "moved back" if old else "deleted" if then.then is None else "changed back" if each.now else "brought back"
         )
-        then = plan.work[old].then if old else work.then
-        notes.append(UndoneNote(name_of(path), name_of(old) if old else None, becomes, work.first, work.now, then))
-    left = tuple(LeftAsIs(name_of(path), why) for path, why in sorted(plan.left.items()))
-    spelled = repr(sorted((path, work.now, work.then) for path, work in plan.work.items()))
-    digest = hashlib.sha256(spelled.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return UndoneMany(by, since, "", tuple(notes), left, digest)
+        new_name = name_of(old) if old else None
+        notes.append(UndoneNote(name_of(path), new_name, becomes, each.first, each.now, then.then))
+        text = None if then.then == each.now else then.text
+        wishes.append(Wish("undo", path, before=each.now, new_path=old, data=text, gone=then.then is None))
+    left = tuple(LeftAsIs(name_of(path), each.why) for path, each in work.items() if each.why)
+    digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
+
+
+def _reversal(core: Core, by: str, path: str, lines: Sequence[Version]) -> _Reversal | None:
+    """What is to be done at one path, or why it is left: somebody else has changed it since. None when it is as it was."""
+    chain = [(version, before, after) for version in lines for at, before, after in version.effects if at == path]
+    while not is_called(chain[0][0].who, by):
+        del chain[0]
+    then, now = chain[0][1], hash_now(core, core.entry(path))
+    if then == now:
+        return None
+    groups = frozenset(version.group for version, _, _ in chain if is_called(version.who, by))
+    text = text_of(core, then) if then is not None else None
+    work = _Reversal(now, then, chain[0][0].id, groups, text)
+    at = then
+    for version, before, after in chain:
+        if before != at:
+            work.why = work.why or "changed since outside simplemem"
+        elif not is_called(version.who, by):
+            work.why = work.why or f"changed since by {version.who or 'somebody'} ({version.id})"
+        at = after
+    work.why = work.why or ("changed since outside simplemem" if at != now else "")
+    work.why = work.why or (GONE if then is not None and text is None else "")
+    return work
+
+
+def _leave_what_may_not_be(core: Core, work: dict[str, _Reversal], back: dict[str, str]) -> None:
+    """Leave what the rules keep from being changed here, and what would take a name; and whatever shares an operation with
+    something that is left."""
+    rules = core.vault.access
+    spelled = {compare_key(entry.path): entry.path for entry in core.vault.scan()}
+    for path, each in work.items():
+        twin = spelled.get(compare_key(path)) if each.now is None else None
+        if each.why:
+            continue
+        if core.changes.touches_hidden(each.groups):
+            each.why = "it was changed together with what may not be changed here"
+        elif not rules.may_change(path):
+            each.why = "it may be read here, not changed"
+        elif rules.no_delete and each.then is None and path not in back:
+            each.why = "nothing may be deleted here"
+        elif twin is not None and back.get(twin) != path:
+            each.why = f"there is another memory called {name_of(twin)}"
+    blocked = {group: path for path, each in work.items() if each.why for group in each.groups}
+    while bound := [
+        (path, group) for path, each in work.items() if not each.why for group in each.groups & blocked.keys()
+    ]:
+        path, group = bound[0]
+        work[path].why = f"{group} changed it together with {name_of(blocked[group])}"
+        blocked |= dict.fromkeys(work[path].groups - blocked.keys(), path)
