@@ -30,7 +30,7 @@ _SQL = re.compile(
 )
 OURS = {
     "index/audit.py": "leg name note rest shift",
-    "index/changes.py": "condition table",
+    "index/changes.py": "condition order table",
     "index/database.py": "name",
     "index/file.py": "setting",
     "index/filters.py": "k name table where",
