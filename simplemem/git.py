@@ -27,6 +27,7 @@ from simplemem.errors import NotFound, TooLong, Unavailable
 
 _SECONDS = 10.0  # for walking through commits; longer than this nobody waits
 _MOST_BYTES = 10_000_000  # of a text
+_YEAR_9999 = 253_402_300_799
 _ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin anywhere in a line
 _PERSON = ("simplemem", "simplemem@localhost")
@@ -45,11 +46,7 @@ Entries = dict[str, tuple[str, int] | None]
 """Files of a tree or an index by path: object id and mode, None for no file."""
 
 
-class NotNow(Unavailable):
-    """The repository is not as it must be; it is to be tried again."""
-
-
-class Busy(NotNow):
+class Busy(Unavailable):
     """Another git is at work in it: over in a moment."""
 
 
@@ -141,14 +138,15 @@ def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
         repo.free()
     except pygit2.GitError as error:
         said = next((why for part, why in _CANNOT.items() if part in str(error)), str(error))
-        raise NotNow(f"The repository at {place.top} cannot be used: {said}.") from error
+        raise Unavailable(f"The repository at {place.top} cannot be used: {said}.") from error
 
 
 def _check(place: Checkout) -> None:
     """Refuse what would lead out of the repository, or never answer: links, pipes, borrowed objects, included settings."""
     for folder in {place.git_dir, place.common}:
-        alone = (path for name in _FILES if os.path.lexists(path := folder / name) and not _is_plain(path))
-        for path in chain(alone, *(_odd(folder / name) for name in ("objects", "refs", "logs"))):
+        alone = (path for name in _FILES if os.path.lexists(path := folder / name))
+        odd = (path for path in alone if not stat.S_ISREG(path.lstat().st_mode))
+        for path in chain(odd, *(_odd(folder / name) for name in ("objects", "refs", "logs"))):
             raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
     if (place.common / "objects" / "info" / "alternates").exists():
         raise Unavailable(f"{place.top} borrows objects of another repository (objects/info/alternates).")
@@ -167,10 +165,6 @@ def _odd(folder: Path) -> Iterator[Path]:
                 yield from _odd(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
                 yield Path(each.path)
-
-
-def _is_plain(file: Path) -> bool:
-    return stat.S_ISREG(os.lstat(file).st_mode)
 
 
 # -- what git knows
@@ -201,12 +195,6 @@ def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
     raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
 
 
-def changes_in(root: Path, commit: str) -> tuple[str, ...]:
-    """The changes of our history that a commit of ours holds; none for a person's."""
-    with _opened(root) as (repo, _):
-        return _trailers(_commit_called(repo, commit).message, "Version")
-
-
 def texts(root: Path, wanted: Iterable[str]) -> dict[str, bytes]:
     """Texts by git's ids of them, as `Commit.before` and `after` name them. What is missing or too large is left out."""
     with _opened(root) as (repo, _):
@@ -234,7 +222,10 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             continue
         was, old = before[0], None
         if now and was is None and parents:
-            old = _renamed_from(parents[0], commit, name, place.prefix)
+            diff = parents[0].tree.diff_to_tree(commit.tree)
+            diff.find_similar(flags=DiffFind.FIND_RENAMES)
+            renamed = (str(d.old_file.path) for d in diff.deltas if d.status_char() == "R" and d.new_file.path == name)
+            old = next((path for path in renamed if path.startswith(place.prefix)), None)
             was = _entry(parents[0].tree, old) if old else None
         said = commit.message
         yield Commit(
@@ -242,7 +233,9 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             path=name[cut:],
             old_path=old[cut:] if old else None,
             op="move" if old else "create" if was is None else "delete" if now is None else "update",
-            when=_moment(commit.author.time),
+            when=datetime.fromtimestamp(max(0, min(commit.author.time, _YEAR_9999)), UTC).strftime(
+                "%Y-%m-%dT%H:%M:%SZ"
+            ),
             who=_printable(commit.author.name)[:200],
             subject=_printable(said.partition("\n")[0])[:300],
             actor="; ".join(_trailers(said, "Actor")),
@@ -253,14 +246,6 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             after=now[0] if now else None,
         )
         name = old or name
-
-
-def _renamed_from(parent: pygit2.Commit, commit: pygit2.Commit, name: str, prefix: str) -> str | None:
-    """What a file of the vault was called before a commit that renamed it."""
-    diff = parent.tree.diff_to_tree(commit.tree)
-    diff.find_similar(flags=DiffFind.FIND_RENAMES)
-    renamed = (str(d.old_file.path) for d in diff.deltas if d.status_char() == "R" and d.new_file.path == name)
-    return next((old for old in renamed if old.startswith(prefix)), None)
 
 
 def _entry(tree: pygit2.Tree | None, path: str) -> tuple[str, int] | None:
@@ -290,13 +275,6 @@ def _printable(text: str) -> str:
     return "".join(c for c in text if c.isprintable()).strip()[:2000]
 
 
-def _moment(seconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return ""
-
-
 # -- commits of ours
 
 
@@ -317,10 +295,10 @@ def _committed(
 ) -> list[str]:
     with _index_held(place) as index:
         if repo.state() != RepositoryState.NONE:
-            raise NotNow(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
+            raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str):
-            raise NotNow("No branch is checked out (HEAD is detached), so a commit would belong to none.")
+            raise Unavailable("No branch is checked out (HEAD is detached), so a commit would belong to none.")
         last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
         now: Entries = {}
         left = []
