@@ -1,6 +1,6 @@
 """A JSON service over HTTP: where it lives, one POST, its answer, and a plain sentence for each way it can fail.
 
-Services like to repeat what they were sent. Whatever of their sentence also stands in the request is left out.
+Services like to repeat what they were sent. A sentence of theirs that does is not passed on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -142,9 +142,11 @@ class ServiceClient:
             with self._opened().stream("POST", url, content=body, headers=headers, timeout=seconds) as answer:
                 data = self._read(answer, ends)
         except httpx2.TimeoutException as error:
-            raise Passing(f"no answer within {seconds:.3g} s", hint=self._hint("timeout")) from error
+            raise Passing(f"no answer within {seconds:.3g} s", hint=hint("timeout", self._section)) from error
         except httpx2.ConnectError as error:
-            raise Passing(f"{self.address.url} cannot be reached ({error})", hint=self._hint("reach")) from error
+            raise Passing(
+                f"{self.address.url} cannot be reached ({error})", hint=hint("reach", self._section)
+            ) from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
             raise Passing(f"the answer of {self.address.host} broke off") from error
         if not answer.is_success:
@@ -155,8 +157,10 @@ class ServiceClient:
         except (ValueError, RecursionError) as error:
             if data.lstrip()[:1] == b"<":
                 message = f"{self.name} answered with a web page where JSON was expected"
-                raise Unavailable(message, hint=self._hint("url")) from error
-            raise Passing("its answer is not JSON, or only the beginning of it", hint=self._hint("url")) from error
+                raise Unavailable(message, hint=hint("url", self._section, self.address.url)) from error
+            raise Passing(
+                "its answer is not JSON, or only the beginning of it", hint=hint("url", self._section, self.address.url)
+            ) from error
 
     def _read(self, answer: httpx2.Response, ends: float) -> bytes:
         data = bytearray()
@@ -168,11 +172,8 @@ class ServiceClient:
                 most = self._most_bytes // 1024 // 1024
                 raise Unavailable(f"{self.name} gave an answer of more than {most} MB; it was not read")
             if time.monotonic() > ends:
-                raise Passing("the answer came too slowly", hint=self._hint("timeout"))
+                raise Passing("the answer came too slowly", hint=hint("timeout", self._section))
         return bytes(data)
-
-    def _hint(self, about: str) -> str:
-        return hint(about, self._section, self.address.url)
 
 
 # -- how a call fails, the same for every protocol and package
@@ -212,29 +213,22 @@ def failure_of(
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, or a date; None when the header is missing or makes no sense."""
-    import email.utils
-
-    value = next((value for key, value in headers.items() if key.lower() == "retry-after"), "").strip()
+    """Seconds; None when the header is missing, is a date, or makes no sense."""
     try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
+        seconds = float(next(value for key, value in headers.items() if key.lower() == "retry-after"))
+    except (StopIteration, ValueError):
+        return None
     return max(0.0, seconds) if seconds < 1e9 else None
 
 
 _MOST_CHARACTERS, _MOST_READ = 200, 500
 _WINDOW = 12  # a run of so many characters that also stands in the request was taken from it
-_SHORTEST = 3  # a shorter text than this would take single letters out of the sentence
-_NOT_TEXTS = frozenset({"model", "encoding_format", "input_type", "keep_alive", "output_dtype", "output_dimension"})
 _KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII)
 
 
-def quoted(body: bytes, sent: Any, key: str | None) -> str:
-    """The sentence in an answer that was no success: one short line without the key or a text of the request."""
+def quoted(body: bytes, sent: Mapping[str, Any], key: str | None) -> str:
+    """The sentence in an answer that was no success: one short line without the key, nothing where it repeats a text of
+    the request."""
     text = body[:_MOST_BYTES_OF_A_REFUSAL].decode("utf-8", "replace")
     try:
         message = _message(json.loads(text))
@@ -243,38 +237,21 @@ def quoted(body: bytes, sent: Any, key: str | None) -> str:
     if key:  # before anything is cut off: half a key is no longer seen to be one
         message = message.replace(key, "…")
     sentence = " ".join("".join(c if c.isprintable() else " " for c in message[:_MOST_READ]).split())
-    taken = bytearray(len(sentence))
-    for text in _texts_in(sent):
-        size = min(_WINDOW, len(text))
-        for at in range(len(sentence) - size + 1) if size >= _SHORTEST else ():
-            if sentence[at : at + size] in text:
-                taken[at : at + size] = b"\1" * size
-    marked = "".join("\0" if hidden else c for c, hidden in zip(sentence, taken, strict=True))
-    shown = _KEY_SHAPED.sub("…", re.sub("\0+", "…", marked))
+    for value in (sent.get(name) or () for name in ("input", "query", "texts", "documents")):
+        for each in [value] if isinstance(value, str) else value:
+            told = " ".join(str(each).split())
+            size = min(_WINDOW, len(told))
+            if size > 2 and any(sentence[at : at + size] in told for at in range(len(sentence) - size + 1)):
+                return ""
+    shown = _KEY_SHAPED.sub("…", sentence)
     return shown if len(shown) <= _MOST_CHARACTERS else shown[: _MOST_CHARACTERS - 1].rstrip() + "…"
-
-
-def _texts_in(sent: Any) -> Iterator[str]:
-    """Every text in a request that may come from a note or a question."""
-    if isinstance(sent, str):
-        yield " ".join(sent.split())
-    elif isinstance(sent, dict):
-        for name, value in sent.items():
-            if name not in _NOT_TEXTS:
-                yield from _texts_in(value)
-    elif isinstance(sent, (list, tuple)):
-        for value in sent:
-            yield from _texts_in(value)
 
 
 def _message(answer: Any, depth: int = 0) -> str:
     """The shapes in use: {"error": {"message"}}, {"error": "…"}, {"message"}, {"detail": "…" or [{"msg"}]}."""
-    if isinstance(answer, str):
-        return answer
     if isinstance(answer, dict) and depth < 4:
-        for name in ("error", "message", "msg", "detail", "errors", "title"):
-            if answer.get(name):
-                return _message(answer[name], depth + 1)
+        names = ("error", "message", "msg", "detail", "errors", "title")
+        return _message(next((answer[name] for name in names if answer.get(name)), ""), depth + 1)
     if isinstance(answer, list) and answer and depth < 4:
         return _message(answer[0], depth + 1)
-    return ""
+    return answer if isinstance(answer, str) else ""

@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.passages import text_hash
+from simplemem.note.words import counted
 from simplemem.services.client import ServiceClient, address_of
 from simplemem.services.keys import Key, KeySource
 from simplemem.services.patience import Refused
@@ -80,8 +81,8 @@ def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
         from simplemem.services.voyage import voyage_embedder
 
         return voyage_embedder(chosen)
-    if name in _PROTOCOLS:
-        return _over_http(name, _PROTOCOLS[name], chosen)
+    if name in _HTTP:
+        return _over_http(name, _HTTP[name], chosen)
     raise Invalid(f"there is no embedder called {name!r}", hint=f"Known are: {', '.join(PROVIDERS)}.")
 
 
@@ -216,7 +217,6 @@ class _Protocol:
     batch: int
     path: str
     request: Mapping[str, Any]
-    rows: Callable[[Any, str], list[Any]]
     key_variable: str = ""  # read for `home` alone: its key is shown to nobody else
 
 
@@ -248,7 +248,7 @@ def _over_http(provider: str, protocol: _Protocol, choice: Choice) -> ServiceEmb
                 {**request, "input": texts},
                 deadline=deadline,
                 stopped=stopped,
-                read=lambda answer: check(protocol.rows(answer, client.name)),
+                read=lambda answer: check(in_order(answer, client.name)),
             )
         except SimplememError as error:
             if provider == "ollama" and error.details.get("status") == 404:
@@ -271,11 +271,15 @@ def _over_http(provider: str, protocol: _Protocol, choice: Choice) -> ServiceEmb
 
 
 def in_order(answer: Any, name: str) -> list[Any]:
-    """The vectors of an OpenAI answer in the order of the texts. Each row says in `index` which text it belongs to, and
-    some servers mix them."""
-    data = answer.get("data") if isinstance(answer, dict) else None
+    """The vectors of an answer in the order of the texts: Ollama's are, in OpenAI's each row says in `index` which text it
+    belongs to, and some servers mix them."""
+    known: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
+    if isinstance(known.get("embeddings"), list):
+        return list(known["embeddings"])
+    data = known.get("data")
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
-        raise Unavailable(f"{name} gave an answer without vectors", hint="embed.url must end where /embeddings begins.")
+        said = "embed.url ends where /embeddings begins; Ollama's is without /v1, like http://localhost:11434."
+        raise Unavailable(f"{name} gave an answer without vectors", hint=said)
     indexes = [row.get("index") for row in data]
     if any(index is not None for index in indexes):
         if sorted(index for index in indexes if isinstance(index, int)) != list(range(len(data))):
@@ -284,36 +288,18 @@ def in_order(answer: Any, name: str) -> list[Any]:
     return [row.get("embedding") for row in data]
 
 
-def _ollama_rows(answer: Any, name: str) -> list[Any]:
-    rows = answer.get("embeddings") if isinstance(answer, dict) else None
-    if not isinstance(rows, list):
-        raise Unavailable(
-            f"{name} gave an answer without vectors",
-            hint="embed.url is Ollama's own address, for example http://localhost:11434, without /v1.",
-        )
-    return rows
-
-
-_PROTOCOLS = {
+_HTTP = {
     # OpenAI, LM Studio, vLLM, llama.cpp, Ollama's /v1
     "openai": _Protocol(
-        home="https://api.openai.com/v1",
-        model="text-embedding-3-small",
-        batch=64,
-        path="/embeddings",
-        request={"encoding_format": "float"},
-        rows=in_order,
-        key_variable="OPENAI_API_KEY",
+        "https://api.openai.com/v1",
+        "text-embedding-3-small",
+        64,
+        "/embeddings",
+        {"encoding_format": "float"},
+        "OPENAI_API_KEY",
     ),
     # What is longer than the model reads is cut there, as Ollama does by itself.
-    "ollama": _Protocol(
-        home="http://localhost:11434",
-        model="nomic-embed-text",
-        batch=32,
-        path="/api/embed",
-        request={"truncate": True},
-        rows=_ollama_rows,
-    ),
+    "ollama": _Protocol("http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}),
 }
 
 
@@ -326,7 +312,7 @@ def int8_vectors(rows: Any, count: int, dimension: int | None, name: str) -> lis
     if not isinstance(rows, list):
         raise Unavailable(f"{name} gave no vectors")
     if len(rows) != count:
-        raise Unavailable(f"{name} gave {_counted(len(rows), 'vector')} for {_counted(count, 'text')}")
+        raise Unavailable(f"{name} gave {counted(len(rows), 'vector')} for {counted(count, 'text')}")
     widths = {len(row) if isinstance(row, list) else 0 for row in rows}
     wanted = dimension or max(widths, default=0)
     if widths - {wanted} or not wanted:
@@ -345,12 +331,8 @@ def int8_vectors(rows: Any, count: int, dimension: int | None, name: str) -> lis
     if bad:
         kind = Unavailable if count > 1 and len(bad) == count else Refused
         what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros alone"
-        raise kind(f"{name} gave a vector {what} for {_counted(len(bad), 'text')} of {count}")
+        raise kind(f"{name} gave a vector {what} for {counted(len(bad), 'text')} of {count}")
     return [
         array("b", [round(number / size * 127) for number in row]).tobytes()
         for row, size in zip(numbers, largest, strict=True)
     ]
-
-
-def _counted(count: int, what: str) -> str:
-    return f"1 {what}" if count == 1 else f"{count} {what}s"

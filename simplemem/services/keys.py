@@ -5,9 +5,7 @@ A key is read when it is used, so that a new one needs no restart, and is shown 
 
 from __future__ import annotations
 
-import logging
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,9 +15,8 @@ from simplemem.errors import Invalid, Unavailable
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-_LOG = logging.getLogger(__name__)
 KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as a setting has it
-_MOST_BYTES = 16_384
+_MOST_BYTES = 4_096
 _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a text that begins so is a path
 
 
@@ -30,7 +27,6 @@ class Key:
         """`otherwise` names the environment variable that is read when the setting says nothing."""
         self._setting = setting
         self._text = self._env = self._path = ""
-        self._warned = False
         if isinstance(source, Mapping):  # {env = NAME} or {path = FILE}, as the settings have checked
             self._env, self._path = source.get("env", ""), source.get("path", "")
             if len(source) != 1 or not (self._env or self._path):
@@ -57,7 +53,7 @@ class Key:
         found = found.strip()
         if not found:
             raise Unavailable(f"there is no key in {self._where()}", hint=f"The setting {self._setting} names it.")
-        if not (found.isascii() and found.isprintable()) or " " in found:
+        if not (found.isascii() and found.isprintable()) or " " in found or len(found) >= _MOST_BYTES:
             raise Unavailable(
                 f"what lies in {self._where()} is not a key: it has spaces, line breaks or letters no key has",
                 hint=f"The setting {self._setting} names it; the key must stand there alone.",
@@ -73,16 +69,9 @@ class Key:
         path = Path(self._path).expanduser()
         try:
             with path.open("rb") as file:
-                mode = os.fstat(file.fileno()).st_mode
-                data = file.read(_MOST_BYTES + 1)
+                return file.read(_MOST_BYTES).decode("utf-8-sig", "replace")
         except OSError as error:
             raise Unavailable(
                 f"the key cannot be read from {path}: {error.strerror}",
                 hint=f"The setting {self._setting} names the file.",
             ) from error
-        if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o077 and not self._warned:
-            self._warned = True
-            _LOG.warning("the key file %s can be read by others; `chmod 600` it", path)
-        if len(data) > _MOST_BYTES:
-            raise Unavailable(f"the file {path} is far too long for a key")
-        return data.decode("utf-8-sig", "replace")

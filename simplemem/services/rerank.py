@@ -92,13 +92,10 @@ def scores_of(name: str, answer: Any, count: int) -> list[float]:
         raise Unavailable(f"{name} gave an answer without scores")
     scores: dict[int, float] = {}
     for row in rows:
-        index = row.get("index")
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
-            raise Unavailable(f"{name} scored a text it was not given")
-        if index in scores:
-            raise Unavailable(f"{name} scored the same text twice")
-        score = row.get("relevance_score", row.get("score"))
-        if isinstance(score, bool) or not isinstance(score, (int, float)) or not abs(score) <= sys.float_info.max:
+        index, score = row.get("index"), row.get("relevance_score", row.get("score"))
+        if type(index) is not int or not 0 <= index < count or index in scores:
+            raise Unavailable(f"{name} scored a text twice, or one it was not given")
+        if type(score) not in (int, float) or not abs(score) <= sys.float_info.max:
             raise Unavailable(f"{name} gave a score that is no number")
         scores[index] = float(score)
     if len(scores) < count:

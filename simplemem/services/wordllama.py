@@ -93,10 +93,6 @@ class WordLlama:
     def close(self) -> None:
         """The mapped weights go with the last who uses them."""
 
-    def count_tokens(self, text: str) -> int:
-        """How many tokens of this tokenizer a text is."""
-        return self._tokenizer.count(_well_formed(text))
-
     def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
         """Every word's row, those seen for the first time added."""
         import numpy as np
@@ -120,12 +116,8 @@ class WordLlama:
 
 
 def _clean(text: str) -> str:
-    return _well_formed(text[:_MAX_CHARACTERS])
-
-
-def _well_formed(text: str) -> str:
     """The tokenizer takes no lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _mapped(path: Path) -> NDArray[np.float16]:
@@ -152,7 +144,6 @@ class Tokenizer:
         model = json.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
         self._ranks: dict[str, int] = {pair: rank for rank, pair in enumerate(model["merges"])}
-        self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
         self.tokens = lru_cache(maxsize=_WORDS_CUT)(lambda word: array("H", self._tokens(word)))
 
     def _tokens(self, word: str) -> list[int]:
@@ -163,10 +154,6 @@ class Tokenizer:
         for part in filter(None, _SPECIALS.split(word)):
             tokens += [_SPECIAL[part]] if part in _SPECIAL else self._joined(_SPACE + part)
         return tokens
-
-    def count(self, text: str) -> int:
-        """How many tokens a text is."""
-        return sum(map(self._size, _PIECES.findall(_SPACE + text.replace(" ", _SPACE)))) if text else 0
 
     def _joined(self, text: str) -> list[int]:
         parts = list(text)
@@ -204,7 +191,6 @@ class Tokenizer:
 
 
 _SPACE = "\u2581"
-_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
 _SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}  # what these spell in a text is one token
 _SPECIALS = re.compile("(<unk>|<s>|</s>)")
 _FIRST_BYTE = 3  # the token of the byte 0

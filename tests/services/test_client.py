@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import email.utils
 import gzip
 import json
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -53,15 +51,6 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed
     assert eventually(lambda: service.dripping == 0)
 
 
-def test_a_date_at_which_to_come_back_is_heard(service: EmbeddingService) -> None:
-    for ahead, least in ((3600.0, 3590), (-3600.0, 0)):
-        date = email.utils.formatdate(time.time() + ahead, usegmt=True)
-        service.always = failing(429, "slow down", {"Retry-After": date})
-        with pytest.raises(Unavailable) as caught:
-            remote(service, attempts=1).post("/x", REQUEST)
-        assert least <= caught.value.details["retry_after"] <= max(0.0, ahead)
-
-
 @pytest.mark.parametrize("value", ["soon", "nan", "inf", "-1", "1e99", "Fri, 99 Xyz 2026", ""])
 def test_a_time_that_makes_no_sense_is_no_time(service: EmbeddingService, value: str) -> None:
     service.always = failing(429, "slow down", {"Retry-After": value})
@@ -95,14 +84,6 @@ def test_an_unencrypted_key_for_another_machine_is_warned_of_once(
     assert "sk-1234567890" not in caplog.text
 
 
-@pytest.mark.parametrize("section", ["embed", "rerank"])
-def test_hints_name_the_settings_of_whoever_asks(service: EmbeddingService, section: str) -> None:
-    service.always = failing(401, "who are you")
-    with pytest.raises(Unavailable) as caught:
-        remote(service, section=section).post("/x", REQUEST)
-    assert f"{section}.api_key" in caught.value.hint
-
-
 # -- what a service said, without what it repeats of what it was sent
 
 KEY = "sk-0123456789abcdef"
@@ -113,26 +94,19 @@ SENT = {"model": "tiny-embedder", "input": [NOTE, "short"], "encoding_format": "
 @pytest.mark.parametrize(
     ("answer", "shown"),
     [
-        ({"error": {"message": "Rate limit reached", "code": 429}}, "Rate limit reached"),
-        ({"error": "model 'tiny-embedder' not found"}, "model 'tiny-embedder' not found"),
-        ({"detail": "slow down"}, "slow down"),
-        ({"detail": [{"loc": ["input"], "msg": "field required", "input": NOTE}]}, "field required"),
-        ({"message": "two\nlines\tand   spaces"}, "two lines and spaces"),
-        ({"title": "Bad Gateway"}, "Bad Gateway"),
-        ({"unheard": "of"}, ""),
-        ([], ""),
-        (12, ""),
+        (b'{"error": {"message": "Rate limit reached", "code": 429}}', "Rate limit reached"),
+        (b'{"error": "model \'tiny-embedder\' not found"}', "model 'tiny-embedder' not found"),
+        (b'{"detail": [{"loc": ["input"], "msg": "field required"}]}', "field required"),
+        (b'{"message": "two\\nlines\\tand   spaces"}', "two lines and spaces"),
+        (b'{"unheard": "of"}', ""),
+        (b"[]", ""),
+        (b" <html><body>Bad Gateway</body></html>", ""),
+        (b"upstream connect error", "upstream connect error"),
+        (b"[" * 100_000, "[" * 199 + "\u2026"),
     ],
 )
-def test_the_sentence_is_found_in_every_shape_in_use(answer: Any, shown: str) -> None:
-    assert quoted(json.dumps(answer).encode(), SENT, KEY) == shown
-
-
-def test_a_page_is_no_sentence_and_plain_text_is() -> None:
-    assert quoted(b" <html><body>Bad Gateway</body></html>", SENT, KEY) == ""
-    assert quoted(b"upstream connect error", SENT, KEY) == "upstream connect error"
-    assert quoted(b"", SENT, KEY) == ""
-    assert quoted(b"\xff\xfe\x00", SENT, KEY) != "\xff"
+def test_the_sentence_is_found_in_every_shape_in_use(answer: bytes, shown: str) -> None:
+    assert quoted(answer, SENT, KEY) == shown
 
 
 @pytest.mark.parametrize(
@@ -145,10 +119,8 @@ def test_a_page_is_no_sentence_and_plain_text_is() -> None:
         "input was: short",
     ],
 )
-def test_what_was_sent_is_left_out(sentence: str) -> None:
-    shown = quoted(json.dumps({"error": {"message": sentence}}).encode(), SENT, KEY)
-    assert "4711" not in shown
-    assert "short" not in shown
+def test_a_sentence_that_repeats_what_was_sent_is_not_passed_on(sentence: str) -> None:
+    assert quoted(json.dumps({"error": {"message": sentence}}).encode(), SENT, KEY) == ""
 
 
 @pytest.mark.parametrize(
@@ -158,13 +130,6 @@ def test_a_key_is_left_out_even_one_that_is_not_ours(sentence: str) -> None:
     shown = quoted(json.dumps({"error": sentence}).encode(), SENT, KEY)
     assert not any(part in shown for part in (KEY, KEY[3:], "AbCdEf", "xyz123"))
     assert quoted(b'{"error": "who is swordfish?"}', SENT, "swordfish") == "who is …?"
-
-
-def test_it_is_short_and_one_line() -> None:
-    shown = quoted(json.dumps({"error": "so it went\u2028 on \x1b[31m and on " * 100}).encode(), SENT, KEY)
-    assert len(shown) <= 200
-    assert shown.isprintable()
-    assert quoted(("[" * 100_000).encode(), SENT, KEY).startswith("[")
 
 
 def test_a_key_at_the_end_of_what_is_read_is_not_shown_by_half() -> None:

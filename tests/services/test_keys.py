@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from pathlib import Path
 
 import pytest
@@ -61,27 +59,8 @@ def test_what_is_no_key_is_not_sent_and_not_shown(tmp_path: Path, text: str) -> 
         Key({"path": str(file)}).value()
     assert str(file) in caught.value.message
     assert not text.strip() or text not in str(caught.value.as_dict())
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="No such file"):
         Key({"path": str(tmp_path / "gone.key")}).value()
-
-
-@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-def test_a_file_that_others_can_read_is_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    file = tmp_path / "my.key"
-    file.write_text(SECRET)
-    file.chmod(0o644)
-    key = Key({"path": str(file)})
-    with caplog.at_level(logging.WARNING):
-        assert (key.value(), key.value()) == (SECRET, SECRET)
-    assert [str(file) in record.getMessage() for record in caplog.records] == [True]
-    assert SECRET not in caplog.text
-    caplog.clear()
-    file.chmod(0o600)
-    Key({"path": str(file)}).value()
-    assert not caplog.records
 
 
 def test_the_text_of_a_key_object_shows_where_it_is_and_not_what(tmp_path: Path) -> None:

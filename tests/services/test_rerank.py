@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 
 import pytest
-from embedding_service import CUT, PAGE, Answer, failing, limited
+from embedding_service import Answer
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -87,49 +86,11 @@ def test_an_answer_that_is_not_whole_is_no_answer(service: RerankService, asking
     assert refused.value.message.startswith(asking.name)
 
 
-@pytest.mark.parametrize(
-    ("trouble", "said"),
-    [
-        (limited("30", "slow down"), "429, slow down"),
-        (failing(500, "out of memory"), "500, out of memory"),
-        (PAGE, "web page"),
-        (CUT, "broke off"),
-        (failing(401, "no such key"), "does not accept the key: 401, no such key"),
-        (failing(404, "no such model"), "404, no such model"),
-        (failing(422, "missing field"), "refused the request: 422, missing field"),
-    ],
-    ids=["429", "500", "HTML", "cut", "401", "404", "422"],
-)
-def test_a_service_in_trouble_is_told_of_in_its_own_words(
-    service: RerankService, asking: Reranker, trouble: Answer, said: str
-) -> None:
-    service.always = trouble
-    with pytest.raises(Unavailable) as refused:
-        scored(asking, 2.0)
-    assert said in refused.value.message
-
-
-def test_neither_key_nor_text_is_in_a_message_or_a_log(
-    service: RerankService, caplog: pytest.LogCaptureFixture
-) -> None:
-    secret = "the combination of the safe is 4711"
-    service.always = failing(400, f"cannot use {KEY} for '{secret}'")
-    asking = reranker(service.cohere, "m", key=SecretStr(KEY))
-    with caplog.at_level(logging.DEBUG), pytest.raises(Unavailable) as refused:
-        asking.scores("safe", [secret, "another"], time.monotonic() + 10)
-    shown = f"{refused.value.as_dict()} {caplog.text} {asking!r}"
-    assert KEY not in shown
-    assert "combination" not in shown
-
-
 # -- scores of any scale
 
 
-def test_shares_stay_as_they_are() -> None:
-    assert from_0_to_1([0.0, 0.25, 1.0]) == [0.0, 0.25, 1.0]
-
-
 def test_logits_become_shares() -> None:
+    assert from_0_to_1([0.0, 0.25, 1.0]) == [0.0, 0.25, 1.0]
     assert from_0_to_1([0.0, 7.74, -2.34, -11.0]) == pytest.approx([0.5, 0.99956, 0.0879, 0.0000167], rel=1e-3)
 
 
@@ -141,17 +102,10 @@ def test_every_share_is_one_and_the_order_stays(scores: list[float]) -> None:
     assert [share for _, share in pairs] == sorted(shares)
 
 
-def test_a_number_too_large_for_any_scale_is_no_score() -> None:
-    with pytest.raises(Unavailable, match="no number"):
-        scores_of("m", [{"index": 0, "score": 10**400}], 1)
-
-
-def test_true_is_neither_a_score_nor_a_place() -> None:
-    with pytest.raises(Unavailable, match="no number"):
-        scores_of("m", [{"index": 0, "score": True}], 1)
+def test_scores_are_numbers_of_the_texts_that_were_given() -> None:
+    for score in (10**400, True, None):
+        with pytest.raises(Unavailable, match="no number"):
+            scores_of("m", [{"index": 0, "score": score}], 1)
     with pytest.raises(Unavailable, match="not given"):
         scores_of("m", [{"index": False, "score": 0.5}], 1)
-
-
-def test_a_list_called_data_is_read_as_well() -> None:
     assert scores_of("m", {"data": [{"index": 1, "score": 2}, {"index": 0, "relevance_score": 1}]}, 2) == [1.0, 2.0]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from embedding_service import CUT, HANGS_UP, PAGE, Answer, EmbeddingService, limited, slow, spoilt
+from embedding_service import HANGS_UP, PAGE, Answer, EmbeddingService, slow, spoilt
 from pydantic import SecretStr
 from rerank_service import RerankService
 
@@ -70,19 +70,15 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
-        (says(429, "slow down", {"Retry-After": "7200"}), "429, slow down"),
-        (limited("7200"), "does not answer"),
-        (says(500, "out of memory"), "500, out of memory"),
+        (says(429, f"slow down, {KEY}", {"Retry-After": "7200"}), "429, slow down"),
+        (says(500, "the harbour crane was repaired"), "does not answer: 500"),
         (says(401, "no such key"), "does not accept the key: 401, no such key"),
         (PAGE, "a web page where JSON was expected"),
-        (CUT, "broke off"),
         (HANGS_UP, "broke off"),
         (slow(9.0), "no answer"),
         (Answer(200, b"{}"), "not what the protocol says"),
-        (Answer(200, b"[1, 2"), "not what the protocol says"),
         (spoilt(lambda rows: rows[:-1]), "2 vectors for 3 texts"),
         (spoilt(lambda rows: [[math.nan] * 64 for _ in rows]), "NaN or infinity in it for 3 texts"),
-        (spoilt(lambda rows: [[0.0] * 64, [1.0] * 64, [1.0] * 64]), "zeros alone for 1 text"),
     ],
 )
 def test_what_is_no_vector_is_named_and_never_given_out(
@@ -99,43 +95,16 @@ def test_what_is_no_vector_is_named_and_never_given_out(
     assert not any(text in shown for text in TEXTS)
 
 
-@pytest.mark.parametrize("status", [400, 422])
-def test_a_text_that_is_refused_is_told_apart_from_a_service_that_is_down(
-    service: EmbeddingService, status: int
-) -> None:
-    service.next(says(status, "Request to model is too long"))
+def test_a_text_that_is_refused_is_told_apart_from_a_service_that_is_down(service: EmbeddingService) -> None:
+    service.next(says(400, "Request to model is too long"))
     with pytest.raises(Refused, match="too long"):
         voyage(service).documents(TEXTS)
     assert len(service.asked) == 1
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 200])
-def test_what_the_service_repeats_is_not_shown(
-    service: EmbeddingService, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    service.always = says(status, f"{KEY}: the harbour crane was repaired", {"Retry-After": "7200"})
-    with caplog.at_level(logging.DEBUG), pytest.raises(Unavailable) as caught:
-        voyage(service).documents(TEXTS)
-    shown = str(caught.value.as_dict()) + repr(caught.value) + caplog.text
-    assert KEY not in shown
-    assert "harbour" not in shown
-
-
 def test_a_model_that_its_package_would_fetch_and_run_here_is_refused() -> None:
     with pytest.raises(Invalid, match="runs on this machine"):
         embedder_named("voyage", Choice(model="voyage-4-nano"))
-
-
-UNUSED = """
-import sys
-from simplemem.services.embed import Choice, embedder_named
-print(embedder_named("voyage", Choice()).remote, sorted({"voyageai", "httpx2", "numpy"} & sys.modules.keys()))
-"""
-
-
-def test_its_package_is_loaded_only_when_it_is_used() -> None:
-    done = subprocess.run([sys.executable, "-c", UNUSED], capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout == "True []\n", done.stderr
 
 
 MISSING = """
@@ -183,16 +152,3 @@ def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_bet
         assert again is not None
         assert again.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
         assert (len(proxy.asked), len(service.asked)) == (1, 1)
-
-
-def test_a_reranker_in_trouble_shows_neither_key_nor_text(caplog: pytest.LogCaptureFixture) -> None:
-    secret = "the combination of the safe is 4711"
-    with RerankService() as service:
-        service.always = says(400, f"cannot use {KEY} for {secret}")
-        made = reranker_named("voyage", url=service.voyage, model="m", key=SecretStr(KEY))
-        assert made is not None
-        with caplog.at_level(logging.DEBUG), pytest.raises(Unavailable, match="refused the request: 400") as refused:
-            made.scores("safe", [secret, "another"], time.monotonic() + 10)
-    shown = f"{refused.value.as_dict()} {refused.value.__cause__} {caplog.text}"
-    assert KEY not in shown
-    assert "combination" not in shown

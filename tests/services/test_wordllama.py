@@ -6,7 +6,6 @@ import hashlib
 import random
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +58,6 @@ def test_the_files_are_those_of_the_published_model() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_tokens_are_those_of_the_tokenizer_that_the_model_was_made_with(text: str) -> None:
-    theirs = ORACLE.encode(text, add_special_tokens=False).ids
-    assert TOKENS.count(text) == len(theirs)
     for word in text.split():
         assert list(TOKENS.tokens(word)) == ORACLE.encode(word, add_special_tokens=False).ids
 
@@ -108,23 +105,6 @@ def test_more_words_than_are_remembered_change_no_vector(
     for _ in range(20):
         texts = [" ".join(f"word{chosen.randrange(60)}" for _ in range(6)) for _ in range(4)]
         assert forgetful.documents(texts) == embedder.documents(texts)
-
-
-def test_new_words_for_ever_take_no_more_memory_than_those_of_the_first_days(
-    monkeypatch: pytest.MonkeyPatch, embedder: WordLlama
-) -> None:
-    monkeypatch.setattr(wordllama, "_MAX_WORDS_BETWEEN", 500)
-    monkeypatch.setattr(wordllama, "_WORDS_CUT", 500)
-    fresh, held = WordLlama(), []
-    tracemalloc.start()
-    for day in range(8):
-        for k in range(150):
-            texts = [f"save {day}.{k}", f"{k}.{day}"]
-            made = fresh.documents(texts)
-        held.append(tracemalloc.get_traced_memory()[0])
-    tracemalloc.stop()
-    assert made == embedder.documents(texts)
-    assert held[1] > 500_000 and max(held) < 1_500_000, "a kilobyte a word; 2,400 words in all"
 
 
 def test_no_text_is_too_strange(embedder: WordLlama) -> None:
