@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,19 +27,8 @@ _imports = typer.Typer()
 commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
 commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel=_PANEL)
 
-
+Form = StrEnum("Form", "jsonl html dot json")
 Beside = StrEnum("Beside", "all linked none")
-
-
-def _formats() -> list[str]:
-    from simplemem.kinds.picture import PICTURES
-
-    return ["jsonl", *PICTURES]
-
-
-_FORMAT_OPTION = typer.Option(
-    "--format", "-f", metavar="FORMAT", autocompletion=_formats, help="`jsonl` unless said; `html`, `dot` or `json`."
-)
 _NOTES_HELP = (
     "Notes to draw beside the entities: those they link to (linked), all with their links, or none. "
     "Without it: linked, and all where the vault has no entity."
@@ -50,7 +38,7 @@ _NOTES_HELP = (
 @command(_exports, name="graph", filters=NOTES)
 def export_graph(
     narrowed: Filter,
-    form: Annotated[str, _FORMAT_OPTION] = "jsonl",
+    form: Annotated[Form, typer.Option("--format", "-f", help="A file to import again, or a picture.")] = Form.jsonl,
     file: Annotated[Path | None, option("--output --out -o", "FILE", "Write it there instead of printing it.")] = None,
     notes: Annotated[Beside | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
     texts: Annotated[bool, flag("--texts/--no-texts", "With or without the notes' texts in it.")] = True,
@@ -73,42 +61,32 @@ def export_graph(
     """
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.jsonl import written
-    from simplemem.kinds.picture import PICTURES, drawing_of_store
+    from simplemem.kinds.picture import PICTURES, drawing_of_store, withheld_in
     from simplemem.memory import Filter
     from simplemem.store import write_file
 
-    if form not in _formats():
-        raise Invalid(f"there is no format {form!r}", hint=f"There are {', '.join(_formats())}.")
-    file = file.expanduser() if file is not None else None
     if file is None and for_a_program():
-        why = "--json says what was written, so it needs --output FILE"
-        raise Invalid(why, hint="--format json is a graph as JSON.")
-    if file is None and form == "html" and sys.stdout.isatty():
-        raise Invalid("a page is of no use in a terminal", hint="--output graph.html writes it to a file.")
+        raise Invalid("--json says what was written, so it needs --output FILE", hint="--format json prints JSON.")
+    is_whole = notes is None and narrowed == Filter() and texts and not private
+    if form == "jsonl" and not is_whole:  # nobody should take a part for it when it is read back
+        raise Invalid("jsonl is always the whole graph", hint="--notes and filters are for html, dot and json.")
     warnings: list[str] = []
     withheld = 0
-    with opened(vault) as store, progress_bar() as progress:
+    with opened(vault) as store:
+        file = file.expanduser() if file is not None else None
         if file is not None and file.suffix.lower() == ".md" and file.resolve().is_relative_to(store.root.resolve()):
             raise Invalid(f"{file} would be a note of the vault", hint="Give a picture the ending of its format.")
         graph = graph_of(store).read()
         if form == "jsonl":
-            # What is read back by another program is the whole graph: nobody should take a part for it.
-            if notes is not None or narrowed != Filter() or not texts or private:
-                hint = "--notes, filters and what goes into a picture are for html, dot and json."
-                raise Invalid(f"{form} is always the whole graph", hint=hint)
             text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
         else:
             beside: Any = notes or ("linked" if graph.entities else "all")
-            drawing = drawing_of_store(
-                store, graph, notes=beside, narrowed=narrowed, texts=texts, private=private, progress=progress
-            )
-            text, nodes, edges = PICTURES[form](drawing), len(drawing.nodes), len(drawing.edges)
-            withheld = drawing.withheld()
-            if not nodes:
-                warnings.append("there is nothing to draw (--notes all draws every note)")
+            drawing = drawing_of_store(store, graph, notes=beside, narrowed=narrowed, texts=texts, private=private)
+            text, nodes, edges = PICTURES[form](drawing), len(drawing["nodes"]), len(drawing["links"])
+            withheld = withheld_in(drawing)
+            warnings += [] if nodes else ["there is nothing to draw (--notes all draws every note)"]
     if withheld and form != "dot":
-        of_notes = "a private note is" if withheld == 1 else f"{withheld} private notes are"
-        warnings.append(f"{of_notes} drawn without the text (--private puts it in)")
+        warnings.append(f"{counted(withheld, 'private note')} drawn without the text (--private puts it in)")
     size = len(text.encode())
     facts = {"file": str(file), "format": form, "nodes": nodes, "edges": edges, "bytes": size, "private": withheld}
     if file is None:
@@ -121,7 +99,7 @@ def export_graph(
 @command(_imports, name="graph")
 def import_graph(
     file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")], vault: VaultOption = None
-) -> Imported:
+) -> Imported | None:
     """Bring the file of a graph memory server into the vault: a note for each entity.
 
     What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
@@ -133,9 +111,7 @@ def import_graph(
     from simplemem.kinds.graph.jsonl import import_file
 
     with opened(vault) as store, progress_bar() as progress:
-        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
-    assert done is not None  # it is not said to be done once
-    return done
+        return import_file(store, file.expanduser(), who=WHO, progress=progress)
 
 
 @renderer
@@ -144,11 +120,11 @@ def _imported(done: Imported, screen: Screen) -> None:
         screen.warn(f"line {broken.line} was left out: {broken.why}")
     if len(done.broken) > _MOST_LINES:
         screen.warn(f"and {len(done.broken) - _MOST_LINES} more lines; --json names them all")
-    counts = [counted(done.entities, "entity", "entities"), counted(done.relations, "relation")]
-    if done.observations:
-        counts.append(f"{counted(done.observations, 'observation')} more of entities that were there")
-    known = done.entities_there or done.relations_there
-    there = f" ({done.entities_there} and {done.relations_there} were there)" if known else ""
-    screen.say(("Imported", "green"), f": {', '.join(counts)}{there}")
+    made = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
+    more = (
+        f", {counted(done.observations, 'observation')} more of entities that were there" if done.observations else ""
+    )
+    there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
+    screen.say(("Imported", "green"), f": {made}{more}{there}")
     if done.since:
         screen.say((f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim"))
