@@ -126,11 +126,3 @@ def test_a_day_that_the_question_names_comes_first(store: EnhancedStore, write: 
     assert len(names(store, "what did the harbour master say in March 2024")) == 4  # a hint is no filter
     found = store.search("what did the harbour master say in March 2024", explain=True)
     assert [hit.why is not None and hit.why.get("dated") for hit in found.hits] == [1.0, None, None, None]
-
-
-def test_a_note_without_a_day_in_its_name_is_of_the_day_it_was_made(store: EnhancedStore, write: Write) -> None:
-    write("a.md", "---\ncreated: 2023-01-05\nmodified: 2023-01-05\n---\n\nThe crane was painted.\n")
-    write("b.md", "---\ncreated: 2024-03-05\nmodified: 2024-05-05\n---\n\nThe crane was painted.\n")
-    store.sync()
-    assert names(store, "crane painted") == ["a", "b"]
-    assert names(store, "crane painted in March 2024") == ["b", "a"]

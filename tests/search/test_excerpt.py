@@ -75,12 +75,6 @@ def test_a_hit_shows_the_passage_its_heading_and_its_line(plain_store: EnhancedS
     assert hit.sha256 == plain_store.read("a").sha256
 
 
-def test_a_note_that_is_only_a_header_shows_its_description(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "---\ntitle: Crane\ndescription: The big one\n---\n")
-    plain_store.sync()
-    assert plain_store.search("crane").hits[0].snippet == "The big one"
-
-
 def test_offsets_count_characters_whatever_the_note_holds(plain_store: EnhancedStore, write: Write) -> None:
     odd = "\ufeff---\r\ntitle: 😀\r\n---\r\n\r\n日本語\u2028x\x0cy 😀😀\r\n\r\n" + "Filler line.\r\n\r\n" * 40
     write("a.md", odd + "The zeppelin landed.\r\n")

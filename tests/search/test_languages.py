@@ -9,7 +9,6 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.memory import Filter
-from simplemem.search.query import read_query, with_forms
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -96,17 +95,9 @@ def test_code_is_found_by_the_whole_before_its_parts(vault_of_all: EnhancedStore
     assert found(vault_of_all, question)[:1] == ["code"]
 
 
-def test_the_parts_of_a_name_find_the_words_as_well(vault_of_all: EnhancedStore) -> None:
-    assert "parts" in found(vault_of_all, "getUserName")
-
-
 @pytest.mark.parametrize("typed", ["kub", "kubern", "kubernete", "organizatio", "lightho", "the costs of kubern"])
 def test_a_word_is_found_while_it_is_typed(vault_of_all: EnhancedStore, typed: str) -> None:
     assert found(vault_of_all, typed)[:1] == ["en"]
-
-
-def test_a_word_typed_to_its_end_is_not_taken_for_a_beginning(vault_of_all: EnhancedStore) -> None:
-    assert found(vault_of_all, "Is it a kubern?") == []
 
 
 def test_a_star_asks_for_every_word_that_begins_so(store: EnhancedStore, write: Write) -> None:
@@ -145,15 +136,6 @@ def test_a_pair_of_characters_that_is_nowhere_is_looked_for_by_them(vault_of_all
     assert "its characters" in answer.degraded
 
 
-def test_a_vault_in_english_is_asked_for_the_words_alone(store: EnhancedStore, write: Write) -> None:
-    write("a.md", "The die was cast, and the houses of the war were sold by the man in the hat.")
-    store.sync()
-    question = "Who sold the houses of die war?"
-    read, _ = with_forms(read_query(question), store._core.index)
-    assert read == read_query(question)
-    assert [term.words for term in read.terms()] == [("sold",), ("houses",), ("die",), ("war",)]
-
-
 def test_a_note_may_say_its_language_and_change_it(store: EnhancedStore, write: Write) -> None:
     write("note.md", "---\nlang: fr\n---\nChevaux.\n")
     store.sync()
@@ -161,15 +143,6 @@ def test_a_note_may_say_its_language_and_change_it(store: EnhancedStore, write: 
     write("note.md", "---\nlang: en\n---\nChevaux.\n")
     store.sync()
     assert found(store, "cheval") == []
-
-
-def test_english_in_a_note_of_another_language_is_found_in_its_forms(store: EnhancedStore, write: Write) -> None:
-    write(
-        "note.md", "Wir haben das Rollout und die Deployments für den Kunden verschoben, weil noch nicht deployed war."
-    )
-    store.sync()
-    for question in ("deploying", "deployment", "rollouts", "Kunde"):
-        assert found(store, question) == ["note"], question
 
 
 @pytest.mark.parametrize(

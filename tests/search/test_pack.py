@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.names import date_in
 from simplemem.note.words import count_tokens
 from simplemem.search.pack import MOST_SAID, Piece, Voice, pack, voices
 
@@ -112,15 +111,6 @@ def test_the_best_passage_is_cut_after_a_sentence_rather_than_left_out() -> None
     assert packed.tokens <= 50
 
 
-def test_what_stands_before_the_best_place_fills_the_room_that_is_left() -> None:
-    lines = [f"{number}. Rule {word} is kept by all of us.\n" for number, word in enumerate(("one", "two", "three"), 1)]
-    text = "Much was said. " * 40 + "\n\n" + "".join(lines)
-    packed = pack([piece(text, at=text.index("3. Rule"))], 43, len_of_words)
-    assert packed.text.endswith("[n:7] 2026-01-24\n\n…\n" + "Much was said. " * 2 + "\n\n" + "".join(lines).strip())
-    assert 41 <= packed.tokens <= 43
-    assert packed.items[0]["line"] == 7
-
-
 def test_nothing_makes_an_empty_pack() -> None:
     packed = pack([], 100)
     assert (packed.text, packed.tokens, packed.items, packed.left_out, packed.duplicates) == ("", 0, (), 0, 0)
@@ -138,14 +128,6 @@ def a_piece(name: str, text: str, day: str = "2026-01-01", line: int = 1, start:
 
 def said(voice: Voice) -> list[tuple[str, str, str, str]]:
     return [(each.label, each.text, each.cited, each.when) for each in voice.said]
-
-
-def test_the_same_words_go_in_once_and_name_the_other_places() -> None:
-    speaking, taken_up = voices([a_piece("a", LONG), a_piece("b", LONG.upper(), line=7), a_piece("c", "Other.")])
-    assert [voice.piece.name for voice in speaking] == ["a", "c"]
-    assert speaking[0].also == ["b:7"]
-    assert [(one.name, of.name) for one, of in taken_up] == [("b", "a")]
-    assert said(speaking[0]) == []
 
 
 def test_what_a_near_duplicate_says_otherwise_is_quoted_with_its_line() -> None:
@@ -178,24 +160,6 @@ def test_an_older_passage_that_says_more_stays_behind_the_newer_one() -> None:
     assert [voice.piece.name for voice in speaking] == ["new", "old", "other"]
     assert [each[0] for each in said(speaking[0])] == ["older"]
     assert said(speaking[1]) == []
-
-
-def test_of_one_day_neither_is_called_older_and_the_better_one_speaks() -> None:
-    speaking, _ = voices(
-        [a_piece("a", "The wind limit for launches is 8 m/s."), a_piece("b", "The wind limit for launches is 6 m/s.")]
-    )
-    assert [voice.piece.name for voice in speaking] == ["a"]
-    assert [each[:3] for each in said(speaking[0])] == [("differs", "The wind limit for launches is 6 m/s.", "b:1")]
-
-
-def test_the_date_in_a_name_counts_before_the_date_of_the_file() -> None:
-    old = a_piece("log/2024-05-01", "The wind limit for launches is 8 m/s.", "2026-03-03")
-    new = a_piece("rules", "The wind limit for launches is 6 m/s.", "2025-09-01")
-    speaking, _ = voices([old, new])
-    assert speaking[0].piece.name == "rules"
-    assert [date_in(name) for name in ("a/20240501-x", "2023-01-01 to 2024-05-01", "1234-99-99", "12024-05-011")] == [
-        "2024-05-01", "2024-05-01", "", "",
-    ]  # fmt: skip
 
 
 def test_no_more_is_quoted_than_a_reader_wants_and_the_rest_speaks_for_itself() -> None:

@@ -21,27 +21,12 @@ def ranked(store: EnhancedStore, query: str, mode: str = "text") -> list[str]:
     return [hit.name for hit in store.search(query, mode=mode, limit=50).hits]
 
 
-def test_a_rare_word_weighs_more_than_a_common_one(plain_store: EnhancedStore, write: Write) -> None:
-    for k in range(20):
-        write(f"common{k}.md", "The committee met in the harbour office.")
-    write("rare.md", "The theodolite was mislaid.")
-    plain_store.sync()
-    assert ranked(plain_store, "committee theodolite")[0] == "rare"
-
-
 def test_words_that_stand_together_beat_words_spread_over_a_long_note(plain_store: EnhancedStore, write: Write) -> None:
     pad = "\n\n".join("Minutes of a meeting with many other subjects." for _ in range(40))
     write("spread.md", f"The anchor came first.\n\n{pad}\n\nThen spoke the treasurer.\n")
     write("together.md", f"{pad}\n\nThe treasurer sold the anchor.\n\nIt was so.\n")
     plain_store.sync()
     assert ranked(plain_store, "treasurer anchor")[0] == "together"
-
-
-def test_a_title_says_more_than_the_text(plain_store: EnhancedStore, write: Write) -> None:
-    write("text.md", "# Boats\n\nOnce a lantern hung there, among ropes and sails and buckets.\n")
-    write("Lantern.md", "# Lights\n\nWhat hung there among ropes and sails and buckets.\n")
-    plain_store.sync()
-    assert ranked(plain_store, "lantern") == ["Lantern", "text"]
 
 
 def test_equal_scores_come_in_order_of_name_every_time(store: EnhancedStore, write: Write) -> None:
@@ -80,13 +65,6 @@ def test_a_setting_moves_the_balance_between_words_and_meaning(store: EnhancedSt
         with EnhancedStore(store.root, settings) as weighed:
             assert ranked(weighed, "crane", "hybrid") == ranked(store, "crane", alone)
     assert ranked(store, "crane", "semantic") != ranked(store, "crane", "text")
-
-
-def test_a_question_can_be_asked_in_three_ways_and_no_other(store: EnhancedStore) -> None:
-    for mode in ("hybrid", "text", "semantic"):
-        assert store.search("x", mode=mode).mode == mode
-    with pytest.raises(Invalid, match="no search mode"):
-        store.search("x", mode="fuzzy")
 
 
 def test_a_limit_is_kept_and_none_below_one_is_taken(plain_store: EnhancedStore, write: Write) -> None:
@@ -163,23 +141,6 @@ def test_a_passage_with_all_the_words_covers_the_question_and_a_near_word_nearly
     assert whole > near > half > none
 
 
-def test_only_words_of_one_passage_count_together(vectors: WordLlama) -> None:
-    together, apart = coverage(
-        ["boat", "painted"], [["The boat was painted."], ["The boat.", "It was painted."]], vectors
-    )
-    assert together > apart
-
-
-def test_words_of_scripts_without_spaces_are_compared_too(vectors: WordLlama) -> None:
-    from simplemem.note.words import words_of
-
-    asked = words_of("\u6771\u4eac\u30bf\u30ef\u30fc")
-    with_it, without = coverage(
-        asked, [["\u6771\u4eac\u30bf\u30ef\u30fc\u306f\u9ad8\u3044\u3002"], ["\u5927\u962a\u57ce"]], vectors
-    )
-    assert with_it > without
-
-
 def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about_it(
     store: EnhancedStore, write: Write
 ) -> None:
@@ -196,14 +157,3 @@ def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about
     assert found.hits[0].why["covered"] == 1.0
     statement = store.search("Ada, boat, paint", explain=True)
     assert all(hit.why is not None and "covered" not in hit.why for hit in statement.hits)
-
-
-def test_the_answer_is_met_deep_in_a_long_note_too(store: EnhancedStore, write: Write) -> None:
-    filler = "\n\n".join(f"## Part {k}\n\n" + "Harbour fees and tides, ships and cranes. " * 25 for k in range(150))
-    write("long.md", f"{filler}\n\n## The boat\n\nAda painted the hull of the boat in May.\n")
-    write("other.md", "It rained in May, and Ada slept in a boat.\n")
-    store.sync()
-    (first, *_) = store.search("When did Ada paint the hull of the boat?", explain=True).hits
-    assert first.name == "long"
-    assert first.why is not None
-    assert first.why["covered"] == 1.0

@@ -35,15 +35,6 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_a_vault_may_itself_be_reached_by_a_link(vault: Path, tmp_path: Path) -> None:
-    """Where the vault lies is its user's to say; only what is in it is not believed."""
-    (tmp_path / "link").symlink_to(vault)
-    with EnhancedStore(tmp_path / "link", WORDS) as store:
-        store.create("tea", "Oolong.")
-        assert store.search("oolong").hits[0].name == "tea"
-    assert (vault / "tea.md").exists()
-
-
 def test_links_that_lead_out_are_in_no_answer(vault: Path, outside: Path) -> None:
     (vault / "way out.md").symlink_to(outside / "diary.md")
     (vault / "folder").symlink_to(outside)
@@ -66,15 +57,6 @@ def test_links_that_lead_out_are_in_no_answer(vault: Path, outside: Path) -> Non
                     ask(name)
                 assert CANARY not in str(refused.value.as_dict())
     assert everything(outside) == before
-
-
-def test_asking_why_a_note_is_not_found_tells_nothing_of_what_lies_outside(vault: Path, outside: Path) -> None:
-    (vault / ".way").symlink_to(outside)
-    with EnhancedStore(vault, WORDS) as store:
-        for name in ("../outside/diary", "../outside/diary.md", ".way/diary", ".hidden/../../outside/diary.md", ".\0"):
-            with pytest.raises(SimplememError) as refused:
-                store.search("oolong", why=name)
-            assert refused.value.code in ("not_found", "invalid")
 
 
 def test_settings_of_obsidian_that_are_a_link_are_not_read(vault: Path, outside: Path) -> None:

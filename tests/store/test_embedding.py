@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedding_service import WELL, EmbeddingService, failing, slow
+from embedding_service import WELL, EmbeddingService, failing
 from waiting import PATIENCE, eventually
 
 from simplemem.config import Settings
@@ -98,21 +98,6 @@ def test_no_byte_of_a_private_note_is_ever_sent(far: EmbeddingService, open_with
         assert secret not in sent
 
 
-def test_a_private_note_is_found_by_its_words(far: EmbeddingService, open_with: Open, write: Write) -> None:
-    write("secret.md", "---\nprivate: true\n---\nThe quagga is kept in a box.")
-    write("open.md", "A box of paper lanterns.")
-    store = open_with()
-    far.next(failing(404))
-    store.sync()
-    assert store.state().pending == 1  # the private one is not waited for
-    store.sync()
-    found = store.search("quagga box")
-    assert {hit.name for hit in found.hits} == {"secret", "open"}
-    assert found.degraded == ""
-    known = store._core.index.known(["secret.md"]).get("secret.md")
-    assert known is not None and known.private == "property"
-
-
 def test_what_becomes_private_loses_its_vectors_and_what_is_freed_gets_them(
     far: EmbeddingService, open_with: Open, write: Write
 ) -> None:
@@ -187,26 +172,6 @@ def test_while_new_vectors_are_made_the_old_ones_answer_and_every_answer_says_so
     assert store.state().state == "ready"
 
 
-def test_vectors_of_a_service_that_cannot_be_asked_any_more_wait_unused(
-    service: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    write("a.md", "The harbour crane")
-    open_with(url=f"{service.url}/v1").sync()
-    asked = len(service.asked)
-    none = open_with(provider="none")
-    none.sync()
-    assert none.stats()["vectors"] == 1 and none.search("crane").degraded == ""
-    other = open_with(provider="wordllama")
-    other.sync(embed=False)
-    found = other.search("crane")
-    assert [hit.name for hit in found.hits] == ["a"]
-    assert "words only" in found.degraded and "wordllama" in found.degraded
-    again = open_with(url=f"{service.url}/v1")
-    again.sync()
-    assert len(service.asked) == asked
-    assert meant(again, "crane") == ["a"]
-
-
 def test_two_servers_with_different_embedders_do_not_undo_each_other_for_ever(
     service: EmbeddingService, open_with: Open, write: Write
 ) -> None:
@@ -268,20 +233,6 @@ def test_a_server_goes_on_by_itself_when_the_embedder_is_back(
         assert store.search("crane").degraded == ""
     documents = [text for text in service.texts() if "number" in text]
     assert len(documents) <= 7  # those that were made before the failure are not asked for again
-
-
-def test_a_dead_embedder_is_not_waited_for_by_every_search(
-    service: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    write("a.md", "The harbour crane.")
-    store = open_with(url=f"{service.url}/v1", query_seconds=0.2)
-    store.sync()
-    service.always = slow(60)
-    began = len(service.asked)
-    for _ in range(12):
-        found = store.search("crane")
-        assert [hit.name for hit in found.hits] == ["a"] and "does not answer" in found.degraded
-    assert len(service.asked) - began < 12
 
 
 def test_a_text_that_is_refused_is_named_and_stops_no_other(

@@ -55,16 +55,6 @@ def test_a_move_onto_another_note_is_refused_as_such(plain_store: EnhancedStore,
     assert errors(plain_store) == []
 
 
-def test_a_move_to_a_name_that_was_free_only_on_the_disk_is_indexed(plain_store: EnhancedStore, vault: Path) -> None:
-    plain_store.create("a", "plum")
-    plain_store.create("b", "pear")
-    (vault / "b.md").unlink()
-    assert plain_store.move("a", "b").name == "b"
-    assert found(plain_store, "plum") == ["b"]
-    assert found(plain_store, "pear") == []
-    assert errors(plain_store) == []
-
-
 def test_only_the_case_of_a_name_can_be_moved(plain_store: EnhancedStore, vault: Path) -> None:
     plain_store.create("tea", "oolong")
     plain_store.create("b", "[[tea]]")

@@ -45,13 +45,6 @@ def test_a_link_written_into_a_note_in_place(store: EnhancedStore, vault: Path) 
     assert (vault / "n3.md").read_text() == "Note 3 beside [[other]]"
 
 
-def test_a_link_of_the_same_length_saved_right_after_our_own_write(store: EnhancedStore, vault: Path) -> None:
-    store.update("n3", content="See [[n9]].")
-    (vault / "n3.md").write_text((vault / "n3.md").read_text().replace("n9", "n2"))
-    store.move("n2", "first/other")
-    assert "See [[other]]." in (vault / "n3.md").read_text()
-
-
 def test_a_folder_that_came_and_one_that_was_renamed(store: EnhancedStore, vault: Path) -> None:
     (vault / "new" / "deep").mkdir(parents=True)
     (vault / "new" / "deep" / "hand.md").write_text("See [[n2]].")
@@ -69,16 +62,6 @@ def test_a_link_in_a_vault_whose_index_was_thrown_away(store: EnhancedStore, vau
         left.unlink()
     store.move("n2", "first/other")
     assert (vault / "hand.md").read_text() == "See [[other]]."
-
-
-def test_another_store_s_change_and_its_index(store: EnhancedStore, vault: Path) -> None:
-    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as other:
-        other.create("theirs", "See [[n2]].")
-        other.move("n3", "first/n3")
-        store.move("n2", "first/other")
-        assert "See [[other]]." in (vault / "theirs.md").read_text()
-        other.move("first/other", "again")
-    assert "See [[again]]." in (vault / "theirs.md").read_text()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's list is Linux's")

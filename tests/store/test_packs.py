@@ -62,17 +62,6 @@ def test_too_small_a_budget_is_refused(harbour: EnhancedStore) -> None:
         harbour.context("crane", budget_tokens=10)
 
 
-def test_what_was_left_out_is_named_with_the_reason(harbour: EnhancedStore, write: Write) -> None:
-    write("copy.md", (harbour.root / "n2.md").read_bytes())
-    harbour.sync()
-    packed = harbour.context("harbour crane", budget_tokens=300)
-    assert packed.left_out == sum(each["why"] == "budget" for each in packed.omitted) > 0
-    assert packed.duplicates == sum(each["why"] == "duplicate" for each in packed.omitted)
-    whole = harbour.context("harbour crane", budget_tokens=100_000)
-    assert whole.left_out == 0
-    assert {"copy", "n2"} & {each["name"] for each in whole.omitted if each["why"] == "duplicate"}
-
-
 # -- citations
 
 
@@ -96,20 +85,6 @@ def test_a_citation_names_the_line_on_which_the_passage_begins(
         assert section[0].startswith("#")
         shown = plain_store.context(f"{word} pier", budget_tokens=2000).text.split("\n\n", 1)[1]
         assert shown.split("\n")[0] == section[0]
-
-
-def test_an_older_sentence_is_cited_by_its_own_line(plain_store: EnhancedStore, write: Write) -> None:
-    write(
-        "old.md",
-        "---\r\nmodified: 2030-05-01T00:00:00\r\n---\r\n# Rules\r\n\r\nOf the green.\r\n"
-        "The wind limit for launches is 8 m/s.\r\n",
-    )
-    write("new.md", "---\nmodified: 2031-05-01T00:00:00\n---\nThe wind limit for launches is 6 m/s.\n")
-    plain_store.sync()
-    packed = plain_store.context("wind limit launches")
-    assert names(packed)[0] == "new"
-    assert packed.items[0]["said"][0]["cited"] == "old:7"
-    assert 'older: "The wind limit for launches is 8 m/s." [old:7] 2030-05-01' in packed.text
 
 
 # -- neighbours
@@ -181,11 +156,3 @@ def test_a_pack_is_the_same_whatever_the_order_in_which_notes_were_indexed(tmp_p
                 "\n====\n".join(store.context(question).text for question in ("crane seen", "same crane", "words"))
             )
     assert len(packs) == 1
-
-
-def test_that_no_memory_holds_a_quoted_phrase_is_said_of_a_pack_as_well(harbour: EnhancedStore) -> None:
-    question = '"crane harbour of bees" repaired'
-    packed = harbour.context(question, budget_tokens=300)
-    assert packed.items
-    assert packed.degraded == harbour.search(question).degraded
-    assert packed.degraded.startswith('No memory holds "crane harbour of bees" word for word;')

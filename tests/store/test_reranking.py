@@ -83,23 +83,6 @@ def test_only_the_candidates_are_sent_and_the_others_follow(vault: Path, service
     assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
 
 
-def test_what_is_sent_is_the_question_and_each_notes_best_passage_under_its_title_and_headings(
-    vault: Path, service: RerankService, write: Write
-) -> None:
-    filler = "\n\n".join(f"Paragraph {k} of another matter altogether, told at length." * 8 for k in range(12))
-    write("x/Log.md", f"# Log\n\n{filler}\n\n## Week 7\n\nThe harbour crane was oiled.\n\n## Week 8\n\n{filler}\n")
-    write("other.md", "A crane.")
-    with opened(vault, service) as store:
-        store.search(QUERY)
-    (asked,) = service.asked
-    assert asked.json["query"] == QUERY
-    log, other = service.sent()
-    assert log.startswith("Log > Week 7\n")
-    assert "The harbour crane was oiled." in log
-    assert len(log) < 2000
-    assert other == "other\nA crane."
-
-
 def test_why_shows_the_rerankers_score_and_the_rank_before(vault: Path, service: RerankService, notes: None) -> None:
     with opened(vault, service) as store:
         found = store.search(QUERY, explain=True)
@@ -233,25 +216,6 @@ def test_a_folder_that_a_rule_keeps_private_is_never_sent_even_before_the_index_
         assert "journal/monday" in names(store.search(QUERY, limit=10))
     assert len(service.sent()) == 10
     assert b"secret" not in service.received
-
-
-def test_on_this_machine_a_private_note_is_scored_like_any_other(
-    vault: Path, service: RerankService, notes: None, write: Write
-) -> None:
-    write("diary.md", PRIVATE["property"])
-    with opened(vault, service) as store:
-        assert names(store.search(QUERY))[0] == "diary"
-
-
-def test_a_note_made_private_a_moment_ago_is_not_sent(
-    vault: Path, service: RerankService, notes: None, write: Write, far_away: str
-) -> None:
-    with opened(vault, service, url=far_away) as store:
-        store.search(QUERY)
-        write("a.md", f"{PRIVATE['property']} Nobody knows.")
-        store.search(QUERY)
-    assert len(service.asked) == 2
-    assert b"Nobody knows" not in service.received
 
 
 # -- the providers

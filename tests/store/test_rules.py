@@ -181,13 +181,6 @@ def test_a_move_that_would_rewrite_a_link_in_a_read_only_note_is_refused_whole(o
         assert store.history() == ()
 
 
-def test_undoing_what_was_done_in_a_read_only_folder_is_refused(opened: Open, house: None) -> None:
-    with opened() as person:
-        version = person.update("Archive/old", append="x").version
-    with opened(read_only=["Archive/"]) as store, pytest.raises(ReadOnly):
-        store.undo(version)
-
-
 # -- no delete
 
 
@@ -208,12 +201,3 @@ def test_where_nothing_may_be_deleted_nothing_goes_by_any_way(opened: Open, hous
         assert store.undo(changed.version).sha256 == made.sha256
         assert store.move("new", "newer").name == "newer"
         assert store.undo("newer").name == "new"
-
-
-def test_a_note_deleted_before_can_be_brought_back(opened: Open, house: None) -> None:
-    with opened() as person:
-        version = person.delete("tea").version
-    with opened(no_delete=True) as store:
-        assert store.undo(version).name == "tea"
-        with pytest.raises(ReadOnly):
-            store.undo(store.history(limit=1)[0].version)

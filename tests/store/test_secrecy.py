@@ -99,18 +99,6 @@ def test_a_reason_is_kept_without_the_secret_in_it(vault: Path, write: Callable[
     assert TOKEN.encode() not in kept and PASSWORD.encode() not in kept
 
 
-def test_what_was_there_before_is_not_judged_again(vault: Path, write: Callable[..., Path]) -> None:
-    write("there.md", f"Use {TOKEN} for it.\n")
-    with opened(vault, "refuse") as store:
-        assert store.update("there", append="More.").warnings == ()
-        assert store.change_tags("there", {"todo": True}).warnings == ()
-        assert store.move("there", "elsewhere").name == "elsewhere"
-        with pytest.raises(Invalid, match="password"):
-            store.update("elsewhere", append=f"password: {PASSWORD}")
-        assert store.update("elsewhere", edits=[{"old": TOKEN, "new": "the safe"}]).changed
-        assert store.undo("elsewhere").sha256
-
-
 @pytest.mark.parametrize("mode", ["warn", "refuse"])
 def test_a_restore_that_brings_a_secret_back_says_so_and_is_never_refused(
     vault: Path, write: Callable[..., Path], mode: str

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import NotFound, SimplememError
+from simplemem.errors import SimplememError
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -87,23 +87,6 @@ def test_threads_read_write_search_and_an_editor_saves_all_at_once(vault: Path) 
         assert errors(after) == []
 
 
-def test_what_one_store_writes_another_sees_at_once(vault: Path) -> None:
-    with EnhancedStore(vault, PLAIN) as one, EnhancedStore(vault, PLAIN) as two:
-        one.create("a", "plum")
-        assert found(two, "plum") == {"a"}
-        two.update("a", content="pear [[b]]")
-        two.create("b", "quince")
-        assert found(one, "plum") == set()
-        assert one.read("b").backlinks == ("a",)
-        one.move("b", "c")
-        assert two.read("a").links[0].target == "c"
-        two.delete("c")
-        with pytest.raises(NotFound):
-            one.read("c")
-        assert found(one, "quince") == set()
-        assert errors(one) == errors(two) == []
-
-
 def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,33 +156,6 @@ def test_processes_on_one_vault_lose_nothing_and_agree(vault: Path) -> None:
         lines = set(store.read("shared").content.split("\n"))
         assert lines >= {f"{name} {k}" for name in ("ada", "bo", "me") for k in range(12)}
         assert found(store, "plum") == {f"{name}/n{k}" for name in ("ada", "bo") for k in range(12)}
-        assert errors(store) == []
-
-
-KILLED = """
-import sys, os
-from pathlib import Path
-from simplemem.config import Settings
-from simplemem.store import EnhancedStore
-
-store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
-with store._core.index.database.writing() as db:
-    db.execute("DELETE FROM notes").fetchall()
-    print("in the middle", flush=True)
-    os.kill(os.getpid(), 9)
-"""
-
-
-def test_a_process_killed_while_it_wrote_to_the_index_leaves_it_as_it_was(vault: Path, write: Write) -> None:
-    write("a.md", "plum")
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-        done = subprocess.run([sys.executable, "-c", KILLED, str(vault)], capture_output=True, text=True, check=False)
-        assert done.stdout == "in the middle\n", done.stderr
-        assert done.returncode == -9
-        assert found(store, "plum") == {"a"}
-        store.create("b", "plum")
-        assert found(store, "plum") == {"a", "b"}
         assert errors(store) == []
 
 

@@ -52,17 +52,6 @@ def test_a_note_behind_the_last_hit_is_told_its_number_and_what_it_lacked(harbou
     assert every[6] in [hit.name for hit in harbour.search("crane storm", limit=7).hits]
 
 
-def test_a_note_behind_all_that_ranking_looks_at_has_a_number_too(plain_store: EnhancedStore, write: Write) -> None:
-    for k in range(420):
-        write(f"n{k:03}.md", "The crane.\n")
-    write("z.md", "A crane stood somewhere, among very many other words that are about other things.\n")
-    plain_store.sync()
-    told = why(plain_store, "crane", "z")
-    assert (told["verdict"], told["rank"], told["of"]) == ("below", 421, 421)
-    assert told["legs"]["note"]["rank"] == 421
-    assert told["hint"] == ""  # no limit is that large
-
-
 def test_a_note_without_a_word_of_it_is_no_match(harbour: EnhancedStore) -> None:
     told = why(harbour, "crane", "The hive")
     assert (told["name"], told["verdict"]) == ("bees", "no_match")
@@ -211,15 +200,3 @@ def test_what_was_not_searched_is_said(shore: EnhancedStore, write: Write) -> No
     assert "not indexed" in left["files"][0]["why"]
     assert left["without_vectors"] == 1
     assert "without_vectors" not in explained(shore, "crane", mode="text")["not_searched"]
-
-
-def test_it_says_what_it_was_searched_with(shore: EnhancedStore) -> None:
-    told = explained(shore, "crane")
-    assert told["mode"] == "hybrid"
-    assert told["embedder"].startswith("wordllama")
-    assert explained(shore, "crane", mode="text")["embedder"] == "none"
-    with EnhancedStore(shore.root, Settings.model_validate({"embed": {"provider": "none"}})) as plain:
-        told = explained(plain, "crane", mode="semantic")
-        assert (told["mode"], told["embedder"]) == ("text", "none")
-        assert "words only" in told["degraded"]
-        assert told["weights"] == {"words": 1.0, "phrases": 0.0, "meaning": 0.0}
