@@ -26,6 +26,7 @@ _MOST_CHARACTERS = 10  # of the passages that are looked at, to a token of the b
 _LEAST_PIECES = 12  # looked at, however small the budget
 _BETWEEN = "\n\n"
 _WORD = re.compile(r"\S+")
+_MARK = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")  # of a list item
 
 Count = Callable[[str], int]
 
@@ -258,7 +259,9 @@ def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
     last = ends[-1] if ends else len(piece.text)
     words = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else last)]
     earlier = [(start, last) for start, _ in said if start < piece.at]
-    for start, stop in (*earlier, *((piece.at, end) for end in reversed(words + ends))):
+    for at, stop in (*earlier, *((piece.at, end) for end in reversed(words + ends))):
+        line = piece.text.rfind("\n", 0, at) + 1
+        start = line if at < piece.at and _MARK.fullmatch(piece.text, line, at) else at
         if (part := _part(piece, start, stop)) is None:
             continue
         before = "…\n" if piece.text[:start].strip() else ""

@@ -158,17 +158,6 @@ class Bench:
         found = self._core.index.standing().generations
         return found[0].embedder if found and found[0].dimension else ""
 
-    def vectors(self, paths: Iterable[str]) -> dict[str, list[bytes]]:
-        """The vectors of notes by their paths, one a passage, 256 or more bytes of int8 each. Those that have none yet are
-        absent."""
-        index, found = self._core.index, {}
-        with index.snapshot():
-            for path in paths:
-                row = index.known([path]).get(path)
-                if row is not None and (vectors := index.vectors_of(row.id)):
-                    found[path] = vectors
-        return found
-
     def likeness(self, question: str, paths: Collection[str]) -> Likeness:
         """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
         query = read_query(question)
@@ -187,7 +176,8 @@ class Bench:
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
         """The vector of a note, the mean of its passages' at length one, and the name of the embedder that made them."""
-        rows = [array("b", vector) for vector in self.vectors([path]).get(path, ())]
+        known = self._core.index.known([path]).get(path)
+        rows = [array("b", vector) for vector in (self._core.index.vectors_of(known.id) if known else ())]
         if not rows or not self.embedder:
             return None
         units = [[value / length for value in row] for row in rows for length in (hypot(*row) or 1.0,)]

@@ -2,12 +2,11 @@
 why a named note is not among the hits.
 
 It asks the index again for what a plain search never needs to know, so only a search that is to be explained pays for it.
-A note that the ranking never looked at is ranked here without the limits of the legs, so that its place can be told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,11 +15,10 @@ from simplemem.errors import NotFound
 from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.memory import Hit
 from simplemem.note.names import clean_reference, is_copy_reason, name_of
-from simplemem.search.rank import SIGNALS, Ranked, rank, signals_of
+from simplemem.search.rank import SIGNALS, Ranked
 from simplemem.store.core import Core
-from simplemem.store.recall import Asked, Ranking
+from simplemem.store.recall import Ranking
 
-_FAR = 200_000  # rows of a leg, for a note that lies behind all that a search looks at
 _MOST_FILES = 20  # named among those that were not searched
 _LEGS = ("note", "block", "phrase", "passage_meaning", "block_meaning")
 _CONDITIONS = {  # of a filter, by what they are called
@@ -34,14 +32,13 @@ LegNumbers = Mapping[str, Mapping[NoteId, Mapping[str, Any]]]
 
 
 class Explained:
-    """One search, explained. `ranked` ranks as the search did."""
+    """One search, explained."""
 
-    def __init__(self, core: Core, ranking: Ranking, limit: int, ranked: Callable[..., Ranking]) -> None:
+    def __init__(self, core: Core, ranking: Ranking, limit: int) -> None:
         self._core = core
         self._index = core.index
         self._ranking = ranking
         self._limit = limit
-        self._ranked = ranked
         self._conditions = list(conditions(ranking.question.narrow))
 
     # -- the search
@@ -160,7 +157,7 @@ class Explained:
             for label, value, changes in self._conditions
             if not self._passing(replace(only, **changes))
         ]
-        every = self._every(row, unfiltered=bool(stopped_by))
+        query, every = self._ranking.asked.query, self._ranking.every
         place = next((k for k, found in enumerate(every, 1) if found.note == row.id), 0)
         numbers: dict[str, Any] = {"limit": self._limit}
         if place:
@@ -173,12 +170,11 @@ class Explained:
             return _told(row.path, "hit", f"It is hit {at} of {len(hits)}.{only_words}", **numbers)
         if stopped_by:
             said = " and ".join(f"{each['filter']} {each['value']}" for each in stopped_by)
-            otherwise = f"would be number {place}" if place else "would not be found either"
-            because = f"It does not pass the filter {said}; without filters it {otherwise}.{only_words}"
-            if place:
-                numbers["rank_without_filters"] = numbers.pop("rank")
+            because = f"It does not pass the filter {said}.{only_words}"
             hint = "Ask without this filter, or change the note."
             return _told(row.path, "filtered", because, hint, **numbers, filters=stopped_by)
+        if not place and (numbers["matched"] or not (query.words or query.asks_nothing())):
+            return _told(row.path, "below", f"{len(every)} notes or more come before it.{only_words}", **numbers)
         if not place:
             because = "" if self._ranking.mode == "semantic" else "it holds none of the question's words"
             if self._ranking.question.vector is not None:
@@ -202,23 +198,6 @@ class Explained:
         if refused := dict(self._index.embedded("", False).refused).get(row.path):
             return f"the embedder would not take its text ({refused.rstrip('.')})"
         return "it has no vectors yet" if row.words else "it has no text that could have a meaning"
-
-    def _every(self, row: Row, *, unfiltered: bool) -> Sequence[Ranked]:
-        """A ranking that holds the note if any can: that of the search, else one without the limits of the legs."""
-        ranking, query = self._ranking, self._ranking.asked.query
-        narrow = Narrow() if unfiltered else ranking.question.narrow
-        if query.asks_nothing():
-            return ()
-        if unfiltered:
-            asked = Asked(query, ranking.asked.standing, narrow)
-            ranking = self._ranked(asked, self._limit, ranking.mode, rerank=False)
-        if any(found.note == row.id for found in ranking.every):
-            return ranking.every
-        if not query.words:
-            rows = self._index.page(narrow, "modified", _FAR, 0).rows
-            return [Ranked(each.id, each.path, 1.0) for each in rows]
-        answer = self._index.ask(replace(ranking.question, notes=_FAR, blocks=_FAR, nearest=_FAR))
-        return rank(answer, signals_of(answer, ranking.mode, self._core.settings.search.lexical_weight))
 
 
 def _told(path: str, verdict: str, because: str, hint: str = "", **more: Any) -> dict[str, Any]:

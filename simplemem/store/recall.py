@@ -126,7 +126,7 @@ class Recall:
         if explain or why:
             from simplemem.store.explain import Explained
 
-            explained = Explained(self._core, ranking, limit, self.ranking)
+            explained = Explained(self._core, ranking, limit)
             if explain:
                 told, hits = explained.search(), explained.hits(hits)
             of_note = explained.note(why, hits) if why else None
