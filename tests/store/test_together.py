@@ -14,6 +14,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
+from simplemem.index.reconcile import Reconciling
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -95,15 +96,15 @@ def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
         scanning.create("keep", "fig")
         scanning.create("gone", "plum")
         (vault / "gone.md").unlink()
-        reconcile = scanning._core.rows._reconcile
+        carry_out = Reconciling.carry_out
 
-        def meanwhile(*args: object, **kwargs: object) -> object:
+        def meanwhile(found: Reconciling) -> object:
             monkeypatch.undo()
             busy.sync()
             busy.create("fresh", "quince")
-            return reconcile(*args, **kwargs)  # type: ignore[arg-type]
+            return carry_out(found)
 
-        monkeypatch.setattr(scanning._core.rows, "_reconcile", meanwhile)
+        monkeypatch.setattr(Reconciling, "carry_out", meanwhile)
         scanning.sync()
         assert found(scanning, "quince") == {"fresh"}
         assert found(scanning, "plum") == set()
@@ -115,6 +116,7 @@ import sys
 from pathlib import Path
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
+from simplemem.index.reconcile import Reconciling
 from simplemem.store import EnhancedStore
 
 root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
