@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from simplemem.note.body import Body, count_lines
@@ -103,34 +104,23 @@ def heading_paths(body: Body) -> list[tuple[str, ...]]:
 def _pieces(text: str, body: Body) -> list[_Piece]:
     """The blocks with whatever stands between them (rules, empty items), cut up where they are too long."""
     blocks = body.blocks
-    first = _skip_blank(text, body.start)
-    if first == len(text):
-        return []
-    if not blocks:
-        stop = len(text.rstrip())
-        return list(_cut(text, first, stop, 1 + count_lines(text, 0, first), -1, count_tokens(text[first:stop])))
     pieces: list[_Piece] = []
-    starts = [block.start for block in blocks[1:]] + [len(text)]
-    for block, following in zip(blocks, starts, strict=True):
-        start, end, line = block.start, block.end, block.line
-        if block is blocks[0] and first < start:
-            start, line = first, 1 + count_lines(text, 0, first)
-        if (between := text[end:following]) and not between.isspace():
-            end += len(between.rstrip())
-        end = _without_blank(text, start, end)
-        if start >= end:
+    bounds = [_skip_blank(text, body.start), *(block.start for block in blocks[1:]), len(text)]
+    for number, (start, stop) in enumerate(pairwise(bounds)):
+        begins, end = _skip_blank(text, start), start + len(text[start:stop].rstrip())
+        if begins >= end:
             continue
-        if text[start].isspace():
-            begins = _skip_blank(text, start)
-            line += count_lines(text, start, begins)
-            start = begins
-        tokens = count_tokens(text[start:end])
+        line = (
+            1 + count_lines(text, 0, begins) if number == 0 else blocks[number].line + count_lines(text, start, begins)
+        )
+        heading = blocks[number].heading if blocks else -1
+        tokens = count_tokens(text[begins:end])
         if tokens > MOST_TOKENS:
-            pieces += _cut(text, start, end, line, block.heading, tokens)
+            pieces += _cut(text, begins, end, line, heading, tokens)
             continue
-        is_heading = block.kind == "heading"
-        opens = is_heading and body.headings[block.heading].level <= _SECTION_LEVEL
-        pieces.append(_Piece(start, end, line, block.heading, tokens, is_heading, opens))
+        is_heading = bool(blocks) and blocks[number].kind == "heading"
+        opens = is_heading and body.headings[heading].level <= _SECTION_LEVEL
+        pieces.append(_Piece(begins, end, line, heading, tokens, is_heading, opens))
     return pieces
 
 
@@ -149,24 +139,15 @@ def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) 
         found = _LINE_END.search(text, at, end)
         line_end = found.start() if found else end
         size = tokens if (at, line_end) == (start, end) else count_tokens(text[at:line_end])
-        for first, last, held in _cut_line(text, at, line_end, size):
+        spans: Iterable[tuple[int, int, int]] = [(at, line_end, size)]
+        if size > MOST_TOKENS:
+            spans = (span for one in _by_sentences(text, at, line_end) for span in _cut_sentence(text, *one))
+        for first, last, held in spans:
             if held:
                 first, last = _skip_blank(text, first), _without_blank(text, first, last)
                 yield _Piece(first, last, line, heading, held, False, False)
         at = found.end() if found else end
         line += 1
-
-
-def _cut_line(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int, int]]:
-    if tokens <= MOST_TOKENS:
-        yield start, end, tokens
-        return
-    for first, last in _by_sentences(text, start, end):
-        tokens = count_tokens(text[first:last])
-        if tokens <= MOST_TOKENS:
-            yield first, last, tokens
-        else:
-            yield from _cut_sentence(text, first, last)
 
 
 def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -178,7 +159,10 @@ def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Words packed up to a quarter of a passage, so that passages of them still overlap."""
+    """Words packed up to a quarter of a passage, so that passages of them still overlap; a short sentence as it is."""
+    if (whole := count_tokens(text[start:end])) <= MOST_TOKENS:
+        yield start, end, whole
+        return
     at, last, tokens = start, start, 0
     plain = text.isascii()
     ends = [found.end() for found in _WORD.finditer(text, start, end)]
