@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import frontmatter
@@ -80,14 +79,11 @@ def test_a_tricky_header_is_read(text: str, meant: dict[str, Any]) -> None:
         ("", None), ("~", None), ("null", None), ("Null", None), ("NULL", None), ("nULL", "nULL"),
         ("true", True), ("True", True), ("TRUE", True), ("false", False), ("tRUE", "tRUE"),
         ("yes", "yes"), ("No", "No"), ("on", "on"), ("off", "off"), ("y", "y"), ("=", "="), ("<<", "<<"),
-        ("12", 12), ("-12", -12), ("+12", 12), ("010", 10), ("09", 9), ("0o17", 15), ("0x1F", 31), ("0b101",
-        "0b101"),
-        ("1_000", "1_000"), ("12:30", "12:30"), ("1:30:00", "1:30:00"), ("1e3", 1000.0), ("1.", 1.0), (".5",
-        0.5),
+        ("12", 12), ("-12", -12), ("+12", 12), ("010", 10), ("09", 9), ("0o17", 15), ("0x1F", 31), ("0b101", "0b101"),
+        ("1_000", "1_000"), ("12:30", "12:30"), ("1:30:00", "1:30:00"), ("1e3", 1000.0), ("1.", 1.0), (".5", 0.5),
         ("-1.5E-2", -0.015), (".", "."), ("1e", "1e"), ("٣", "٣"), (".inf", math.inf), ("-.INF", -math.inf),
-        ("+.Inf", math.inf), (".NaN", math.nan), (".iNF", ".iNF"), ("2024-01-15", "2024-01-15"), ("2024-01-15 10:00:00",
-        "2024-01-15 10:00:00"),
-        ("9" * 5000, "9" * 5000), ("0x" + "f" * 5000, "0x" + "f" * 5000), ("1e999", math.inf),
+        (".NaN", math.nan), (".iNF", ".iNF"), ("2024-01-15 10:00:00", "2024-01-15 10:00:00"), ("9" * 5000, "9" * 5000),
+        ("0x" + "f" * 5000, "0x" + "f" * 5000), ("1e999", math.inf),
     ],
 )  # fmt: skip
 def test_plain_values_follow_yaml_1_2(source: str, value: Any) -> None:
@@ -117,17 +113,12 @@ def test_a_header_may_be_empty(text: str) -> None:
     [
         ("tags: [unclosed\nb: 1", 3, 2),
         ("title: {{title}}", 2, 9),
-        ("a: 1\nb: @x", 3, 4),
-        ("a: 1\n\tb: 2", 3, 1),
         ("a: 1\n\na: 2", 4, 1),
         ("x:\n  a: 1\n  a: 2", 4, 3),
-        ("just text", 2, 1),
         ("- a\n- b", 2, 1),
-        ("a: &x 1\nb: *x", 2, 4),
         ("a: 1\nb: *x", 3, 4),
         ("a: 1\n---x: y\n--- more", 4, 1),
         ("a: \0", 2, 4),
-        ("🚀: 1\n🚀: 2", 3, 1),
         ('a: "\\ud800"', 2, 7),
         ("? [a, b]\n: c", 2, 3),
         ("a: " + "[" * 16 + "]" * 16, 2, 19),
@@ -174,17 +165,7 @@ def test_json_and_other_braces_are_read_and_not_rewritten() -> None:
         assert "yes" in [scalar.value for scalar in header.scalars]
 
 
-@pytest.mark.parametrize(
-    "source",
-    ['{"a": "\\ud83d"}', '{"a": 1, "a": 2}', '{"a":' * 40 + "1" + "}" * 40, '{"a": ' + "[" * 200_000],
-    ids=range(4),
-)
-def test_json_that_cannot_be_stood_behind_is_broken(source: str) -> None:
-    assert read_header(note(source)).style == "broken"
-
-
 HOSTILE = {
-    "brackets": "[" * 100_000,
     "brackets in a value": "a: " + "[" * 100_000,
     "braces": "{" * 100_000,
     "dashes": "- " * 100_000,
@@ -192,10 +173,10 @@ HOSTILE = {
     "deep maps": "".join(" " * depth + "a:\n" for depth in range(600)),
     "deep lists": "a:\n" + "".join(" " * depth + "-\n" for depth in range(600)),
     "an alias bomb": "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n<<: [*c, *c]",
-    "an alias to itself": "a: &a [*a]",
     "many values": "a: [" + "b," * 100_000 + "]",
     "too long": "a: " + "x" * 300_000,
-    "many tags": "a: " + "!x " * 50_000,
+    "half a character": '{"a": "\\ud83d"}',
+    "a name twice": '{"a": 1, "a": 2}',
 }
 
 
@@ -207,11 +188,9 @@ def test_a_poisoned_header_is_refused(header: str) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["a: " + "9" * 200_000, "a: '" + "''" * 100_000 + "'", "#\n" * 100_000, "a: |\n" + " \n" * 100_000,
-    "a:\n" + " x\n" * 60_000,
-     "a: b\n" + "  # c\n" * 40_000 + "c: d", "a: " + " " * 200_000 + "x", "\n" * 200_000],
-    ids=range(8),
-)  # fmt: skip
+    ["a: " + "9" * 200_000, "#\n" * 100_000, "a: |\n" + " \n" * 100_000, "a:\n" + " x\n" * 60_000],
+    ids=range(4),
+)
 def test_long_and_odd_headers_can_be_changed(header: str) -> None:
     assert read_header(set_property(note(header), "new", "x")).get("new") == "x"
 
@@ -242,53 +221,32 @@ def test_every_text_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("before", "value", "after"),
     [
-        ('up: "[[A]]" # c', "[[B]]", 'up: "[[B]]" # c'),
-        ("up: '[[A]]'", "[[B's]]", "up: '[[B''s]]'"),
+        ("up: '[[A]]' # c", "[[B's]]", "up: '[[B''s]]' # c"),
         ("up: A", "[[B]]", 'up: "[[B]]"'),
-        ("up: 'A'", "two\nlines", 'up: "two\\nlines"'),
-        ("up: [x, [A]]", "a, b", 'up: [x, ["a, b"]]'),
-        ("up: >-\n  [[A\n  B]]\nx: 1", "[[C]]", 'up: "[[C]]"\nx: 1'),
+        ("up: [[A]]", "a, b", 'up: [["a, b"]]'),
+        ("up: >-\n  [[A\n  B]]", "[[C]]", 'up: "[[C]]"'),
     ],
 )
 def test_a_text_is_replaced_in_its_own_quotes(before: str, value: str, after: str) -> None:
-    scalar = read_header(note(before)).scalars[-1 if "x: 1" not in before else 0]
+    (scalar,) = read_header(note(before)).scalars
     assert replace_scalar(note(before), scalar, value) == note(after)
-
-
-def test_a_text_that_moved_is_not_replaced() -> None:
-    (scalar,) = read_header(note("up: A")).scalars
-    for changed in ("x: 1\nup: A", "up: B", "down: A", "up: [A]"):
-        with pytest.raises(Invalid):
-            replace_scalar(note(changed), scalar, "B")
+    with pytest.raises(Invalid):
+        replace_scalar(note("x: 1\n" + before), scalar, value)  # it is not there any more
 
 
 # ------------------------------------------------------------------ how an edit looks
 
 
-def lines(text: str) -> list[str]:
-    return re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
-
-
-def are_among(some: list[str], of: list[str]) -> bool:
-    """Whether all of some lines stand among others, in their order."""
-    rest = iter(of)
-    return all(line in rest for line in some)
-
-
 @tricky
-def test_a_change_of_a_tricky_header_touches_its_own_lines(text: str, meant: dict[str, Any]) -> None:
-    added = set_property(text, "reviewed", True)
-    (line,) = [line for line in lines(added) if "reviewed" in line]
-    assert added.replace(line, "", 1) == text == remove_property(added, "reviewed")
+def test_a_change_of_a_tricky_header_leaves_the_other_properties(text: str, meant: dict[str, Any]) -> None:
+    assert remove_property(set_property(text, "reviewed", True), "reviewed") == text
     for key, there in meant.items():
         assert set_property(text, key, there) == text
         without = remove_property(text, key)
         assert list(read_header(without).properties) == [name for name in meant if name != key]
-        assert are_among(lines(without), lines(text)) and without.count("\n#") == text.count("\n#")
-        for value in ("changed", "a: b", 7, None, [], ["one", "two"], {"k": "v"}):
-            after = set_property(text, key, value)
-            assert read_header(after).properties == {**meant, key: value}
-            assert are_among(lines(without), lines(after))
+        assert without.count("\n#") == text.count("\n#")
+        for value in ("a: b", None, ["one", "two"], {"k": "v"}):
+            assert read_header(set_property(text, key, value)).properties == {**meant, key: value}
 
 
 @pytest.mark.parametrize(
@@ -297,8 +255,6 @@ def test_a_change_of_a_tricky_header_touches_its_own_lines(text: str, meant: dic
         ("a: 1 # c\nb: 2", "a", "x", "a: x # c\nb: 2"),
         ('a: "x"', "a", "12:30", 'a: "12:30"'),
         ("a: x", "a", "yes", 'a: "yes"'),
-        ("a: 'x'", "a", 5, "a: 5"),
-        ("a: x # c", "a", None, "a: # c"),
         ("a: # c", "a", "x", "a: x # c"),
         ("a:\nb: 1", "a", ["x"], "a:\n  - x\nb: 1"),
         ("a: x # c\nb: 1", "a", ["x", "z"], "a: # c\n  - x\n  - z\nb: 1"),
@@ -310,11 +266,8 @@ def test_a_change_of_a_tricky_header_touches_its_own_lines(text: str, meant: dic
         ("t: [a, b , c] # x", "t", ["a", "c"], "t: [a, c] # x"),
         ("t: [a, b]", "t", ["a", "b", "c: d"], 't: [a, b, "c: d"]'),
         ("t: [a,\n  b, # c\n]", "t", ["a", "b", "x"], "t: [a,\n  b, x, # c\n]"),
-        ("t:\n  - a", "t", [], "t: []"),
         ("? a\n: b\nc: 1", "a", ["x"], "a:\n  - x\nc: 1"),
-        ("m: 1", "m", {"b": "x", "c": None}, "m:\n  b: x\n  c: null"),
         ("  a: 1\n  b: 2", "new", ["x"], "  a: 1\n  b: 2\n  new:\n    - x"),
-        ("a: 1", "created", "2026-01-24T12:00:00", "a: 1\ncreated: 2026-01-24T12:00:00"),
         ("a: 1", "yes", "no", 'a: 1\n"yes": "no"'),
         ("tags:\n  - a # c\n\nx: 1", "tags", ["a", "b"], "tags:\n  - a # c\n  - b\n\nx: 1"),
         ("tags:\n- |+\n  a\n\nx: 1", "tags", ["a\n\n", "b"], "tags:\n- |+\n  a\n\n- b\nx: 1"),
@@ -350,12 +303,9 @@ def test_a_header_is_made_or_grows(before: str, after: str) -> None:
     assert set_property(before, "a", 1) == after
 
 
-def test_the_last_property_leaves_its_fences() -> None:
+def test_a_removed_property_leaves_the_fences_and_no_line_of_its_own() -> None:
     assert remove_property(note("a: 1"), "A") == "---\n---\n# Body\n"
     assert remove_property(note("a: 1"), "b") == note("a: 1")
-
-
-def test_lines_below_a_removed_property_do_not_fall_to_the_text_above_it() -> None:
     assert remove_property(note("a: |+\n  x\nb: 1\n\nc: 2"), "b") == note("a: |+\n  x\nc: 2")
     assert remove_property(note("a: |\n  x\nb: 1\n  # of b\nc: 2"), "b") == note("a: |\n  x\nc: 2")
 
@@ -365,7 +315,6 @@ def test_lines_below_a_removed_property_do_not_fall_to_the_text_above_it() -> No
     [
         ("tags:\n  - a\n  # of b\n  - b # c\n  - d", "b", "tags:\n  - a\n  # of b\n  - d"),
         ("tags: [a, b, d]", "b", "tags: [a, d]"),
-        ("tags: [a, b]", "b", "tags: [a]"),
         ("tags: [1, '1', true]", "1", "tags: [1, true]"),
     ],
 )
@@ -392,10 +341,8 @@ def test_a_new_header_looks_like_one_of_obsidian() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["word", "two words", "a:b", "a#b", "été", "日本", "🚀", "it's", 'say "x"', "a - b", "1.2.3",
-     "2026-01-24", "2026-01-24T12:00:00",
-     "2026-01-24T12:00:00+02:00", "C++", "100%", "x=y", "a, b", "semi;colon", "v1_0", "user@host",
-     "path/to/x"],
+    ["two words", "a:b", "a#b", "été", "🚀", "it's", 'say "x"', "a - b", "1.2.3", "2026-01-24", "2026-01-24T12:00:00+02:00",
+     "C++", "100%", "a, b", "v1_0", "path/to/x"],
 )  # fmt: skip
 def test_ordinary_texts_stay_plain(text: str) -> None:
     assert is_plain_safe(text)
@@ -404,13 +351,10 @@ def test_ordinary_texts_stay_plain(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " x", "x ", "yes", "No", "ON", "off", "y", "null", "~", "true", "12", "1.5", "1e3", "0x1F", "0b1",
-    "010", "1_000", "12:30",
-     "1:30:00.5", "2024-02-30", "2024-1-5", "2024-01-15 10:00", ".inf", ".nan", "=", "<<", "- x", "-x",
-     "? x", "[[x]]", "{x}", "#tag", "a: b",
-     "a:", "a #b", "*x", "&x", "!x", "|", ">", "'x", '"x', "%x", "@x", "`x`", "a\nb", "a\tb", "a\u2028b",
-     "a\x85b", "\ufeffa", "a\0b", "...",
-     "\u00a0x", "a\x7f"],
+    ["", " x", "x ", "yes", "ON", "y", "null", "~", "true", "12", "1.5", "1e3", "0x1F", "0b1", "010", "1_000", "12:30",
+     "1:30:00.5", "2024-02-30", "2024-1-5", "2024-01-15 10:00", ".inf", "=", "<<", "- x", "? x", "[[x]]", "{x}", "#tag",
+     "a: b", "a:", "a #b", "*x", "&x", "!x", "|", ">", "'x", '"x', "%x", "@x", "`x`", "a\nb", "a\tb", "a\u2028b", "a\x85b",
+     "\ufeffa", "a\0b", "...", "\u00a0x", "a\x7f"],
 )  # fmt: skip
 def test_texts_that_could_be_misread_get_quotes(text: str) -> None:
     header = render_header({"k": text, "l": [text]})
@@ -423,10 +367,8 @@ def test_texts_that_could_be_misread_get_quotes(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        ("half \ud83d", Invalid), (["\udc00"], Invalid), ([["nested"]], Invalid), ({"a": {"b": 1}},
-        Invalid), ({"a": ["b"]}, Invalid),
-        ({1: "x"}, Invalid), (b"bytes", Invalid), (object(), Invalid), ({"x", "y"}, Invalid),
-        pytest.param(10**5000, TooLong, id="digits"),
+        ("half \ud83d", Invalid), ([["nested"]], Invalid), ({"a": ["b"]}, Invalid), ({1: "x"}, Invalid),
+        (object(), Invalid), pytest.param(10**5000, TooLong, id="digits"),
     ],
 )  # fmt: skip
 def test_values_no_header_can_hold_are_refused(value: Any, error: type[SimplememError]) -> None:

@@ -103,24 +103,23 @@ def test_other_words_have_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("question", "sequence"),
     [
-        ("where is path/to/file.py read", ("path", "to", "file", "py")),
-        ("what does snake_case mean", ("snake", "case")),
-        ("released in v1.2.3?", ("v1", "2", "3")),
-        ("released in v1.2.3?", ("1", "2", "3")),
-        ("who calls foo.bar() here", ("foo", "bar")),
-        ("the meeting of 2026-01-24", ("2026", "01", "24")),
+        ("where is path/to/file.py read", ("path", "to", "file", "py")), ("what does snake_case mean", ("snake", "case")),
+        ("released in v1.2.3?", ("v1", "2", "3")), ("released in v1.2.3?", ("1", "2", "3")),
+        ("who calls foo.bar() here", ("foo", "bar")), ("the meeting of 2026-01-24", ("2026", "01", "24")),
         ("what is getUserName for", ("get", "user", "name")),
     ],
-)
+)  # fmt: skip
 def test_what_is_written_as_one_is_asked_as_one(question: str, sequence: tuple[str, ...]) -> None:
     assert sequence in sequences_in(question)
 
 
-@pytest.mark.parametrize(
-    "question", ["a well-known and/or plain question", "see https://example.com/a/b for it", "Anna's boat, isn't it?"]
-)
-def test_prose_is_not(question: str) -> None:
-    assert sequences_in(question) == []
+def test_prose_is_not() -> None:
+    for question in (
+        "a well-known and/or plain question",
+        "see https://example.com/a/b for it",
+        "Anna's boat, isn't it?",
+    ):
+        assert sequences_in(question) == []
 
 
 # ------------------------------------------------------------------ languages
@@ -159,14 +158,10 @@ def test_what_a_note_says_of_itself_is_believed(told: str, language: str) -> Non
 @pytest.mark.parametrize(
     ("language", "forms"),
     [
-        ("de", ["häuser", "haus", "hauser", "haeuser"]),
-        ("de", ["grösse", "groesse"]),
-        ("es", ["decisión", "decisiones"]),
-        ("fr", ["rapide", "rapidement"]),
-        ("it", ["decisione", "decisioni"]),
-        ("pt", ["amigo", "amigos", "amiga"]),
+        ("de", ["häuser", "haus", "hauser", "haeuser"]), ("de", ["grösse", "groesse"]), ("es", ["decisión", "decisiones"]),
+        ("fr", ["cheval", "chevaux"]), ("it", ["decisione", "decisioni"]), ("pt", ["amigo", "amigos", "amiga"]),
     ],
-)
+)  # fmt: skip
 def test_forms_of_a_word_have_one_stem(language: str, forms: list[str]) -> None:
     assert len({stem(form, language) for form in forms}) == 1
 
