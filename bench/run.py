@@ -80,7 +80,6 @@ def searching(vault: Path, count: int) -> None:
     """Searches in a process that stays."""
     queries = make_queries(count)
     with EnhancedStore(vault) as store:
-        _keep_vectors(store)
         store.search(queries[0])
         for mode in ("hybrid", "text", "semantic"):
             times = sorted(1000 * _cpu(lambda q=query, m=mode: store.search(q, mode=m)) for query in queries)
@@ -96,7 +95,6 @@ def filtered(vault: Path, count: int) -> None:
     queries = make_queries(count)
     narrow = Filter.of(tags={"status": "done"}, prefix="area-1")
     with EnhancedStore(vault) as store:
-        _keep_vectors(store)
         store.search(queries[0])
         times = sorted(1000 * _cpu(lambda q=query: store.search(q, filter=narrow)) for query in queries)
         print(f"search filtered: p50 {_at(times, 0.5):.1f} ms, p95 {_at(times, 0.95):.1f} ms cpu")
@@ -161,10 +159,6 @@ def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
         if time.monotonic() > deadline:
             raise SystemExit("an edit by hand was not seen in 30 s")
         time.sleep(0.002)
-
-
-def _keep_vectors(store: EnhancedStore) -> None:
-    store._core.index.keep_vectors_in_memory()
 
 
 def _cpu(work: Callable[[], object]) -> float:

@@ -92,7 +92,6 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
         embedder, why_not = store._core.embedding.wanted()
         if embedder is None:
             raise SystemExit(why_not)
-        store._core.index.keep_vectors_in_memory()
         _say("first question", f"{_cpu(lambda: store.search(questions[0][0])):.2f} s")
         passages = corpus.notes * PASSAGES_A_NOTE
         of = {**_told(_GOALS, passages, "goal"), **_told(_FLOORS, passages, "floor")}

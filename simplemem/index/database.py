@@ -99,7 +99,6 @@ class Database:
         self._writing, self._next_to_write = threading.Lock(), threading.Lock()
         self.generation = 0  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
-        self.vectors_in_sql = False
         self._prepare()
 
     # -- opening
@@ -151,7 +150,6 @@ class Database:
             return held[1]
         with errors_as_ours():
             connection = file.connect(self.path)
-        self.vectors_in_sql = file.load_sqlite_vec(connection)
         teach_bm25(connection)
         with self._guard:
             for ident, (thread, old) in list(self._open.items()):

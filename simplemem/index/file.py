@@ -6,7 +6,6 @@ Nothing is written through a link, and no file is touched that bears another pro
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import uuid
 from collections.abc import Iterator
@@ -119,17 +118,3 @@ def connected(path: Path) -> Iterator[apsw.Connection]:
         yield connection
     finally:
         connection.close()
-
-
-def load_sqlite_vec(connection: apsw.Connection) -> bool:
-    """Load the extension by its file: importing the package would import numpy with it (limits.md A)."""
-    spec = importlib.util.find_spec("sqlite_vec")
-    if spec is None or not spec.submodule_search_locations:
-        return False
-    try:
-        connection.enable_load_extension(True)
-        connection.load_extension(str(Path(spec.submodule_search_locations[0]) / "vec0"))
-        connection.enable_load_extension(False)
-    except apsw.Error:
-        return False
-    return True

@@ -1,17 +1,17 @@
 """The notes nearest to a vector: those with the nearest passages, exactly; their blocks, and those of notes that the words
 have found, are compared then. Vectors are int8, a row a passage or block.
 
-A process that asks once lets sqlite-vec compare them in SQL, which loads nothing. One that asks again holds them in memory
-and compares them with simsimd (`VectorsInMemory`); of more than MOST_COMPARED numbers it holds the signs alone, which
-choose the passages that are read and compared. All give the same scores.
+They are held in memory and compared by simsimd: those of passages from the first question on, those of blocks from the
+second. Of more than MOST_COMPARED numbers the signs alone are held, which choose the passages that are read and compared.
+Either way scores are the same.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from array import array
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -31,31 +31,10 @@ _FEW = 1_000  # notes that a filter leaves: beside signs their vectors are read 
 NOBODY = 0  # is no note
 _FARTHEST = 3.0  # more than any cosine distance
 
+_SIGN = bytes(b"0"[0] + (0 < value < 128) for value in range(256))
+
 Bests = dict[int, float]
 """By note, the cosine of its best passage or block."""
-
-
-def nearest_in_sql(
-    db: apsw.Connection, query: bytes, ids: Sequence[int] | None, limit: int, also: Collection[int]
-) -> dict[int, Nearness]:
-    """The notes with the nearest passages by sqlite-vec, over exactly the rows that `ids` leave; and the notes in `also`,
-    near or not."""
-    narrowed = "" if ids is None else f"AND (id >> {SHIFT}) IN (SELECT value FROM {IDS})"
-    sql = f"""SELECT id >> {SHIFT}, 1 - min(vec_distance_cosine(vec_int8(vector), vec_int8(:query)))
-              FROM vectors WHERE id & {BLOCK} = 0 {narrowed} GROUP BY 1"""
-    values = {"query": query} if ids is None else {"query": query, "ids": bound(ids)}
-    passages = {note: cosine or 0.0 for note, cosine in db.execute(sql, values)}
-    wanted = _nearest(passages, limit, also)
-    return _with_blocks(wanted, passages, read_best(db, query, wanted, blocks=True))
-
-
-def _nearest(passages: Bests, limit: int, also: Collection[int]) -> set[int]:
-    best = sorted([(-cosine, note) for note, cosine in passages.items()])[:limit]
-    return {*(note for _, note in best), *(passages.keys() & set(also))}
-
-
-def _with_blocks(wanted: Iterable[int], passages: Bests, blocks: Bests) -> dict[int, Nearness]:
-    return {note: Nearness(passages[note], max(passages[note], blocks.get(note, 0.0))) for note in wanted}
 
 
 # -- of a few notes
@@ -122,6 +101,11 @@ def _bests(rows: Iterable[tuple[int, float]], allowed: Collection[int] | None = 
     return {note: 1.0 - distance for note, distance in best.items()}
 
 
+def _signs_of(vector: bytes) -> bytes:
+    """A bit for each number, set where it is greater than nothing."""
+    return int(vector.translate(_SIGN), 2).to_bytes(len(vector) // 8, "big")
+
+
 # -- in memory
 
 
@@ -160,14 +144,16 @@ class VectorsInMemory:
     """The vectors of one index. Follows the table by the notes' `rev`: a change costs what it changes. Notes that are gone
     are met when they are about to be returned. One question at a time."""
 
-    def __init__(self, dimension: int, *, with_signs: bool, most_compared: int = MOST_COMPARED) -> None:
+    def __init__(self, dimension: int, most_compared: int = MOST_COMPARED) -> None:
         self._dimension = dimension
-        self._most_compared = most_compared if with_signs else sys.maxsize  # sqlite-vec makes the signs
+        self._most_compared = most_compared
         self._lock = threading.Lock()
         self._seen = (-1, -1)  # the index's generation and its newest rev
         self._left = 0  # rows that belong to nobody
         self._signs = False
-        self._passages = self._blocks = _Rows(dimension)
+        self._passages = _Rows(dimension)
+        self._blocks: _Rows | None = None  # whoever asks once is read those it needs
+        self._asked = False
 
     def nearest(
         self,
@@ -178,56 +164,61 @@ class VectorsInMemory:
         limit: int,
         also: Collection[int],
     ) -> dict[int, Nearness]:
-        """The nearest notes, as `nearest_in_sql` gives them."""
+        """The notes with the nearest passages, among `ids` when given; and the notes in `also`, near or not."""
         allowed = None if ids is None else frozenset(ids)
         with self._lock:
             self._follow(db, generation)
             while True:
                 passages = self._passages_near(db, query, allowed, limit, also)
-                wanted = _nearest(passages, limit, also)
+                best = sorted([(-cosine, note) for note, cosine in passages.items()])[:limit]
+                wanted = {*(note for _, note in best), *(passages.keys() & set(also))}
                 gone = wanted - notes.paths_of(db, wanted).keys()
                 if not gone:
                     break
                 self._forget(gone)
-            blocks = self._best_of(db, query, wanted, blocks=True)
-        return _with_blocks(wanted, passages, blocks)
+            blocks = (
+                read_best(db, query, wanted, blocks=True)
+                if self._blocks is None
+                else self._blocks.best_of(query, wanted)
+            )
+        return {note: Nearness(passages[note], max(passages[note], blocks.get(note, 0.0))) for note in wanted}
 
     def _follow(self, db: apsw.Connection, generation: int) -> None:
         seen = (generation, notes.newest_rev(db))
-        if seen == self._seen:
-            return
-        if generation == self._seen[0] and self._left < _LEFT + len(self._passages.owners) // 4:
+        if seen != self._seen and generation == self._seen[0] and self._left < _LEFT + len(self._passages.owners) // 4:
             changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (self._seen[1],))]
             self._forget(changed)
-            self._load(db, changed)
-        else:
+            self._load(db, self._passages, changed)
+            if self._blocks is not None:
+                self._load(db, self._blocks, changed)
+        elif seen != self._seen:
             count = int(db.execute("SELECT count(*) FROM passages").get)
             self._signs = count * self._dimension > self._most_compared
-            width = self._dimension // 8 if self._signs else self._dimension
-            self._passages, self._blocks, self._left = _Rows(width), _Rows(width), 0
-            self._load(db)
-        self._seen = seen
+            self._passages = _Rows(self._dimension // 8 if self._signs else self._dimension)
+            self._blocks, self._left = None, 0
+            self._load(db, self._passages)
+        if self._asked and self._blocks is None and not self._signs:
+            self._blocks = _Rows(self._dimension)
+            self._load(db, self._blocks)
+        self._seen, self._asked = seen, True
 
-    def _load(self, db: apsw.Connection, changed: Sequence[int] | None = None) -> None:
-        """The vectors of notes that changed, or all there are. Of blocks no signs are held."""
-        vector = "vec_quantize_binary(vec_int8(v.vector))" if self._signs else "v.vector"
-        sql = f"SELECT v.id, {vector} FROM vectors v WHERE length(v.vector) = :width ORDER BY v.id"
-        values: dict[str, Any] = {"width": self._dimension}
+    def _load(self, db: apsw.Connection, rows: _Rows, changed: Sequence[int] | None = None) -> None:
+        """The vectors of notes that changed, or all there are."""
+        where = f"length(v.vector) = :width AND (v.id & {BLOCK} <> 0) = :blocks"
+        values: dict[str, Any] = {"width": self._dimension, "blocks": rows is self._blocks}
+        sql = f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id"
         if changed is not None:
-            sql = f"""SELECT v.id, {vector} FROM {IDS} n CROSS JOIN vectors v
-                      WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT})
-                        AND length(v.vector) = :width"""
+            sql = f"""SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v
+                      WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT}) AND {where}"""
             values["ids"] = bound(changed)
         for id_, row in db.execute(sql, values):
-            if not id_ & BLOCK:
-                self._passages.add(id_ >> SHIFT, row)
-            elif not self._signs:
-                self._blocks.add(id_ >> SHIFT, row)
+            rows.add(id_ >> SHIFT, _signs_of(row) if self._signs else row)
 
     def _forget(self, some: Iterable[int]) -> None:
         for note in some:
             self._left += self._passages.forget(note)
-            self._blocks.forget(note)
+            if self._blocks is not None:
+                self._blocks.forget(note)
 
     def _passages_near(
         self,
@@ -238,20 +229,16 @@ class VectorsInMemory:
         also: Collection[int],
     ) -> Bests:
         """The best passage of the nearest notes, and of those in `also`, among those that a filter leaves."""
+        best_of = partial(read_best, db, query) if self._signs else partial(self._passages.best_of, query)
         few = _FEW if self._signs else len(self._passages.owners) // 12
         if allowed is not None and len(allowed) <= few:
-            return self._best_of(db, query, allowed)
+            return best_of(allowed)
         if self._signs:
-            best = read_best(db, query, self._likely(db, query, allowed, limit))
+            best = read_best(db, query, self._likely(query, allowed, limit))
         else:
             best = self._nearest(query, allowed, limit)
         others = [note for note in also if note not in best and (allowed is None or note in allowed)]
-        return best | self._best_of(db, query, others)
-
-    def _best_of(self, db: apsw.Connection, query: bytes, some: Iterable[int], *, blocks: bool = False) -> Bests:
-        if self._signs:
-            return read_best(db, query, some, blocks=blocks)
-        return (self._blocks if blocks else self._passages).best_of(query, some)
+        return best | best_of(others)
 
     def _nearest(self, query: bytes, allowed: frozenset[int] | None, limit: int) -> Bests:
         """At least so many of the nearest notes: the passages nearer than some distance, which is widened until they are
@@ -266,11 +253,11 @@ class VectorsInMemory:
                 return best
             place *= 4
 
-    def _likely(self, db: apsw.Connection, query: bytes, allowed: frozenset[int] | None, limit: int) -> set[int]:
+    def _likely(self, query: bytes, allowed: frozenset[int] | None, limit: int) -> set[int]:
         """The notes whose passages' signs differ least from the question's."""
         import simsimd
 
-        signs = bytes(db.execute("SELECT vec_quantize_binary(vec_int8(?))", (query,)).get)
+        signs = _signs_of(query)
         asked = memoryview(signs).cast("B", shape=[1, len(signs)])
         there = memoryview(self._passages.vectors).cast("B", shape=[len(self._passages.owners), len(signs)])
         kind: Any = "uint8"  # which its stub does not know

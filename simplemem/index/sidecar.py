@@ -69,7 +69,6 @@ class Sidecar(Index):
         self._begin_anew = begin_anew
         self.database: Database = open_database(path, lock)
         self.taken_up = self.generation  # that of the file as it was when it was last asked
-        self._in_memory = False
         self._vectors: VectorsInMemory | None = None
         self._vectors_of: tuple[str, int] | None = None  # the embedder and the dimension they are of
         self._counts = Counts((-1, -1))
@@ -88,10 +87,6 @@ class Sidecar(Index):
         except Damaged:
             self.database.discard()
         return self.database.generation
-
-    def keep_vectors_in_memory(self) -> None:
-        """For a process that will search more than once."""
-        self._in_memory = True
 
     def snapshot(self) -> AbstractContextManager[Any]:
         """Hold one state of the index over several questions."""
@@ -193,15 +188,14 @@ class Sidecar(Index):
     def _nearest(
         self, db: apsw.Connection, vector: bytes, ids: Sequence[int] | None, limit: int, also: Collection[int]
     ) -> dict[NoteId, Nearness]:
-        in_sql = self.database.vectors_in_sql
-        if in_sql and not self._in_memory:
-            self._in_memory = True  # whoever asks a second time will ask a third time
-            return nearest.nearest_in_sql(db, vector, ids, limit, also)
         found = in_use(db)
         wanted = (found.embedder if found is not None else "", len(vector))
         with self._guard:
             if self._vectors is None or self._vectors_of != wanted:  # those of another embedder are let go
-                self._vectors, self._vectors_of = VectorsInMemory(len(vector), with_signs=in_sql), wanted
+                self._vectors, self._vectors_of = (
+                    VectorsInMemory(len(vector)),
+                    wanted,
+                )
             held = self._vectors
         return held.nearest(db, self.database.generation, vector, ids, limit, also)
 

@@ -100,7 +100,6 @@ class Core:
         """Keep in step from now on, in the background."""
         self.long_lived = True
         if self._background is None:
-            self.index.keep_vectors_in_memory()
             self._background = Background(self, embed=embed)
             self._background.start()
 

@@ -364,7 +364,6 @@ class EnhancedStore:
             "index_path": str(core.index.path),
             "index_bytes": sum(file.stat().st_size for file in core.index.path.parent.glob(f"{core.index.path.name}*")),
             "sqlite": apsw.sqlite_lib_version(),
-            "sqlite_vec": core.index.database.vectors_in_sql,
             "read_only": self.read_only,
             "git": core.committing.state(),
             "warnings": [*warnings, *filter(None, [wrong])],

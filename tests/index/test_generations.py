@@ -172,13 +172,10 @@ def test_going_back_costs_nothing_and_going_on_costs_the_rest(kept: Kept, half: 
     assert kept.in_use() == "half"
 
 
-@pytest.mark.parametrize("in_memory", [False, True])
-def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Path, in_memory: bool) -> None:
+def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Path) -> None:
     kept.fill(WHOLE)
     reader = Kept(vault, kept.index.path)
     try:
-        if in_memory:
-            reader.index.keep_vectors_in_memory()
         assert reader.nearest(WHOLE, "honey bees")[0] == "n1.md"
         kept.fill(OTHER)  # as wide, so that nothing but the name tells
         kept.database.rows("SELECT 1")
