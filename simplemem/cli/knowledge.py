@@ -4,7 +4,6 @@ terminal. They need no server (capabilities.md SI-34)."""
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, finish, for_a_program
+from simplemem.cli.command import Answer, can_ask, command, finish
 from simplemem.cli.opening import WHO, make_folder, opened
 from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
 from simplemem.cli.text import facts_table, one_line, tags_shown
@@ -93,12 +92,7 @@ def stats(vault: VaultOption = None) -> Answer:
 
     with _opened(vault) as (store, _):
         facts = analysis_of(store).stats()
-    often: list[list[Part]] = [
-        [f"{each['count']:>4}  ", (each["id"][:8], "cyan"), f"  {each['says']}"] for each in facts["most_accessed"]
-    ]
-    rest = {key: value for key, value in facts.items() if key != "most_accessed"}
-    lines: list[list[Part]] = [["Most read"], *often] if often else []
-    return Answer(facts, lines, facts_table(rest))
+    return Answer(facts, table=facts_table(facts))
 
 
 @command(_knowledge, name="list")
@@ -116,8 +110,8 @@ def list_entries(
         entries = [e for e in reversed(knowledge.entries()) if kind in (None, e.type)]
         entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
         shown = knowledge.shown(entries[:limit])
-    more = [[f"{len(entries) - limit} more: --limit {len(entries)}"]] if len(entries) > limit else []
-    return Answer({"entries": shown, "total": len(entries)}, more, list(map(_row, shown)), gives_way=3)
+    lines = [[f"{len(shown)} of {counted(len(entries), 'entry', 'entries')}"]]
+    return Answer({"entries": shown, "total": len(entries)}, lines, list(map(_row, shown)), gives_way=3)
 
 
 @command(_knowledge)
@@ -182,13 +176,11 @@ def export(
     from simplemem.kinds.learned.export import export_text
     from simplemem.store import write_file
 
-    if out is None and for_a_program():
-        raise Invalid("--json says what was written, so it needs --output FILE")
     with _opened(vault) as (store, knowledge):
         text, count = export_text(store, form.value), len(knowledge.entries())
     facts = {"file": str(out or ""), "format": form.value, "entries": count}
     if out is None:
-        return Answer(facts, text=text)
+        return Answer(facts | {"text": text}, text=text)
     write_file(out.expanduser(), text.encode(errors="backslashreplace"))
     return Answer(facts, [[("Written", "green"), f": {out}, {counted(count, 'entry', 'entries')}"]])
 
@@ -253,12 +245,10 @@ def reset(
     """
     with _opened(vault) as (store, knowledge):
         if count := len(knowledge.entries()):
-            if confirm is None and sys.stdin.isatty() and sys.stderr.isatty():
-                question = (
-                    f"{counted(count, 'entry', 'entries')} of {store.root} will go to the trash. Type reset to do it"
-                )
-                confirm = typer.prompt(question, default="", show_default=False, err=True)
-            if (confirm or "").strip() != "reset":
+            if confirm is None and can_ask():
+                what = f"{counted(count, 'entry', 'entries')} of {store.root} will go to the trash. Type reset to do it"
+                confirm = typer.prompt(what, default="", show_default=False, err=True)
+            if confirm != "reset":
                 raise Invalid("nothing was deleted", hint="Type the word, or pass --confirm reset.")
         finish()
         deleted, version = knowledge.reset(who=WHO, tool="reset")

@@ -102,39 +102,25 @@ def test_a_name_tells_apart_whatever_gives_other_vectors(service: EmbeddingServi
 
 
 @pytest.mark.parametrize(
-    ("url", "leaves"),
+    ("host", "leaves"),
     [
-        ("http://localhost:1234/v1", False),
-        ("http://127.0.0.1:1234/v1", False),
-        ("http://[::1]:8080/v1", False),
-        ("http://192.168.1.20:1234/v1", True),
-        ("http://localhost.example.com/v1", True),
-        ("http://127.0.0.1.example.com/v1", True),
-        ("https://api.openai.com/v1", True),
+        *((host, False) for host in ("localhost:1234", "127.0.0.1:1234", "[::1]:8080")),
+        *((host, True) for host in ("192.168.1.20:1234", "localhost.example.com", "127.0.0.1.example.com")),
     ],
 )
-def test_only_this_machine_counts_as_local(url: str, leaves: bool) -> None:
-    found = embedder_named("openai", Choice(model="m", url=url))
-    assert found is not None
-    assert found.remote is leaves
+def test_only_this_machine_counts_as_local(host: str, leaves: bool) -> None:
+    found = embedder_named("openai", Choice(model="m", url=f"http://{host}/v1"))
+    assert found is not None and found.remote is leaves
 
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "localhost:1234",
-        "ftp://host/v1",
-        "http://",
-        "http://me:secret@host/v1",
-        "http://host/v1?key=secret",
-        "http://h:x",
-    ],
+    ["localhost:1234", "ftp://host/v1", "http://", "http://me:secret@host", "http://host?key=secret", "http://h:x"],
 )
 def test_a_url_that_cannot_be_one_is_refused_without_showing_what_it_holds(url: str) -> None:
-    with pytest.raises(Invalid) as caught:
+    with pytest.raises(Invalid, match=r"embed\.url") as caught:
         embedder_named("openai", Choice(model="m", url=url))
     assert "secret" not in str(caught.value.as_dict())
-    assert "embed.url" in caught.value.message
 
 
 # -- a service that is not well
@@ -211,22 +197,11 @@ def test_one_text_that_is_refused_says_nothing_about_the_service(service: Embedd
     assert len(service.asked) == 7  # a refusal is not asked again
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "failed to encode response: json: unsupported value: NaN",
-        "input (992 tokens) is too large to process. increase the physical batch size (current batch size: 512)",
-        "the input length exceeds the context length",
-    ],
-)
-def test_a_text_that_a_local_server_fails_on_is_refused_and_not_asked_again(
-    service: EmbeddingService, said: str
-) -> None:
+def test_a_text_that_a_local_server_fails_on_is_refused_and_not_asked_again(service: EmbeddingService) -> None:
+    said = "input (992 tokens) is too large to process. increase the physical batch size"
     service.next(failing(500, said))
-    embedder = openai(service)
-    with pytest.raises(Refused) as caught:
-        embedder.documents(TEXTS)
-    assert said[:20] in caught.value.message
+    with pytest.raises(Refused, match="too large to process"):
+        openai(service).documents(TEXTS)
     assert len(service.asked) == 1
 
 
@@ -279,27 +254,6 @@ def test_a_proxy_of_the_environment_does_not_see_what_is_for_this_machine(servic
         assert (done.stdout, proxy.asked) == ("64\n", []), done.stderr
 
 
-UNUSED = """
-from pathlib import Path
-import sys
-from simplemem.config import Settings
-from simplemem.store import EnhancedStore
-
-settings = Settings.model_validate({"embed": {"provider": "openai", "model": "m", "url": sys.argv[2]}})
-with EnhancedStore(Path(sys.argv[1]), settings) as store:
-    print(sorted({"httpx2", "numpy"} & sys.modules.keys()))
-"""
-
-
-def test_opening_a_store_neither_asks_the_service_nor_loads_what_asks_it(
-    service: EmbeddingService, vault: Path
-) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", UNUSED, str(vault), service.url], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.stdout, service.asked) == ("[]\n", []), done.stderr
-
-
 # -- Ollama
 
 
@@ -311,13 +265,10 @@ def ollama(service: EmbeddingService, **more: Any) -> Embedder:
 
 def test_ollama_is_sent_what_its_protocol_wants(service: EmbeddingService) -> None:
     ollama(service).documents(TEXTS)
-    ollama(service, keep_alive="30m", dimensions=16).query("crane")
+    ollama(service, keep_alive="30m", dimensions=16).documents(TEXTS)
     plain, asked = service.asked
-    assert plain.path == "/api/embed"
-    assert plain.json == {"model": "tiny", "input": TEXTS, "truncate": True}
-    assert asked.json == {
-        "model": "tiny", "input": ["crane"], "truncate": True, "keep_alive": "30m", "dimensions": 16,
-    }  # fmt: skip
+    assert (plain.path, plain.json) == ("/api/embed", {"model": "tiny", "input": TEXTS, "truncate": True})
+    assert asked.json == plain.json | {"keep_alive": "30m", "dimensions": 16}
 
 
 def test_a_model_that_is_not_there_is_named_with_the_command_that_fetches_it(service: EmbeddingService) -> None:
@@ -346,12 +297,7 @@ def test_a_model_that_is_not_there_is_named_with_the_command_that_fetches_it(ser
 )
 def test_known_models_are_told_what_their_makers_say_and_others_nothing(model: str, query: str, document: str) -> None:
     assert prefixes_of(model) == {"query": query, "document": document}
-
-
-def test_the_settings_win_and_may_say_nothing() -> None:
-    assert prefixes_of("nomic-embed-text", "", "") == {"query": "", "document": ""}
-    assert prefixes_of("nomic-embed-text", None, "doc: ") == {"query": "search_query: ", "document": "doc: "}
-    assert prefixes_of("all-minilm", "ask: ") == {"query": "ask: ", "document": ""}
+    assert prefixes_of(model, "", None) == {"query": "", "document": document}  # the settings win, and may say nothing
 
 
 # -- an embedder that remembers

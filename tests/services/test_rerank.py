@@ -48,20 +48,16 @@ def test_each_text_gets_its_score_whatever_order_they_come_in(asking: Reranker) 
     assert scored(asking) == [0.0, 1.0, 0.5]
 
 
-def test_with_a_model_it_is_asked_as_cohere_and_jina_are(service: RerankService) -> None:
-    reranker(service.cohere, "rerank-v3.5", key=SecretStr(KEY)).scores(QUERY, TEXTS, time.monotonic() + 10)
-    (asked,) = service.asked
-    assert asked.path == "/v2/rerank"
-    assert asked.json == {"model": "rerank-v3.5", "query": QUERY, "documents": TEXTS, "top_n": 3}
-    assert asked.headers["Authorization"] == f"Bearer {KEY}"
-
-
-def test_without_a_model_it_is_asked_as_text_embeddings_inference_is(service: RerankService) -> None:
+def test_with_a_model_it_is_asked_as_cohere_and_jina_are_without_one_as_text_embeddings_inference(
+    service: RerankService,
+) -> None:
+    reranker(service.cohere, "m", key=SecretStr(KEY)).scores(QUERY, TEXTS, time.monotonic() + 10)
     reranker(service.tei).scores(QUERY, TEXTS, time.monotonic() + 10)
-    (asked,) = service.asked
-    assert asked.path == "/rerank"
-    assert asked.json == {"query": QUERY, "texts": TEXTS, "truncate": True}
-    assert "Authorization" not in asked.headers
+    cohere, tei = service.asked
+    assert (cohere.path, tei.path) == ("/v2/rerank", "/rerank")
+    assert cohere.json == {"model": "m", "query": QUERY, "documents": TEXTS, "top_n": 3}
+    assert tei.json == {"query": QUERY, "texts": TEXTS, "truncate": True}
+    assert cohere.headers["Authorization"] == f"Bearer {KEY}" and "Authorization" not in tei.headers
 
 
 @pytest.mark.parametrize("path", ["", "/", "/rerank", "/rerank/"])

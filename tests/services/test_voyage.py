@@ -136,19 +136,14 @@ def test_an_extra_that_is_not_installed_is_named_with_the_command_that_brings_it
 def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
     texts = ["the tide in the harbour", "a valve froze in cold air", "the cold harbour crane"]
     with RerankService() as service, RerankService() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
         made = reranker_named("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
         assert made is not None and made.remote
         assert made.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
-        (asked,) = service.asked
-        assert asked.path == "/v1/rerank"
+        (asked,) = proxy.asked
         assert {"model": "rerank-2.5-lite", "query": "cold valve", "documents": texts}.items() <= asked.json.items()
         assert asked.headers["Authorization"] == f"Bearer {KEY}"
-        monkeypatch.setenv("http_proxy", proxy.url)
-        again = reranker_named("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
-        assert again is not None
-        assert again.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
-        assert (len(proxy.asked), len(service.asked)) == (1, 1)
