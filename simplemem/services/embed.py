@@ -78,11 +78,11 @@ def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
 
         return WordLlama()
     if name == "voyage":
-        from simplemem.services.voyage import voyage_embedder
+        from simplemem.services.voyage import VoyageEmbedder
 
-        return voyage_embedder(chosen)
+        return VoyageEmbedder(chosen)
     if name in _HTTP:
-        return _over_http(name, _HTTP[name], chosen)
+        return HttpEmbedder(name, chosen)
     raise Invalid(f"there is no embedder called {name!r}", hint=f"Known are: {', '.join(PROVIDERS)}.")
 
 
@@ -123,28 +123,13 @@ class VectorMemory(Protocol):
     def dimension(self, name: str) -> int | None: ...
 
 
-Check = Callable[[Any], list[bytes]]
-# How a service is asked for the vectors of some texts. What it answered goes through `check` before it counts.
-Ask = Callable[[list[str], Purpose, Check, float | None, Stopped], list[bytes]]
-
-
 class ServiceEmbedder:
-    """An embedder whose vectors come from a service: batches, prefixes, empty texts, checks. `ask` speaks its protocol.
+    """An embedder whose vectors come from a service: batches, prefixes, empty texts, checks. `_ask` speaks its protocol.
     `where` is empty for the place whose models are known by name alone; elsewhere the same name may be another model."""
 
     reads_sentences = True
 
-    def __init__(
-        self,
-        provider: str,
-        model: str,
-        where: str,
-        remote: bool,
-        batch: int,
-        choice: Choice,
-        ask: Ask,
-        close: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, provider: str, model: str, where: str, remote: bool, batch: int, choice: Choice) -> None:
         self._prefixes = prefixes_of(model, choice.query_prefix, choice.document_prefix)
         # The name of a space of vectors: everything a stored vector depends on.
         parts = [f"{provider}/{model}"]
@@ -155,8 +140,6 @@ class ServiceEmbedder:
         self.remote = remote
         self.batch = max(1, choice.batch or batch)
         self.dimension = choice.dimensions
-        self._ask = ask
-        self.close = close
         self._memory: VectorMemory | None = None
         self._questions: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -200,12 +183,19 @@ class ServiceEmbedder:
 
     def _vectors(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
         sent = [self._prefixes[purpose] + text[:_MOST_CHARACTERS] for text in texts]
-        made = self._ask(
-            sent, purpose, lambda rows: int8_vectors(rows, len(sent), self.dimension, self.name), deadline, stopped
-        )
-        if self.dimension is None:
-            self.dimension = len(made[0])
+        made = self._ask(sent, purpose, deadline, stopped)
+        self.dimension = self.dimension or len(made[0])
         return made
+
+    def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
+        """The vectors of some texts, as `_read` gives them."""
+        raise NotImplementedError
+
+    def _read(self, answer: Any, count: int) -> list[bytes]:
+        return int8_vectors(in_order(answer, self.name), count, self.dimension, self.name)
+
+    def close(self) -> None:
+        """Let go of connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,54 +210,45 @@ class _Protocol:
     key_variable: str = ""  # read for `home` alone: its key is shown to nobody else
 
 
-def _over_http(provider: str, protocol: _Protocol, choice: Choice) -> ServiceEmbedder:
-    address = address_of(choice.url or protocol.home)
-    at_home = address.url == protocol.home
-    if not choice.model and not at_home and provider == "openai":
-        raise Invalid(
-            f"the setting embed.model is needed for {address.url}",
-            hint="It is the model's name as that service lists it, for example at /v1/models.",
-        )
-    model = choice.model or protocol.model
-    request = {**protocol.request, "model": model}
-    if choice.keep_alive and provider == "ollama":
-        request["keep_alive"] = choice.keep_alive
-    if choice.dimensions is not None:
-        request["dimensions"] = choice.dimensions
+class HttpEmbedder(ServiceEmbedder):
+    """A service that speaks as OpenAI or as Ollama does."""
 
-    def ask(
-        texts: list[str],
-        purpose: Purpose,  # noqa: ARG001 - the prefixes say it
-        check: Check,
-        deadline: float | None,
-        stopped: Stopped,
-    ) -> list[bytes]:
-        try:
-            return client.post(
-                protocol.path,
-                {**request, "input": texts},
-                deadline=deadline,
-                stopped=stopped,
-                read=lambda answer: check(in_order(answer, client.name)),
+    def __init__(self, provider: str, choice: Choice) -> None:
+        self._protocol = protocol = _HTTP[provider]
+        address = address_of(choice.url or protocol.home)
+        at_home = address.url == protocol.home
+        if not choice.model and not at_home and provider == "openai":
+            raise Invalid(
+                f"the setting embed.model is needed for {address.url}",
+                hint="It is the model's name as that service lists it, for example at /v1/models.",
             )
+        model = choice.model or protocol.model
+        self._request: dict[str, Any] = {**protocol.request, "model": model}
+        if choice.keep_alive and provider == "ollama":
+            self._request["keep_alive"] = choice.keep_alive
+        if choice.dimensions is not None:
+            self._request["dimensions"] = choice.dimensions
+        called = model.removesuffix(":latest") if provider == "ollama" else model
+        where = "" if at_home else address.host
+        super().__init__(provider, called, where, not address.local, protocol.batch, choice)
+        key = Key(choice.api_key, otherwise=protocol.key_variable if at_home else "")
+        self._client = ServiceClient(self.name, address, key, timeout=choice.timeout_seconds)
+
+    def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:  # noqa: ARG002
+        request = {**self._request, "input": texts}
+
+        def read(answer: Any) -> list[bytes]:
+            return self._read(answer, len(texts))
+
+        try:
+            return self._client.post(self._protocol.path, request, deadline=deadline, stopped=stopped, read=read)
         except SimplememError as error:
-            if provider == "ollama" and error.details.get("status") == 404:
-                error.hint = f"`ollama pull {model}` fetches the model; `ollama list` shows those there are."
+            if self._protocol is _HTTP["ollama"] and error.details.get("status") == 404:
+                error.hint = f"`ollama pull {request['model']}` fetches the model; `ollama list` shows those there are."
             raise
 
-    embedder = ServiceEmbedder(
-        provider,
-        model.removesuffix(":latest") if provider == "ollama" else model,
-        "" if at_home else address.host,
-        not address.local,
-        protocol.batch,
-        choice,
-        ask,
-    )
-    key = Key(choice.api_key, otherwise=protocol.key_variable if at_home else "")
-    client = ServiceClient(embedder.name, address, key, timeout=choice.timeout_seconds)
-    embedder.close = client.close
-    return embedder
+    def close(self) -> None:
+        self._client.close()
 
 
 def in_order(answer: Any, name: str) -> list[Any]:

@@ -11,7 +11,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from simplemem.errors import SimplememError, Unavailable
@@ -44,16 +43,11 @@ class _Stopped(Exception):
     """Who asked does not want the answer any more."""
 
 
-@dataclass(slots=True)
 class Breaker:
     """A service that failed several times in a row is left alone for a while, each time twice as long."""
 
-    failures: int = 0
-    rests_until: float = 0.0
-
-    def rests_for(self) -> float:
-        """Seconds until the service is tried again; 0 when it may be asked."""
-        return max(0.0, self.rests_until - time.monotonic())
+    def __init__(self) -> None:
+        self.failures, self.rests_until = 0, 0.0
 
     def failed(self, asked_for: float | None) -> None:
         """`asked_for` is how long the service wants to be left alone: then it is, at once."""
@@ -73,9 +67,7 @@ class Patience:
 
     def __init__(self, name: str, *, timeout: float = 30.0, attempts: int = 4, first_wait: float = 0.5) -> None:
         self.name = name
-        self._timeout = timeout
-        self._attempts = attempts
-        self._first_wait = first_wait
+        self._timeout, self._attempts, self._first_wait = timeout, attempts, first_wait
         self._calm, self._hurried = Breaker(), Breaker()
         self._last = ""
 
@@ -91,7 +83,7 @@ class Patience:
         It raises `Passing` for a failure that may pass, and anything else for one that will not.
         """
         breaker = self._calm if deadline is None else self._hurried
-        rests = max(breaker.rests_for(), self._calm.rests_for())
+        rests = max(breaker.rests_until, self._calm.rests_until) - time.monotonic()
         if rests > 0:
             raise Unavailable(
                 f"{self._last} (it is tried again in {max(1, round(rests))} s)",

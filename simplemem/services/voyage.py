@@ -9,7 +9,7 @@ from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.services.client import address_of, failure_of, hint, quoted
-from simplemem.services.embed import Check, Choice, Purpose, ServiceEmbedder, Stopped, in_order
+from simplemem.services.embed import Choice, Purpose, ServiceEmbedder, Stopped
 from simplemem.services.keys import Key, KeySource
 from simplemem.services.patience import Passing, Patience
 from simplemem.services.rerank import scores_of
@@ -17,31 +17,31 @@ from simplemem.services.rerank import scores_of
 _LOCAL = ("voyage-4-nano",)  # its package would fetch this one and run it here
 
 
-def voyage_embedder(choice: Choice) -> ServiceEmbedder:
-    """The embedder that the settings describe. Nothing is asked yet."""
-    calls = _Calls("embed", choice.url, Key(choice.api_key, otherwise="VOYAGE_API_KEY"), "embed.api_key")
-    model = choice.model or "voyage-3.5"
-    if model in _LOCAL:
-        raise Invalid(f"{model} runs on this machine", hint="embed.provider = ollama or openai reaches such models.")
-    request = {"model": model, "truncation": True}
-    if choice.dimensions is not None:
-        request["output_dimension"] = choice.dimensions
+class VoyageEmbedder(ServiceEmbedder):
+    """Voyage's vectors. Always remote: its package sends through any proxy that the environment names."""
 
-    def ask(texts: list[str], purpose: Purpose, check: Check, deadline: float | None, stopped: Stopped) -> list[bytes]:
+    def __init__(self, choice: Choice) -> None:
+        self._calls = _Calls("embed", choice.url, Key(choice.api_key, otherwise="VOYAGE_API_KEY"), "embed.api_key")
+        model = choice.model or "voyage-3.5"
+        if model in _LOCAL:
+            raise Invalid(
+                f"{model} runs on this machine", hint="embed.provider = ollama or openai reaches such models."
+            )
+        self._request: dict[str, Any] = {"model": model, "truncation": True}
+        if choice.dimensions is not None:
+            self._request["output_dimension"] = choice.dimensions
+        super().__init__("voyage", model, self._calls.host, True, 128, choice)
+        self._patience = Patience(self.name, timeout=choice.timeout_seconds)
+
+    def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
         sent = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        # `Client.embed` forgets which vector belongs to which text; this is what it calls.
+        request = {**self._request, "input": sent, "input_type": purpose}
 
         def attempt(seconds: float) -> list[bytes]:
-            # `Client.embed` forgets which vector belongs to which text; this is what it calls.
-            more = {**request, "input": sent, "input_type": purpose}
-            answer = calls.call("Embedding", embedder.name, seconds, more)
-            return check(in_order(answer, embedder.name))
+            return self._read(self._calls.call("Embedding", self.name, seconds, request), len(sent))
 
-        return patience.call(attempt, deadline=deadline, stopped=stopped)
-
-    # Always remote: its package sends through any proxy that the environment names, from this machine to this too.
-    embedder = ServiceEmbedder("voyage", model, calls.host, True, 128, choice, ask)
-    patience = Patience(embedder.name, timeout=choice.timeout_seconds)
-    return embedder
+        return self._patience.call(attempt, deadline=deadline, stopped=stopped)
 
 
 class VoyageReranker:
@@ -50,19 +50,17 @@ class VoyageReranker:
     remote = True
 
     def __init__(self, model: str, key: KeySource, *, key_setting: str, url: str) -> None:
-        self.name = f"voyage/{model}"
-        self._model = model
+        self.name, self._model = f"voyage/{model}", model
         self._calls = _Calls("rerank", url, Key(key, setting=key_setting, otherwise="VOYAGE_API_KEY"), key_setting)
         self._patience = Patience(self.name)
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
         request = {"model": self._model, "query": query, "documents": list(texts), "truncation": True}
-        return self._patience.call(
-            lambda seconds: scores_of(
-                self.name, self._calls.call("Reranking", self.name, seconds, request), len(texts)
-            ),
-            deadline=deadline,
-        )
+
+        def attempt(seconds: float) -> list[float]:
+            return scores_of(self.name, self._calls.call("Reranking", self.name, seconds, request), len(texts))
+
+        return self._patience.call(attempt, deadline=deadline)
 
     def close(self) -> None:
         """Nothing is held."""
