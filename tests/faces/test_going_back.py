@@ -63,12 +63,21 @@ def test_what_is_left_is_named_to_the_model(ask, vault: Path) -> None:
     assert (vault / "a.md").read_bytes() == b"by hand"
 
 
-def test_undoing_wants_one_thing_to_be_undone(ask) -> None:
-    ask("create_memory", name="a", content="one")
-    for wrong in ({"by": "test"}, {"since": "today"}, {"name": "a", "by": "test", "since": "today"},
-                  {"version": "v1", "name": "a"}):  # fmt: skip
+def test_undoing_wants_one_thing_and_a_name_is_never_taken_for_a_version(ask, vault: Path) -> None:
+    ask("create_memory", name="first", content="one")
+    ask("create_memory", name="1", content="a memory called like a version")
+    ask("update_memory", name="1", append="more")
+    for wrong in ({}, {"by": "test"}, {"since": "today"}, {"name": "1", "by": "test", "since": "today"},
+                  {"version": "v1", "name": "1"}):  # fmt: skip
         assert ask("undo_change", **wrong).code == "invalid"
-    assert ask("undo_change", by="nobody", since="today").code == "not_found"
+    for nobody in ({"by": "nobody", "since": "today"}, {"name": "nobody"}):
+        assert ask("undo_change", **nobody).code == "not_found"
+    back = ask("undo_change", name="1")
+    assert back.data["name"] == "1" and (vault / "first.md").exists()
+    assert "more" not in ask("read_memory", name="1").text
+    assert f'undo_change(version="{back.data["version"]}")' in back.text
+    ask("undo_change", version=back.data["version"])
+    assert "more" in ask("read_memory", name="1").text
 
 
 def test_a_text_that_was_found_is_passed_over_when_the_last_change_is_undone(ask, vault: Path) -> None:

@@ -99,11 +99,10 @@ def test_an_answer_or_an_error_fits_a_schema_and_nothing_else_does() -> None:
 def test_toolsets_are_added_and_taken_away_by_name() -> None:
     default = PROFILES["default"]
     assert choose(default, ["core"]) == choose(default)
-    with pytest.raises(Invalid, match="No tool is left"):
-        choose(default, ["-core"])
     assert choose(default, ["-core", "original"]) == choose(PROFILES["simplemem"])
-    with pytest.raises(Invalid, match="no toolset 'nothing'"):
-        choose(default, ["nothing"])
+    for wrong, said in ((["-core"], "No tool is left"), (["nothing"], "no toolset 'nothing'")):
+        with pytest.raises(Invalid, match=said):
+            choose(default, wrong)
     assert split_names(["core, original", "-core"]) == ["core", "original", "-core"]
     assert split_names(None) == []
 
