@@ -36,28 +36,18 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
-def everything(folder: Path) -> dict[str, object]:
-    return {
-        str(path.relative_to(folder)): (
-            path.stat().st_mtime_ns,
-            path.stat().st_mode,
-            path.is_file() and path.read_bytes(),
-        )
-        for path in folder.rglob("*")
-    }
+def everything(folder: Path) -> dict[Path, object]:
+    times = {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in folder.rglob("*")}
+    return {path: (*known, path.is_file() and path.read_bytes()) for path, known in times.items()}
 
 
 def use(vault: Path) -> None:
     """All that writes: opening, indexing, a change, a delete, an undo. Each may be refused."""
     with contextlib.suppress(SimplememError), EnhancedStore(vault, PLAIN) as store:
         for work in (
-            lambda: store.sync(),
-            lambda: store.create("new", "text"),
-            lambda: store.update("n", append="more"),
-            lambda: store.delete("new"),
-            lambda: store.undo("new"),
-            lambda: store.doctor(),
-        ):
+            store.sync, lambda: store.create("new", "text"), lambda: store.update("n", append="more"),
+            lambda: store.delete("new"), lambda: store.undo("new"), store.doctor,
+        ):  # fmt: skip
             with contextlib.suppress(SimplememError):
                 work()
         store.start()

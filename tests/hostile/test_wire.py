@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,48 +69,31 @@ def almost_right(luck: random.Random, number: int, tools: list[str] = TOOLS) -> 
     return line + b"\n"
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Bare]:
-    (tmp_path / "a.md").write_text("A plum.")
-    with Bare(tmp_path, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
-        bare.initialize()
-        yield bare
-
-
-def send_what_is_almost_right(server: Bare, luck: random.Random, count: int, tools: list[str]) -> None:
+@pytest.mark.parametrize(("profile", "tools"), [("default", TOOLS), ("memento", OF_A_GRAPH)])
+def test_after_messages_that_are_almost_right_the_next_is_answered(
+    tmp_path: Path, profile: str, tools: list[str]
+) -> None:
     """Each time some of it has been sent, an honest question is asked."""
-    sent: list[bytes] = []
-    for number in range(count):
-        sent.append(almost_right(luck, number, tools))
-        server.send(sent[-1])
-        if number % 40 == 39:
-            try:
-                assert "result" in server.request("ping"), sent[-40:]
-            except (EOFError, BrokenPipeError):
-                pytest.fail(
-                    f"the server ended, exit {server.process.wait()}, after {sent[-40:]!r}\n{server.said[-3000:]!r}"
-                )
-
-
-def test_after_messages_that_are_almost_right_the_next_is_answered(server: Bare) -> None:
-    send_what_is_almost_right(server, chance("almost right"), rounds(1200, 100_000), TOOLS)
-    assert server.call("read_memory", name="a")["structuredContent"]["content"] == "A plum."
-    assert_it_ends_well(server)
-
-
-def test_a_server_of_a_graph_answers_on_as_well(tmp_path: Path) -> None:
+    luck = chance(f"almost right {profile}")
     (tmp_path / "graph").mkdir()
     (tmp_path / "graph/a.md").write_text("- A plum\n")
-    with Bare(tmp_path, "--profile", "memento", env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as server:
+    with Bare(tmp_path, "--profile", profile, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as server:
         server.initialize()
-        send_what_is_almost_right(server, chance("almost a graph"), rounds(600, 50_000), OF_A_GRAPH)
-        found = server.call("search_nodes", query="plum")["structuredContent"]["entities"]
-        assert found == [{"name": "a", "entityType": "entity", "observations": ["A plum"]}]
-        assert_it_ends_well(server)
-
-
-def assert_it_ends_well(server: Bare) -> None:
-    assert not server.not_json  # and nothing else came over the wire
-    server.end_input()
-    assert server.process.wait(10) == 0
+        sent: list[bytes] = []
+        for number in range(rounds(900, 100_000)):
+            sent.append(almost_right(luck, number, tools))
+            server.send(sent[-1])
+            if number % 40 == 39:
+                try:
+                    assert "result" in server.request("ping"), sent[-40:]
+                except (EOFError, BrokenPipeError):
+                    pytest.fail(f"exit {server.process.wait()}, after {sent[-40:]!r}\n{server.said[-3000:]!r}")
+        if profile == "memento":
+            found = server.call("search_nodes", query="plum")["structuredContent"]["entities"]
+            assert found == [{"name": "a", "entityType": "entity", "observations": ["A plum"]}]
+        else:
+            assert server.call("read_memory", name="graph/a")["structuredContent"]["content"] == "- A plum\n"
+        assert not server.not_json  # and nothing else came over the wire
+        server.end_input()
+        assert server.process.wait(10) == 0
     assert b"Traceback" not in server.said

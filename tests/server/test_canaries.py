@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from bare_client import Bare
-from watched import COMMANDS_SCRIPT
+from watched import run_commands
 
 _KEYS = {
     "SIMPLEMEM_EMBED_API_KEY": "canary-embed-7f3a",
@@ -45,17 +43,7 @@ def test_no_command_prints_a_key(tmp_path: Path, provider: str) -> None:
         "doctor",
     ]
     lines += ["stats|--json", "show|nowhere", "undo|v999", "context|oolong"]
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "ignore", "-c", COMMANDS_SCRIPT],
-        input="\n".join(lines),
-        env=env_of(tmp_path, **more),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-    said = done.stdout + done.stderr
+    said = run_commands(lines, env_of(tmp_path, **more), "-X", "dev", "-W", "ignore")
     assert "embed.api_key" in said
     assert "canary" not in said
     kept = b"".join(file.read_bytes() for file in (tmp_path / "vault").rglob("*") if file.is_file())

@@ -10,27 +10,19 @@ from pathlib import Path
 
 import pytest
 from bare_client import Bare
-from watched import COMMANDS, COMMANDS_SCRIPT, seen, watcher
+from watched import run_commands, seen, watcher
 
+COMMANDS = [
+    "init", "new|people/Ada|--content|Ada flies balloons.",
+    "new|tea|--content|Oolong from [[people/Ada]], see https://example.com/a.png ![x](https://example.com/b.png)",
+    "index", "index|--rebuild", "search|who flies balloons?|--explain", "search|balloons|--mode|semantic|--json", "list",
+    "show|tea", "backlinks|people/Ada", "context|what do we know of balloons?", "tag|tea|todo", "move|tea|drinks/tea",
+    "history", "undo|drinks/tea", "rm|tea", "stats|--json", "doctor|--json", "inspect|--json", "config|--json", "eval|init",
+]  # fmt: skip
 _LINKING = (
     "---\ncover: https://example.com/cover.png\n---\nSee https://example.com/ and ![x](https://example.com/x.png),\n"
     "[[https://example.com/page]], <img src='https://example.com/y.png'> and <https://example.com/z>.\n"
 )
-
-
-def run_commands(vault: Path, env: dict[str, str], *before: str, commands: tuple[str, ...] = COMMANDS) -> str:
-    """Run the commands one after another in a real process; what it said in the end."""
-    done = subprocess.run(
-        [*before, sys.executable, "-c", COMMANDS_SCRIPT],
-        input="\n".join(commands),
-        env={**os.environ, "SIMPLEMEM_VAULT": str(vault), **env},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=True,
-    )
-    return done.stdout + done.stderr
 
 
 def serve(vault: Path, env: dict[str, str], command: list[str] | None = None) -> None:
@@ -38,18 +30,16 @@ def serve(vault: Path, env: dict[str, str], command: list[str] | None = None) ->
     with Bare(vault, env=env, command=command) as bare:
         bare.initialize()
         bare.request("tools/list")
-        bare.call("create_memory", name="notes/kite", content=_LINKING)
-        bare.call("search_memories", query="what flies over https://example.com ?", explain=True)
-        bare.call("read_memory", name="notes/kite")
-        bare.call("list_memories")
-        bare.call("get_backlinks", name="notes/kite")
-        bare.call("build_context", query="https://example.com/")
-        bare.call("update_memory", name="notes/kite", append="https://example.com/more")
-        bare.call("change_tag", name="notes/kite", tags={"todo": True})
-        bare.call("move_memory", name="notes/kite", new_name="notes/bird")
-        bare.call("memory_history", diff=True)
-        bare.call("delete_memory", name="notes/bird")
-        bare.call("undo_change", name="notes/bird")
+        kite, bird = {"name": "notes/kite"}, {"name": "notes/bird"}
+        for tool, arguments in (
+            ("create_memory", kite | {"content": _LINKING}), ("read_memory", kite), ("list_memories", {}),
+            ("search_memories", {"query": "what flies over https://example.com ?", "explain": True}),
+            ("get_backlinks", kite), ("build_context", {"query": "https://example.com/"}),
+            ("update_memory", kite | {"append": "https://example.com/more"}), ("change_tag", kite | {"tags": "todo"}),
+            ("move_memory", kite | {"new_name": "notes/bird"}), ("memory_history", {"diff": True}),
+            ("delete_memory", bird), ("undo_change", bird),
+        ):  # fmt: skip
+            assert not bare.call(tool, **arguments)["isError"]
         bare.request("resources/list")
         bare.request("resources/read", {"uri": "memory://notes/bird"})
         bare.request("prompts/get", {"name": "recall", "arguments": {"topic": "https://example.com"}})
@@ -78,7 +68,7 @@ def test_the_watch_sees_what_is_tried(tmp_path: Path) -> None:
 def test_no_command_connects_anywhere_or_starts_a_process(tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "links.md").write_text(_LINKING)
-    said = run_commands(tmp_path / "vault", watcher(tmp_path / "w"))
+    said = run_commands(COMMANDS, {**os.environ, "SIMPLEMEM_VAULT": str(tmp_path / "vault"), **watcher(tmp_path / "w")})
     assert "failed" not in said
     assert "people/Ada" in said
     assert seen(tmp_path / "w") == []
@@ -99,8 +89,8 @@ def test_the_kernel_is_asked_for_no_connection_either(tmp_path: Path) -> None:
     probe = subprocess.run([*trace, "true"], capture_output=True, check=False)
     if probe.returncode:
         pytest.skip("strace may not trace here")
-    commands = ("new|tea|--content|Oolong.", "index", "search|oolong", "context|oolong?")
-    run_commands(tmp_path / "vault", {}, *trace, commands=commands)
+    commands = ["new|tea|--content|Oolong.", "index", "search|oolong", "context|oolong?"]
+    run_commands(commands, {**os.environ, "SIMPLEMEM_VAULT": str(tmp_path / "vault")}, before=trace)
     first = (tmp_path / "trace").read_text()
     serve(
         tmp_path / "vault",

@@ -7,6 +7,9 @@ anything of ours or of a library is imported.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 _HOOK = """
@@ -37,7 +40,7 @@ def seen(folder: Path) -> list[str]:
 
 
 # Many commands in one process, as the command line runs them; what each prints goes where it always goes.
-COMMANDS_SCRIPT = """
+_COMMANDS = """
 import sys
 from typer.main import get_command
 from simplemem.cli.app import app
@@ -53,26 +56,17 @@ for line in sys.stdin.read().split("\\n"):
         print("failed", line, type(error).__name__, error, file=sys.stderr)
 """
 
-COMMANDS = (
-    "init",
-    "new|tea|--content|Oolong from [[people/Ada]], see https://example.com/a.png ![x](https://example.com/b.png)",
-    "new|people/Ada|--content|Ada flies balloons.",
-    "index",
-    "index|--rebuild",
-    "search|who flies balloons?|--explain",
-    "search|balloons|--mode|semantic|--json",
-    "list",
-    "show|tea",
-    "backlinks|people/Ada",
-    "context|what do we know of balloons?",
-    "tag|tea|todo",
-    "move|tea|drinks/tea",
-    "history",
-    "undo|drinks/tea",
-    "rm|tea",
-    "stats|--json",
-    "doctor|--json",
-    "inspect|--json",
-    "config|--json",
-    "eval|init",
-)
+
+def run_commands(commands: Sequence[str], env: dict[str, str], *options: str, before: Sequence[str] = ()) -> str:
+    """Run the commands one after another in a real process; what it said in the end."""
+    done = subprocess.run(
+        [*before, sys.executable, *options, "-c", _COMMANDS],
+        input="\n".join(commands),
+        env=env,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=True,
+    )
+    return done.stdout + done.stderr
