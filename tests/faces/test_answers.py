@@ -288,15 +288,11 @@ def test_a_pack_says_how_it_was_counted_and_what_was_left_out(ask, asking_with, 
     for k in range(30):
         write(f"n{k}.md", f"# Day {k}\n\n" + f"The lantern of day {k} was lit by keeper number {k * k} at dusk. " * 4)
     write("copy.md", "The lantern of day 3 was lit by keeper number 9 at dusk.")
-    write("x" * 150 + "/note.md", "The xylograph.")
     ask.in_step()
     pack = ask("build_context", query="lantern lit dusk day 3 keeper 9", budget_tokens=400)
-    assert pack.data["tokenizer"].startswith("wordllama") and pack.data["tokens"] <= 400
-    assert f"{pack.data['tokens']} tokens by {pack.data['tokenizer']}" in pack.text
+    assert pack.data["tokens"] <= 400 and f"{pack.data['tokens']} tokens" in pack.text
     assert pack.data["left_out"] > 0 and pack.data["duplicates"] > 0 and "omitted" not in pack.data
     assert f"{pack.data['left_out']} more passages left out for room" in pack.text
-    small = ask("build_context", query="xylograph", budget_tokens=50)
-    assert "fits into 50 tokens" in small.text and "Nothing found" not in small.text
     plain = asking_with(embed={"provider": "none"})
     plain.in_step()
     assert "About " in plain("build_context", query="lantern").text
