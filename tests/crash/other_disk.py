@@ -6,7 +6,6 @@ one of them is missing the tests that want it are skipped.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import signal
@@ -20,9 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crash_harness import in_child
+import mounts
 
-_NEW_MOUNTS, _PRIVATE, _DETACH = 0x20000, 0x4000 | 0x40000, 2
 _SPARE, _SWAP = 1, 2  # flags of renameat2
 _ROOT = 1
 
@@ -53,37 +51,27 @@ def can_mount() -> bool:
 
 def on_disk(mount_point: Path, manners: Manners, action: Callable[[], Any]) -> Any:
     """What `action` returns, run where `mount_point` is an empty disk of such manners."""
+    servers: list[int] = []
+
+    def prepare() -> None:
+        device = os.open("/dev/fuse", os.O_RDWR)
+        owner = "rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions"
+        mounts.mount("test", mount_point, "fuse", options=f"fd={device},{owner}")
+        servers.append(os.fork())
+        if not servers[0]:
+            try:
+                _Disk(device, manners).serve()
+            finally:
+                os._exit(0)
+        os.close(device)
 
     def run() -> Any:
-        server = _mount(str(mount_point), manners)
         try:
             return action()
         finally:
-            os.kill(server, signal.SIGKILL)
+            os.kill(servers[0], signal.SIGKILL)
 
-    return in_child(run)
-
-
-def _mount(path: str, manners: Manners) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def check(result: int) -> None:
-        if result:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-    check(libc.unshare(_NEW_MOUNTS))
-    check(libc.mount(None, b"/", None, ctypes.c_ulong(_PRIVATE), None))
-    device = os.open("/dev/fuse", os.O_RDWR)
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions".encode()
-    check(libc.mount(b"test", path.encode(), b"fuse", ctypes.c_ulong(0), options))
-    server = os.fork()
-    if server == 0:
-        try:
-            _Disk(device, manners).serve()
-        finally:
-            os._exit(0)
-    os.close(device)
-    return server
+    return mounts.in_own_mounts(prepare, run)
 
 
 class _Disk:

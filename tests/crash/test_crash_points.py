@@ -19,7 +19,7 @@ from lacking import lack
 from simplemem.errors import SimplememError
 from simplemem.vault import disk
 from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Vault, Wish
+from simplemem.vault.vault import Vault
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
@@ -249,32 +249,6 @@ def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_
     assert after.count("fsync") >= 3, "the log, the note's folder and the folder of what was displaced"
     last_rename = max(k for k, call in enumerate(after) if call in ("exchange", "rename_new"))
     assert all(k > last_rename for k, call in enumerate(after) if call == "fsync"), "one commit holds them all"
-
-
-def test_dying_at_each_file_of_a_move_that_writes_twenty_others_is_all_or_nothing(room: Path) -> None:
-    kept = {"d.md": OLD["d.md"]}
-    old: Files = kept | {"a.md": b"alpha\n"} | {f"f{k % 3}/n{k}.md": b"to [[a]], %d\n" % k for k in range(20)}
-    new: Files = kept | {"x/z.md": b"alpha\n"} | {f"f{k % 3}/n{k}.md": b"to [[x/z]], %d\n" % k for k in range(20)}
-    rewrites = [Wish.update(path, sha256(old[path]), data) for path, data in new.items() if path[0] == "f"]
-    (room / "first").mkdir()
-    for path, data in old.items():
-        Vault(room / "first").create(path, data, CHANGE)
-
-    def act(root: Path) -> None:
-        Vault(root).move("a.md", "x/z.md", CHANGE, rewrites=rewrites)
-
-    counted = copy(room, "first", "count")  # outside of what is counted
-    calls = harness.run(lambda: act(counted)).calls
-    assert notes(room / "count") == new
-    renames = [at for at, call in enumerate(calls, 1) if call in ("exchange", "rename_new", "replace", "rename")]
-    assert len(renames) > 20
-    outcomes = []
-    for at in renames:
-        work = copy(room, "first", "work")
-        ended = harness.run(lambda root=work: act(root), at=at)
-        assert ended.died or len(ended.calls) < at, "a run may do with a call less: then it is simply done"
-        outcomes.append(check_recovered(work, old, new))
-    assert outcomes[0] == old and outcomes[-1] == new
 
 
 def count(root: Path, case: Case) -> list[str]:

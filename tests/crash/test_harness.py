@@ -55,31 +55,3 @@ def test_every_call_that_python_knows_of_is_counted(
     assert heard["open"] == outcome.calls.count("open") > 0
     for event, names in TOLD.items():
         assert heard[event] == sum(call in names for call in outcome.calls), event
-
-
-def test_a_writer_that_writes_in_place_is_caught_in_the_act(room: Path) -> None:
-    note = room / "n.md"
-    note.write_bytes(b"old text")
-
-    def careless() -> None:
-        fd = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.write(fd, b"new text")
-
-    assert harness.run(careless).calls == ["open", "write"]
-    note.write_bytes(b"old text")
-    assert harness.run(careless, at=2, how="half").died
-    assert note.read_bytes() == b"new "
-
-
-def test_a_call_that_fails_fails_and_the_next_does_not(room: Path) -> None:
-    def act() -> list[str]:
-        done = []
-        for name in ("a", "b", "c"):
-            try:
-                os.mkdir(room / name)
-                done.append(name)
-            except OSError:
-                done.append("failed")
-        return done
-
-    assert harness.run(act, at=2, how="fail", errno=28).value == ["a", "failed", "c"]

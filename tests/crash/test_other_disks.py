@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,6 @@ from crash_cases import CASES, CHANGE, Case, make, notes
 from other_disk import Manners, can_mount, on_disk
 from test_crash_points import check_recovered
 
-from simplemem.errors import AlreadyExists
-from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Vault
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")
@@ -56,20 +53,6 @@ def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str)
             assert vault.recover() == []
             vault.undo(next(vault.history.log.backwards()).id, CHANGE)
             assert notes(vault.root) == before
-
-    disk(name, act)
-
-
-@pytest.mark.parametrize("name", FOLDING)
-def test_a_name_is_taken_however_it_is_written(disk: Run, name: str) -> None:
-    def act(place: Path) -> None:
-        vault = Vault(place)
-        vault.create("Straße/Café.md", b"one", CHANGE)
-        for twin in ("Straße/café.md", "straße/CAFÉ.md", unicodedata.normalize("NFD", "Straße/Café.md")):
-            with pytest.raises(AlreadyExists):
-                vault.create(twin, b"two", CHANGE)
-        assert [unicodedata.normalize("NFC", entry.path) for entry in vault.scan()] == ["Straße/Café.md"]
-        assert vault.read(vault.scan()[0].path).data == b"one"
 
     disk(name, act)
 
@@ -115,19 +98,5 @@ def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> 
             assert harness.run(lambda: case.act(Vault(place / "work")), at=at).died
             outcomes.append(check_recovered(place / "work", old, case.new))
         assert outcomes[0] == old and case.new in outcomes
-
-    disk(name, act)
-
-
-@pytest.mark.parametrize("name", DISKS)
-def test_an_editor_that_saves_between_our_look_and_our_move_loses_nothing(disk: Run, name: str) -> None:
-    def act(place: Path) -> None:
-        vault = Vault(place)
-        first = vault.create("n.md", b"one", CHANGE)
-        (place / "n.md").write_bytes(b"theirs")
-        with pytest.raises(Exception, match="has changed since"):
-            vault.replace("n.md", b"ours", first.sha256 or "", CHANGE)
-        assert (place / "n.md").read_bytes() == b"theirs"
-        assert vault.replace("n.md", b"ours", sha256(b"theirs"), CHANGE).changed
 
     disk(name, act)
