@@ -22,7 +22,7 @@ from simplemem.store.core import Core
 from simplemem.store.repository import committed_texts
 from simplemem.store.write import judge
 from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Change
+from simplemem.vault.vault import Change, Wish
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MOST_VERSIONS = 200
@@ -95,7 +95,12 @@ def carry_out(core: Core, found: ConflictMerge, keep: Keep, change: Change) -> C
         told = judge(core.settings, copy.of, before, data.decode("utf-8", "replace"))
     paths = {copy.original, copy.path}
     with core.vault.lock():
-        written = core.vault.absorb(copy.original, data, found.note_sha256, copy.path, found.copy_sha256, change)
+        wishes = [Wish("delete", copy.path, before=found.copy_sha256, gone=True)]
+        if data is not None and sha256(data) != found.note_sha256:
+            wishes.insert(0, Wish.update(copy.original, found.note_sha256, data))
+        elif (now := core.vault.read(copy.original).sha256) != found.note_sha256:
+            raise Conflict(f"{copy.of!r} has changed since.", current_sha256=now, hint="Look at both again.")
+        written = core.vault.carry_out(wishes, change)
         core.indexed(paths, lambda: core.look_at(paths))
         core.fill_soon()
     digest = written[0].sha256 if len(written) > 1 else found.note_sha256

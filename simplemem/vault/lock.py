@@ -26,103 +26,50 @@ _LOCK = f"{SIDECAR}/lock"
 _NAME_WIDTH = 20
 
 
-class VaultLock:
-    """Re-entrant in a thread; excludes other threads and other processes."""
+class _FileLock:
+    """The kernel's lock on one file beneath a root. `holder` is what the file said when it was not to be had."""
 
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._path = os.path.join(unlimited(root) if sys.platform == "win32" else root, *_LOCK.split("/"))
-        self._thread = threading.RLock()
-        self._depth = 0
-        self._fd = -1
+    def __init__(self, root: str, path: str, *, makes: bool = True) -> None:
+        self._root, self._path, self._makes = root, path, makes
+        self._full = os.path.join(unlimited(root) if sys.platform == "win32" else root, *path.split("/"))
+        self.fd = -1
+        self.holder = ""
 
-    @contextmanager
-    def held(self, timeout: float) -> Iterator[None]:
-        """Hold the lock for a block, or raise Unavailable after `timeout` seconds, naming who has it."""
-        deadline = time.monotonic() + timeout
-        if not self._thread.acquire(timeout=max(timeout, 0)):
-            raise _busy(f"another thread of this process ({os.getpid()})", timeout)
-        try:
-            if self._depth == 0:
-                self._fd = self._take(deadline, timeout)
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._fd = _given_back(self._fd)
-        finally:
-            self._thread.release()
-
-    def _take(self, deadline: float, timeout: float) -> int:
-        while True:
-            with telling("lock", _LOCK, writing=True):
-                fd, holder = self._try()
-            if fd >= 0:
-                return fd
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise _busy(f"process {holder}" if holder else "another process", timeout)
-            # Uneven pauses, so that those who wait do not all come back at the same moment.
-            time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
-
-    def _try(self) -> tuple[int, str]:
-        """The lock's descriptor, or -1 and who has it."""
+    def take(self) -> bool:
+        """Take it now, or say that another has it."""
         with Beneath(self._root) as here:
             try:
-                folder, name = here.spot(_LOCK)
+                folder, name = here.spot(self._path)
                 fd = folder.open(name, os.O_RDWR)
             except (FileNotFoundError, NotADirectoryError):
-                make_sidecar(here)
-                folder, name = here.spot(_LOCK)
+                if self._makes:
+                    make_sidecar(here)
+                    here.make(parent(self._path))
+                folder, name = here.spot(self._path)
                 fd = folder.open(name, os.O_RDWR | os.O_CREAT)
         try:
             # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
-            taken = disk.try_lock(fd) and _is_in_place(fd, self._path)
-            os.lseek(fd, 0, os.SEEK_SET)  # Windows locks a byte far behind, and has moved there
-            if taken:
-                os.write(fd, str(os.getpid()).ljust(_NAME_WIDTH).encode())
-                return fd, ""
-            holder = os.read(fd, _NAME_WIDTH).decode("ascii", "replace").strip("\0 ")
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
-        return -1, holder
-
-
-class Leadership:
-    """Which of several servers on an index looks after it: the one that holds the file `index.leader` beside it. Tried for
-    now and then; held until `resign` or the end of the process. Leading is a convenience, never a right to write."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._fd = -1
-
-    def held(self) -> bool:
-        """Whether we lead, taking the lead if nobody has it."""
-        if self._fd >= 0:
-            if _is_in_place(self._fd, str(self._path)):
+            if disk.try_lock(fd) and _is_in_place(fd, self._full):
+                self.fd, fd = fd, -1
                 return True
-            self.resign()
-        try:
-            with Beneath(str(self._path.parent)) as here:
-                folder, name = here.spot(self._path.name)
-                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
-        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
+            os.lseek(fd, 0, os.SEEK_SET)  # Windows locks a byte far behind, and has moved there
+            self.holder = os.read(fd, _NAME_WIDTH).decode("ascii", "replace").strip("\0 ")
             return False
-        with suppress(OSError):
-            if disk.try_lock(fd):
-                self._fd = fd
-                return _is_in_place(fd, str(self._path))
-        os.close(fd)
-        return False
+        finally:
+            if fd >= 0:
+                os.close(fd)
 
-    def resign(self) -> None:
-        """Let another server lead."""
-        if self._fd >= 0:
-            self._fd = _given_back(self._fd)
+    def is_held(self) -> bool:
+        """Whether we hold the file that is at its path."""
+        return self.fd >= 0 and _is_in_place(self.fd, self._full)
+
+    def give_back(self) -> None:
+        """Free it."""
+        if self.fd >= 0:
+            with suppress(OSError):  # closing frees it in any case
+                disk.unlock(self.fd)
+            os.close(self.fd)
+            self.fd = -1
 
 
 def _is_in_place(fd: int, path: str) -> bool:
@@ -133,11 +80,66 @@ def _is_in_place(fd: int, path: str) -> bool:
         return False
 
 
-def _given_back(fd: int) -> int:
-    with suppress(OSError):  # closing frees it in any case
-        disk.unlock(fd)
-    os.close(fd)
-    return -1
+class VaultLock:
+    """Re-entrant in a thread; excludes other threads and other processes."""
+
+    def __init__(self, root: str) -> None:
+        self._file = _FileLock(root, _LOCK)
+        self._thread = threading.RLock()
+        self._depth = 0
+
+    @contextmanager
+    def held(self, timeout: float) -> Iterator[None]:
+        """Hold the lock for a block, or raise Unavailable after `timeout` seconds, naming who has it."""
+        deadline = time.monotonic() + timeout
+        if not self._thread.acquire(timeout=max(timeout, 0)):
+            raise _busy(f"another thread of this process ({os.getpid()})", timeout)
+        try:
+            if self._depth == 0:
+                self._take(deadline, timeout)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._file.give_back()
+        finally:
+            self._thread.release()
+
+    def _take(self, deadline: float, timeout: float) -> None:
+        with telling("lock", _LOCK, writing=True):
+            while not self._file.take():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise _busy(f"process {self._file.holder}" if self._file.holder else "another process", timeout)
+                # Uneven pauses, so that those who wait do not all come back at the same moment.
+                time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
+        with suppress(OSError):  # the name is for a message only
+            os.lseek(self._file.fd, 0, os.SEEK_SET)
+            os.write(self._file.fd, str(os.getpid()).ljust(_NAME_WIDTH).encode())
+
+
+class Leadership:
+    """Which of several servers on an index looks after it: the one that holds the file `index.leader` beside it. Tried for
+    now and then; held until `resign` or the end of the process. Leading is a convenience, never a right to write."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = _FileLock(str(path.parent), path.name, makes=False)
+
+    def held(self) -> bool:
+        """Whether we lead, taking the lead if nobody has it."""
+        if self._file.is_held():
+            return True
+        self.resign()
+        try:
+            return self._file.take()
+        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
+            return False
+
+    def resign(self) -> None:
+        """Let another server lead."""
+        self._file.give_back()
 
 
 def _busy(holder: str, timeout: float) -> Unavailable:
@@ -172,20 +174,19 @@ class SideFile:
 
     def __init__(self, root: str, name: str) -> None:
         self._root = root
-        self._path, self._lock = f"{SIDECAR}/{name}", f"{SIDECAR}/{name.rsplit('.', 1)[0]}.lock"
+        self._path = f"{SIDECAR}/{name}"
+        self._lock = _FileLock(root, f"{SIDECAR}/{name.rsplit('.', 1)[0]}.lock")
 
     @contextmanager
     def held(self, patience: float) -> Iterator[bool]:
         """Hold the lock of this file, if it is to be had in so many seconds: whether it was."""
-        with self._made() as here, here.opened(self._lock, OVERWRITE) as fd:
-            ends = time.monotonic() + patience
-            while not (taken := disk.try_lock(fd)) and time.monotonic() < ends:
-                time.sleep(0.002)
-            try:
-                yield taken
-            finally:
-                if taken:
-                    disk.unlock(fd)
+        ends = time.monotonic() + patience
+        while not (taken := self._lock.take()) and time.monotonic() < ends:
+            time.sleep(0.002)
+        try:
+            yield taken
+        finally:
+            self._lock.give_back()
 
     def append(self, lines: bytes, *, sync: bool = False) -> None:
         """Add whole lines, also behind one that a power cut tore. The lock is held."""

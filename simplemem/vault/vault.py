@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import disk
 from simplemem.vault.disk import MOST_BYTES, Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, is_in_use
@@ -33,9 +33,6 @@ class File(NamedTuple):
     data: bytes
     sha256: str
     entry: Entry
-
-
-_Seen = TypeVar("_Seen", Entry, ScanProblem)
 
 
 class Vault:
@@ -75,7 +72,9 @@ class Vault:
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
         with self._beneath() as here:
-            return self._take(walk(here))
+            scan = self._seen(walk(here))
+        self.problems = scan.problems
+        return scan.entries
 
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
@@ -85,7 +84,7 @@ class Vault:
                 here.folder(parts)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-            return self._seen(walk(here, parts).entries)
+            return self._seen(walk(here, parts)).entries
 
     def strays(self) -> list[str]:
         """Staged files that lie about, of writes that were cut short."""
@@ -111,8 +110,8 @@ class Vault:
 
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
-        with self._beneath() as here:
-            return self._read(here, path)
+        with self.reading() as read:
+            return read(path)
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], File]]:
@@ -167,22 +166,9 @@ class Vault:
         if path == new_path:
             raise Invalid(f"{path!r} is its path already.", hint="Give another path.")
         with self._changing(path):
-            expected = expected_sha256 or self._before_move(path, new_path)
+            expected = expected_sha256 or self.read(path).sha256
             wish = Wish("move", path, before=expected, new_path=new_path, data=data)
             return self.carry_out([wish, *rewrites], change)[0]
-
-    def absorb(
-        self, path: str, data: bytes | None, expected_sha256: str, other: str, other_sha256: str, change: Change
-    ) -> list[Written]:
-        """Give a file new bytes, if any are given, and put another one into the trash: both or neither."""
-        wishes = [Wish("delete", other, before=other_sha256, gone=True)]
-        with self._changing(path):
-            if data is not None and sha256(data) != expected_sha256:
-                wishes.insert(0, Wish.update(path, expected_sha256, data))
-            elif (now := self.read(path).sha256) != expected_sha256:
-                hint = "Look at both again."
-                raise Conflict(f"{path!r} has changed since.", current_sha256=now, hint=hint, path=path)
-            return self.carry_out(wishes, change)
 
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
@@ -229,7 +215,11 @@ class Vault:
 
     def recover_and_scan(self) -> list[Entry]:
         """Both in one walk, as every start does them."""
-        return self.scan() if self.read_only else self._take(self._recover()[1])
+        if self.read_only:
+            return self.scan()
+        scan = self._seen(self._recover()[1])
+        self.problems = scan.problems
+        return scan.entries
 
     def finish_interrupted(self) -> None:
         """Finish or drop the change that a crash interrupted, as every write does before its own."""
@@ -259,27 +249,16 @@ class Vault:
         with self.lock():
             yield
 
-    def _take(self, scan: Scan) -> list[Entry]:
-        self.problems = self._seen(scan.problems)
-        return self._seen(scan.entries)
-
-    def _seen(self, found: list[_Seen]) -> list[_Seen]:
-        return [each for each in found if not self.access.hides(each.path)] if self.access.hidden else found
+    def _seen(self, scan: Scan) -> Scan:
+        if not self.access.hidden:
+            return scan
+        entries = [entry for entry in scan.entries if not self.access.hides(entry.path)]
+        return Scan(entries, [each for each in scan.problems if not self.access.hides(each.path)], scan.strays)
 
     def _check_writable(self) -> None:
         if self.read_only:
             hint = "It was opened so, or its folder does not allow writing."
             raise ReadOnly(f"The vault {str(self.root)!r} is for reading only.", hint=hint)
-
-    def _before_move(self, path: str, new_path: str) -> str:
-        """The hash of the note; when it has gone to where it shall go already, the one it had."""
-        try:
-            return self.read(path).sha256
-        except NotFound:
-            last = next(self.history.log.of(path), None)
-            if last is not None and (last.path, last.new_path) == (path, new_path) and last.before:
-                return last.before
-            raise
 
     def _reversed(self, step: Version) -> Wish:
         path, target = step.path, step.new_path or step.path
