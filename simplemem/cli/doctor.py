@@ -53,7 +53,7 @@ def doctor(
     checks = [name.strip() for names in only or () for name in names.split(",")]
     mending: Mending | None = None
     mended: Mended | None = None
-    with opened(vault, embed=not {"index", "vectors"}.isdisjoint(checks) or not checks) as store:
+    with opened(vault, embed=not checks or "vectors" in checks) as store:
         try:
             with progress_bar() as progress:
                 if fix:

@@ -9,21 +9,17 @@ import difflib
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.index import fill
 from simplemem.index.audit import Difference, Row, differences
-from simplemem.index.database import Database
 from simplemem.index.notes import stat_of
 from simplemem.index.reconcile import Progress
-from simplemem.index.sync import Sync
 from simplemem.memory import Finding
 from simplemem.note.names import compare_key
 from simplemem.note.secrets import find_secrets
-from simplemem.services.embed import Embedder
 from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core
 from simplemem.store.mending import check_links
@@ -189,7 +185,7 @@ def _check_vectors(core: Core, _: Progress) -> Iterator[Finding]:
 
 
 def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
-    """The promise: rebuilt beside itself it is equal, row for row. Vectors that are still to be made are no difference."""
+    """The promise: rebuilt beside itself it is equal, row for row; but for the vectors, which are dear to make again."""
     damage = core.index.database.check()
     for problem in damage:
         yield Finding("index", "error", "", f"the index is damaged: {problem}", f"{_ANEW}.")
@@ -206,59 +202,37 @@ def _short(row: Row | None) -> str:
 
 
 def _differences(core: Core, tell: Progress) -> list[Difference]:
+    """The first rows in which our index is not what one made anew beside it is, which is gone afterwards."""
     core.changes.newest()  # the table of changes has all that is in the log
     before = {entry.path for entry in core.vault.scan()}  # what lies there before anything is read
-    with _beside(core) as (rebuilt, fresh):
-        found = _compared(core, tell, rebuilt, fresh)
+    rebuilt = core.index.build_beside()
+    fresh = core.sync_of(rebuilt)
+
+    def compared() -> list[Difference]:
+        fresh.scan(tell)
+        with core.index.database.reading() as ours, rebuilt.reading() as theirs:
+            found = differences(ours, theirs, vectors=False)
+            return list(islice(found, _SHOWN))
+
+    try:
+        found = compared()
         if not found:
             return []
         # What another program changed since our index, or the one beside it, was updated is no difference.
-        entries = {entry.path: entry for entry in core.vault.scan()}
-        known = {path: row.stat for path, row in core.index.known().items()}
-        now = {path: stat_of(entry) for path, entry in entries.items() if path in known}
-        changed = (
-            fresh.scan().changed()
-            | (entries.keys() ^ before)
-            | {path for path in known if now.get(path) != known[path]}
-        )
+        now = {entry.path: stat_of(entry) for entry in core.vault.scan()}
+        known = core.index.known().items()
+        changed = fresh.scan().changed() | (now.keys() ^ before)
+        changed |= {path for path, row in known if now.get(path) != row.stat}
         if changed:
             # Under the lock nobody writes through simplemem, and both are brought up to that moment.
             with nullcontext() if core.vault.read_only else core.vault.lock():
                 core.look_at(changed)
-                found = _compared(core, tell, rebuilt, fresh)
-    return found
-
-
-@contextmanager
-def _beside(core: Core) -> Iterator[tuple[Database, Sync]]:
-    """An empty index next to ours, and what fills it; gone afterwards, however the work ends."""
-    rebuilt = core.index.build_beside()
-    try:
-        yield rebuilt, core.sync_of(rebuilt)
+                found = compared()
+        return found
     finally:
         rebuilt.close()
         for suffix in ("", "-wal", "-shm"):
             Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
-
-
-def _compared(core: Core, tell: Progress, rebuilt: Database, fresh: Sync) -> list[Difference]:
-    """The first rows in which our index is not what the other is, which is updated first."""
-    fresh.scan(tell)
-    embedder = core.embedding.wanted()[0]
-    with_vectors = embedder is not None and _can_be_made_again(core, embedder)
-    if embedder is not None and with_vectors:
-        fill.fill(core.vault, rebuilt, embedder, tell, ready=fresh.waiting, private=fresh.private)
-        with_vectors = _can_be_made_again(core, embedder)  # unless a note came meanwhile, and waits for its vectors
-    with core.index.database.reading() as ours, rebuilt.reading() as theirs:
-        return list(islice(differences(ours, theirs, vectors=with_vectors), _SHOWN))
-
-
-def _can_be_made_again(core: Core, embedder: Embedder) -> bool:
-    """Whether all vectors in use are of an embedder that costs nothing: a model is not asked for all of them again."""
-    ours = next((each for each in core.index.standing().generations if each.embedder == embedder.name), None)
-    if ours is None or not ours.in_use or embedder.reads_sentences:
-        return False
-    return core.index.embedded(embedder.name, ours.remote).waiting == 0
 
 
 CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {

@@ -57,7 +57,6 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
         "DELETE FROM aliases",
         "UPDATE blocks SET line = line + 1",
         "DELETE FROM passages",
-        "UPDATE vectors SET vector = zeroblob(256)",
         "DELETE FROM files WHERE path = 'plan.png'",
         "DELETE FROM note_text WHERE rowid = (SELECT id FROM notes WHERE path = 'a.md')",
     ],
