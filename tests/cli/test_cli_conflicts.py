@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import in_a_terminal, notes_of
+from tests.cli.conftest import notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -59,14 +58,6 @@ def test_all_merges_what_needs_no_decision_names_the_rest_and_is_undone(run: Run
 
 
 @pytest.mark.parametrize(
-    ("keep", "holds"), [("note", "A second"), ("copy", "Another second"), ("both", "<<<<<<< Kite")]
-)
-def test_a_person_decides_which_text_is_kept(run: Run, kite: Path, vault: Path, keep: str, holds: str) -> None:
-    assert run("conflicts", "merge", DROPBOX, "--keep", keep).code == 0
-    assert holds in kite.read_text() and not (vault / f"{DROPBOX}.md").exists()
-
-
-@pytest.mark.parametrize(
     "arguments",
     [
         ("merge",), ("merge", "Kite", "--all"), ("marge", "Kite"), ("--all",), ("--keep", "note"),
@@ -75,11 +66,3 @@ def test_a_person_decides_which_text_is_kept(run: Run, kite: Path, vault: Path, 
 )  # fmt: skip
 def test_a_command_that_is_not_clear_does_nothing(run: Run, kite: Path, arguments: tuple[str, ...]) -> None:
     assert run("conflicts", *arguments).code == 2 and kite.read_text() == TEXT
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a terminal of our own is a matter of POSIX")
-@pytest.mark.parametrize(("answer", "merged"), [(b"n\n", False), (b"y\n", True)])
-def test_in_a_terminal_the_person_is_asked(kite: Path, vault: Path, answer: bytes, merged: bool) -> None:
-    code, shown = in_a_terminal("conflicts", "merge", SYNCTHING, "--vault", str(vault), answer=answer)
-    assert b"Write this to log/Kite?" in shown and (code == 0) is merged
-    assert (vault / f"{SYNCTHING}.md").exists() is not merged

@@ -14,7 +14,7 @@ from waiting import PLAIN
 
 from simplemem.store import EnhancedStore
 from simplemem.store.doctor import CHECKS
-from tests.cli.conftest import PROGRAM, in_a_terminal, notes_of
+from tests.cli.conftest import PROGRAM, notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -90,13 +90,6 @@ def test_the_help_and_the_page_name_every_check(run: Run) -> None:
     named = " ".join(run("doctor", "--help", vault=None).out.replace("│", " ").split()).partition("The checks: ")[2]
     assert named.partition(".")[0].split(", ") == list(CHECKS)
     assert [row.split("`")[1] for row in page.split("\n") if row.startswith("| `")] == list(CHECKS)
-
-
-def test_in_a_terminal_it_shows_the_diff_and_asks(mendable: Path) -> None:
-    for answer, text in ((b"n\n", b"[[team/Ada]]"), (b"y\n", b"[[people/Ada]]")):
-        _, shown = in_a_terminal("doctor", "--fix", "--only", "links", "--vault", str(mendable), answer=answer)
-        assert b"[[people/Ada]]" in shown and b"Change 2 files in one step? [y/N]" in shown
-        assert text in (mendable / "a.md").read_bytes()
 
 
 MANY = 80

@@ -226,13 +226,3 @@ def test_one_check_asks_for_no_other(plain_store: EnhancedStore, write: Write) -
     assert [finding.check for finding in plain_store.doctor(only=["links", "index"])] == ["index", "links"]
     with pytest.raises(Invalid, match="no check 'link'"):
         plain_store.doctor(only=["links", "link"])
-
-
-def test_a_finding_is_a_plain_value_for_programs(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "[[Nobody]]")
-    plain_store.sync()
-    (finding,) = plain_store.doctor()
-    assert finding.as_dict() == {
-        "check": "links", "level": "note", "path": "a.md", "message": "[[Nobody]] leads nowhere", "hint": "", "line": 1,
-        "candidates": [], "fix": "",
-    }  # fmt: skip

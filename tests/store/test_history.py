@@ -275,16 +275,6 @@ def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsu
     assert set(differing(plain_store, "2026-02-01")) == {"n.md"}
 
 
-def test_a_note_that_simplemem_never_changed_is_as_it_is_now_and_in_doubt_when_it_is_newer(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    os.utime(write("old.md", "old"), (1_767_225_600, 1_767_225_600))
-    os.utime(write("new.md", "new"), (1_772_000_000, 1_772_000_000))
-    plain_store.sync()
-    assert at(plain_store, "new.md", "2026-02-01").doubt and not at(plain_store, "old.md", "2026-02-01").doubt
-    assert at(plain_store, "nowhere.md", "2026-02-01") == NoteThen("nowhere.md", None, None)
-
-
 def test_the_whole_vault_is_given_as_what_differs_from_now(vault: Path, plain_store: EnhancedStore) -> None:
     plain_store.create("same", "same")
     plain_store.create("changed", "one")

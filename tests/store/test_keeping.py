@@ -14,7 +14,6 @@ from pathlib import Path
 import apsw
 from waiting import PLAIN, eventually, indexed, served
 
-from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -51,20 +50,6 @@ def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_
         shutil.move(vault.parent / "unmounted", vault / "notes")
         assert eventually(lambda: store.state().state == "ready")
         assert len(store.search("plum", limit=100).hits) == 60
-
-
-def test_meaning_follows_by_itself_and_words_do_not_wait_for_it(vault: Path, write: Write) -> None:
-    write("vet.md", "The puppy was taken to the veterinarian.")
-    write("tax.md", "Income must be declared.")
-    with served(vault, Settings()) as store:
-        assert eventually(lambda: store.state().state == "ready")
-        assert store.search("dog doctor").hits[0].name == "vet"
-        store.create("ship", "A vessel sails the ocean.")
-        assert eventually(lambda: store.state().pending == 0)
-        assert store.search("boat at sea").hits[0].name == "ship"
-        write("bread.md", "The baker kneads his dough.")
-        assert eventually(lambda: "bread.md" in indexed(store) and store.state().pending == 0)
-        assert store.search("loaf", mode="semantic").hits[0].name == "bread"
 
 
 def test_an_index_deleted_under_a_server_is_made_again(vault: Path, write: Write) -> None:

@@ -62,30 +62,6 @@ def test_the_same_call_with_what_the_failure_offers_writes_the_merge(
     assert (vault / "Kite.md").read_text() == TEXT.replace("fifth", "FIFTH")
 
 
-def test_an_offer_is_for_what_was_seen_and_not_for_a_third_change(
-    plain_store: EnhancedStore, write: Write, vault: Path, read: str
-) -> None:
-    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
-    offer = refused(plain_store, read).details["accept"]
-    write("Kite.md", TEXT.replace("third", "THIRD"))
-    with pytest.raises(Conflict) as again:
-        plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
-    assert (vault / "Kite.md").read_text() == TEXT.replace("third", "THIRD")
-    plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=again.value.details["accept"])
-    assert plain_store.read("Kite").content == BODY.replace("first", "FIRST").replace("third", "THIRD")
-
-
-def test_a_repeated_acceptance_whose_answer_was_lost_succeeds_and_is_made_once(
-    plain_store: EnhancedStore, write: Write, read: str
-) -> None:
-    write("Kite.md", TEXT.replace("fifth", "FIFTH"))
-    offer = refused(plain_store, read).details["accept"]
-    first = plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
-    again = plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
-    assert (again.sha256, again.changed) == (first.sha256, False)
-    assert len(plain_store.history("Kite")) == 1
-
-
 @pytest.mark.parametrize("accepting", [False, True])
 def test_an_append_made_already_is_not_offered_again_after_a_third_change(
     plain_store: EnhancedStore, write: Write, vault: Path, read: str, accepting: bool

@@ -110,20 +110,6 @@ def test_the_text_of_a_hidden_note_is_not_given_by_its_hash(opened: Open, write:
             store.read("tea", version=hidden)
 
 
-def test_a_merge_that_was_offered_is_still_read_and_accepted(opened: Open, write: Write) -> None:
-    write("tea.md", "one\ntwo\nthree\nfour\nfive\n")
-    with opened(hidden=["Private/"]) as store:
-        store.sync()
-        had = store.read("tea").sha256
-        write("tea.md", "ONE\ntwo\nthree\nfour\nfive\n")
-        refused = answer_of(lambda: store.update("tea", content="one\ntwo\nthree\nfour\nFIVE\n", if_sha256=had))
-        assert "FIVE" in store.read("tea", version=refused["ours_sha256"]).text
-        again = store.update("tea", content="one\ntwo\nthree\nfour\nFIVE\n", if_sha256=refused["accept"])
-        assert again.changed
-        assert "ONE\n" in store.read("tea").text
-        assert "FIVE\n" in store.read("tea").text
-
-
 def test_a_note_that_was_deleted_in_a_hidden_place_leaves_no_past_outside_of_it(opened: Open, write: Write) -> None:
     write("tea.md", "Oolong.\n")
     write("plan.md", f"{CANARY} one.\n")
