@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from hashlib import sha256
+from typing import Literal, NamedTuple
 
 from simplemem.errors import SimplememError
-from simplemem.index.door import StoredLink
 from simplemem.index.links import named_in_memory
 from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding, Mend, Mended, Mending
@@ -38,10 +37,9 @@ _MOST_ASKED = 100  # names that are compared with every other; a vault full of b
 _LIKE = 0.8  # how alike two names are, letter by letter, when one is a slip for the other
 
 
-def check_links(core: Core, tell: Progress) -> Iterator[Finding]:
+def check_links(core: Core, _: Progress) -> Iterator[Finding]:
     """Broken links with what they may mean, and links that could mean several files."""
-    for finding, _ in _broken_links(core, tell):
-        yield finding
+    yield from (finding for finding, _ in _broken_links(core))
     for link in core.index.links():
         if link.path is not None and link.ambiguous:
             message = f"[[{link.target}]] could mean {', '.join(map(name_of, link.ambiguous))}"
@@ -99,41 +97,33 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
 # -- what a broken link may mean
 
 
-@dataclass(frozen=True, slots=True)
-class _Likely:
-    """What a link may mean, the likeliest first. `sure` is the one that is clearly right, `was` the path it had when
-    the link was right; `why` says how that is known, `way_back` what brings a deleted note back."""
+class _Likely(NamedTuple):
+    """What a link may mean, the likeliest first. `aim` is where it clearly leads; `why` says how that is known, or what
+    became of the note."""
 
     paths: tuple[str, ...] = ()
-    sure: str | None = None
-    was: str = ""
+    aim: Aim | None = None
     why: str = ""
-    way_back: str = ""
 
 
-def _broken_links(core: Core, tell: Progress | None = None) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
+def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
     """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its note
     says as well; `[[{{title}}]]` in a template is no link yet."""
     targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
-    links = [each for each in core.index.links() if each.path is None and "{{" not in each.target]
-    for done, link in enumerate(each for each in links if each.source not in targets.copies):
-        if tell and done % 100 == 0:
-            tell("links", done, len(links))
-        yield _finding(link, targets.of(link.target, link.source), may_be_written=link.source not in closed)
-
-
-def _finding(link: StoredLink, likely: _Likely, *, may_be_written: bool) -> tuple[Finding, tuple[str, Aim] | None]:
-    message = f"[[{link.target}]] leads nowhere" + (f": {likely.why}" if likely.why else "")
-    names = tuple(map(name_of, likely.paths))
-    if likely.sure is not None and may_be_written:
-        fix = f"lead [[{link.target}]] to {name_of(likely.sure)}"
-        finding = Finding("links", "warning", link.source, message, "", link.line, names, fix)
-        return finding, (link.target, Aim(likely.sure, likely.was))
-    hint = f"Perhaps {' or '.join(names)}." if names else likely.way_back
-    if likely.sure is not None:
-        hint = f"It means {names[0]}; the header above it must be mended first."
-    return Finding("links", "warning" if hint else "note", link.source, message, hint, link.line, names), None
+    for link in core.index.links():
+        if link.path is not None or "{{" in link.target or link.source in targets.copies:
+            continue
+        likely = targets.of(link.target, link.source)
+        names = tuple(map(name_of, likely.paths))
+        message = f"[[{link.target}]] leads nowhere" + (f": {likely.why}" if likely.why else "")
+        hint, fix, lead = f"Perhaps {' or '.join(names)}." if names else "", "", None
+        if likely.aim is not None and link.source in closed:
+            hint = f"It means {names[0]}; the header above it must be mended first."
+        elif likely.aim is not None:
+            hint, fix, lead = "", f"lead [[{link.target}]] to {names[0]}", (link.target, likely.aim)
+        level: Literal["warning", "note"] = "warning" if names or likely.why else "note"
+        yield Finding("links", level, link.source, message, hint, link.line, names, fix), lead
 
 
 class _LikelyTargets:
@@ -168,17 +158,14 @@ class _LikelyTargets:
         last = changes[0]
         now = last.new_path or last.path
         if last.after is None:
-            why, way_back = (
-                f"{name_of(last.path)} was deleted in {last.id}",
-                f"`simplemem undo {last.id}` brings it back.",
-            )
-            return _Likely(self._near(target), why=why, way_back=way_back)
+            why = f"{name_of(last.path)} was deleted in {last.id}, `simplemem undo {last.id}` brings it back"
+            return _Likely(self._near(target), None, why)
         if now in self._files and now != was:
             moved = next((change for change in changes if change.new_path == now), last)
-            return _Likely((now,), now, was, f"it was moved to {name_of(now)} in {moved.id}")
+            return _Likely((now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}")
         held = self._by_hash.get(last.after, [])
         if now not in self._files and len(held) == 1:  # another program moved it
-            return _Likely((held[0],), held[0], was, f"what {name_of(now)} held is in {name_of(held[0])} now")
+            return _Likely((held[0],), Aim(held[0], was), f"what {name_of(now)} held is in {name_of(held[0])} now")
         return None
 
     @cached_property
@@ -193,7 +180,7 @@ class _LikelyTargets:
         is_whole = not self._core.vault.access.hidden  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
             ((path, how),) = named.items()
-            return _Likely((path,), path, path if how == "name" else "", _WHY[how].format(name_of(path)))
+            return _Likely((path,), Aim(path, path if how == "name" else ""), _WHY[how].format(name_of(path)))
         return _Likely(self._near(target))
 
     def _named(self, target: str) -> dict[str, str]:

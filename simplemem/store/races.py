@@ -23,6 +23,7 @@ from simplemem.vault.vault import File
 _SIDES = ("your change", "the note as it is now")
 _MOST_SHOWN = 4_000  # characters of a text in a failure
 _DIGITS = 12  # of each hash in an offer
+_READ_AGAIN = "Read it again, make the change on what is there now, and pass its sha256."
 _RECENT = 20  # changes of a note among which a repeated one is looked for
 
 
@@ -32,52 +33,42 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
     base_sha256, accepting, current = if_sha256.partition("+")
     base = _text_of(core, base_sha256)
     if accepting and base is None:
-        raise Conflict(
-            f"the version your change of {name_of(file.path)} was made of is no longer in the history",
-            current_sha256=file.sha256,
-            hint="Read it again, make the change on what is there now, and pass its sha256.",
-        )
+        message = f"the version your change of {name_of(file.path)} was made of is no longer in the history"
+        raise Conflict(message, current_sha256=file.sha256, hint=_READ_AGAIN)
+    both = _merged(base, making, file.data)
     if accepting and file.sha256.startswith(current):
-        merged = _merged(base, making, file.data)
         if not making.whole:
             read_note(file.data).must_be_editable(name_of(file.path))
-        if merged is not None and merged[1].clean:
-            return merged[1].text
-    elif _is_done(core, file, making, base, _text_of(core, current) if accepting else None):
-        return None
-    raise _lost(core, file, base, making)
-
-
-def _is_done(core: Core, file: File, making: Making, base: bytes | None, seen: bytes | None) -> bool:
-    """Whether the note is what this very call would have made: of its base, or of the merge with what was `seen` then.
-    Conflict, and nothing offered, when that was made earlier and others followed."""
-    if making.whole and encoded(making.make(read_note(file.data))) == file.data:
-        return True
-    if base is None:
-        return False
-    before = base if seen is None else seen
-    if seen is not None:
-        merged = _merged(base, making, seen)
-        text = merged[1].text if merged is not None and merged[1].clean else None
+        if both is not None and both[1].clean:
+            return both[1].text
     else:
-        text = None
+        seen = _text_of(core, current) if accepting else base
+        if making.whole and encoded(making.make(read_note(file.data))) == file.data:
+            return None
+        if seen is not None and _is_made(core, file, making, base, seen, accepting=bool(accepting)):
+            return None
+    raise _lost(core, file, base, both)
+
+
+def _is_made(core: Core, file: File, making: Making, base: bytes | None, seen: bytes, *, accepting: bool) -> bool:
+    """Whether the note is what this very call would have made, of its base or of the merge with what was `seen` then.
+    Conflict, and nothing offered, when that was made earlier and others followed: its answer may have been lost, and what
+    is offered for a repetition would add the same once more."""
+    text = None
+    if accepting:
+        both = _merged(base, making, seen)
+        text = both[1].text if both is not None and both[1].clean else None
+    else:
         with suppress(SimplememError):  # an edit that does not fit was never made
-            text = making.make(read_note(base))
+            text = making.make(read_note(seen))
     if text is None:
         return False
-    if _is_but_for_its_time(text, file.data) if text != read_note(before).text else before == file.data:
+    if _is_but_for_its_time(text, file.data) if text != read_note(seen).text else seen == file.data:
         return True
-    _not_twice(core, file, before, text)
-    return False
-
-
-def _not_twice(core: Core, file: File, before: bytes, text: str) -> None:
-    """Conflict, and nothing offered, when a change was made already and others followed: its answer may have been
-    lost, and what is offered for a repetition would add the same once more."""
     for version in core.changes.of(file.path, _RECENT):
         if version.op not in ("update", "move"):
-            return  # taken back, or another note since
-        if version.before == sha256(before) and version.before != version.after:
+            break  # taken back, or another note since
+        if version.before == sha256(seen) and version.before != version.after:
             made = core.vault.history.content(version.after or "")
             if made is not None and _is_but_for_its_time(text, made):
                 raise Conflict(
@@ -87,6 +78,7 @@ def _not_twice(core: Core, file: File, before: bytes, text: str) -> None:
                     diff=unified_diff(made, file.data, WHAT_YOU_HAD),
                     hint="Read it: there may be nothing left to do.",
                 )
+    return False
 
 
 def _text_of(core: Core, digits: str) -> bytes | None:
@@ -111,41 +103,28 @@ def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged
     return ours, merged
 
 
-def _lost(core: Core, file: File, base: bytes | None, making: Making) -> Conflict:
+def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] | None) -> Conflict:
     """The failure that says what is there now and what the change would make of it. The texts it names are kept in the
     history, unless they hold what may not be written."""
     message = f"{name_of(file.path)} has changed since it was read"
     diff = unified_diff(base, file.data, WHAT_YOU_HAD)
-    both = _merged(base, making, file.data)
     if base is None or both is None:
-        hint = "Read it again, make the change on what is there now, and pass its sha256."
-        return Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
+        return Conflict(message, current_sha256=file.sha256, diff=diff, hint=_READ_AGAIN)
     ours, merged = both
     judge(core.settings, name_of(file.path), base.decode("utf-8"), ours)
-    ours_data = ours.encode("utf-8", "surrogatepass")
+    ours_data, data = (text.encode("utf-8", "surrogatepass") for text in (ours, merged.text))
     for text in (base, file.data, ours_data):
         core.vault.keep_text(text)
-    details: dict[str, Any] = {
-        "base_sha256": sha256(base),
-        "ours_sha256": sha256(ours_data),
-        "merged": _shown(merged, file.data),
-    }
-    if merged.clean:
-        offer = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
-        hint = f'Your change and theirs fit together: repeat the call with if_sha256="{offer}" to write the merge.'
-        details["accept"] = offer
-    else:
-        hint = "You and they changed the same lines: make your change on what is there now, and pass its sha256."
-    return Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint, **details)
-
-
-def _shown(merged: Merged, now: bytes) -> dict[str, Any]:
-    data = merged.text.encode("utf-8", "surrogatepass")
     shown: dict[str, Any] = {"clean": merged.clean, "conflicts": merged.conflicts, "sha256": sha256(data)}
-    shown["diff"] = unified_diff(now, data, ("what is there now", "both together"))
+    shown["diff"] = unified_diff(file.data, data, ("what is there now", "both together"))
     if len(merged.text) <= _MOST_SHOWN:
         shown["text"] = merged.text
-    return shown
+    details: dict[str, Any] = {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
+    hint = "You and they changed the same lines: make your change on what is there now, and pass its sha256."
+    if merged.clean:
+        offer = details["accept"] = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
+        hint = f'Your change and theirs fit together: repeat the call with if_sha256="{offer}" to write the merge.'
+    return Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint, **details)
 
 
 def _is_but_for_its_time(text: str, now: bytes) -> bool:

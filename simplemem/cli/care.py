@@ -1,0 +1,240 @@
+"""Commands that keep a vault in order: what is wrong with it, and the copies that synchronisers and git left beside notes.
+
+What either would write is shown whole before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from simplemem.cli.command import Answer, agree, can_ask, command, finish, preview
+from simplemem.cli.opening import WHO, finishing, opened, progress_bar
+from simplemem.cli.options import VaultOption, YesOption, argument, complete_copy, flag, option
+from simplemem.cli.text import diff_lines, one_line
+from simplemem.cli.write import undo_with
+from simplemem.errors import Invalid, SimplememError
+from simplemem.note.words import counted
+
+if TYPE_CHECKING:
+    from simplemem.cli.text import Part
+    from simplemem.memory import ConflictMerge, ConflictMerged, Finding, Mended, Mending
+    from simplemem.store import EnhancedStore
+
+commands = typer.Typer()
+_MOST_NOTES = 20  # of one kind that are named when all checks are asked for
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
+_Keep = Literal["note", "copy", "marked", "merge"]
+_KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked", "": "merge"}
+_NONE: list[Part] = [("No conflict copies.", "green")]
+
+
+@command(commands, "Keep")
+def doctor(
+    fix: Annotated[bool, flag("--fix", "Mend broken links, as one change, after showing it and asking.")] = False,
+    only: Annotated[
+        list[str] | None, option("--only", "CHECK", "Only these checks: `links`, or `links,names`.")
+    ] = None,
+    dry_run: Annotated[bool, flag("--dry-run", "With --fix: show what it would do, and do none.")] = False,
+    yes: YesOption = False,
+    strict: Annotated[bool, flag("--strict", "End with 1 for a note as well.")] = False,
+    vault: VaultOption = None,
+) -> Answer:
+    """Check the vault, its index and the disk they are on. Ends with 0 when there is nothing, or notes only; with 1 for
+    an error or a warning.
+
+    It compares the index with one made anew, and looks for broken links and what they may mean, headers that cannot be
+    read, names that collide, secrets and conflict copies. Without `--fix` it changes nothing.
+
+    The checks: index, vectors, headers, notes, names, links, conflicts, secrets, place.
+
+    $ simplemem doctor
+    $ simplemem doctor --only links,headers --json
+    $ simplemem doctor --fix
+    $ simplemem doctor --fix --only links --yes
+    """
+    if (dry_run or yes) and not fix:
+        raise typer.BadParameter("--dry-run and --yes belong to --fix")
+    checks = [name.strip() for names in only or () for name in names.split(",")]
+    mending: Mending | None = None
+    mended: Mended | None = None
+    with opened(vault, embed=not checks or "vectors" in checks) as store:
+        try:
+            with progress_bar() as progress:
+                if fix:
+                    mending = store.plan_mending(progress, only=checks)
+                    findings = mending.findings if dry_run else mending.left
+                else:
+                    findings = store.doctor(progress, only=checks)
+        except Invalid as error:
+            raise typer.BadParameter(f"{error.message}. {error.hint}") from error
+        if mending is not None and mending.changes and not dry_run:
+            preview(Answer({}, _changes(mending)))
+            what = f"change {counted(len(mending.changes), 'file')} in one step"
+            refused, hint = f"this would {what}", "See it with --dry-run; agree with --yes."
+            agree(f"{what.capitalize()}?", refused=refused, hint=hint, yes=yes)
+            finish()
+            mended = store.mend(mending, who=WHO)
+    failed = any(strict or finding.level != "note" for finding in findings)
+    facts = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
+    lines = [*_findings(findings, whole=bool(checks)), [_sum(findings)]]
+    if mending is None:
+        return Answer(facts, lines, failed=failed)
+    changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
+    fixed = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
+    if mended is None:
+        above = _changes(mending) or [[("Nothing can be mended without a person.", "green")]]
+        return Answer(facts | {"fix": fixed}, [*above, *lines], warnings=mending.unmended, failed=failed)
+    done: Part = (f"Mended {counted(len(mended.changed), 'file')} in one step", "green")
+    said: list[Part] = [done, f"; undo with: simplemem undo {mended.version}"]
+    return Answer(facts | {"fix": fixed | mended.as_dict()}, [said, *lines], warnings=mended.warnings, failed=failed)
+
+
+def _changes(mending: Mending) -> list[list[Part]]:
+    """The whole change, as a diff of every note."""
+    lines: list[list[Part]] = []
+    for change in mending.changes:
+        lines += [[(change.path, "cyan"), ": ", "; ".join(map(one_line, change.what))], *diff_lines(change.diff)]
+    return lines
+
+
+def _findings(findings: Sequence[Finding], *, whole: bool) -> list[list[Part]]:
+    """All findings, or of many notes of one kind the first."""
+    lines: list[list[Part]] = []
+    notes = Counter[str]()
+    for finding in findings:
+        notes[finding.check] += finding.level == "note"
+        if finding.level == "note" and notes[finding.check] > _MOST_NOTES and not whole:
+            continue
+        place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
+        level, check = (f"{finding.level}: ", _STYLES[finding.level]), (f"  [{finding.check}]", "dim")
+        lines.append([level, (place, "cyan"), one_line(finding.message), check])
+        lines += [["  ", (one_line(finding.hint), "dim")]] if finding.hint else []
+        lines += [["  --fix would ", (one_line(finding.fix), "green")]] if finding.fix else []
+    for check_name, number in notes.items():
+        if number > _MOST_NOTES and not whole:
+            more = f"{number - _MOST_NOTES:,} more notes of this kind"
+            lines.append([(f"{more}: `simplemem doctor --only {check_name}` names them all.", "dim")])
+    return lines
+
+
+def _sum(findings: Sequence[Finding]) -> Part:
+    if not findings:
+        return "All is well.", "green"
+    levels = Counter[str](finding.level for finding in findings)
+    verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
+    sure = sum(bool(finding.fix) for finding in findings)
+    if sure:
+        verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
+    return f"{verdict}.", "bold red" if levels["error"] else "yellow" if levels["warning"] else "green"
+
+
+# -- conflict copies
+
+
+@command(commands, "Keep")
+def conflicts(
+    action: Annotated[
+        str | None, argument("merge", "Bring copies and their notes together. Without it: list the copies.")
+    ] = None,
+    names: Annotated[list[str] | None, argument("NAME", "A copy, or a note: all copies of it.", complete_copy)] = None,
+    every: Annotated[
+        bool, flag("--all", "Every copy that can be merged without a question; the others are named.")
+    ] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, and do nothing.")] = False,
+    keep: Annotated[
+        str,
+        option("--keep", "note|copy|both", "Keep the text of one, or of both, marked in the note where they differ."),
+    ] = "",
+    yes: YesOption = False,
+    vault: VaultOption = None,
+) -> Answer:
+    """List the copies that synchronisers and git keep when a note was changed in two places, and merge them.
+
+    A merge writes the note and puts the copy into the trash, as one change that `undo` takes back. Where the
+    history knows the text both began as, what either side removed is removed; where it does not, all is kept.
+    What both changed differently is never decided for you: see --keep.
+
+    $ simplemem conflicts
+    $ simplemem conflicts merge Kite --dry-run
+    $ simplemem conflicts merge Kite --keep note
+    $ simplemem conflicts merge --all
+    """
+    if action not in (None, "merge") or (action is None and (every or dry_run or keep)):
+        raise typer.BadParameter("--all, --dry-run and --keep belong to `conflicts merge`")
+    if action and bool(names) == every:
+        raise typer.BadParameter("either the names of copies or notes, or --all")
+    if keep not in _KEEPS or (keep and every):
+        raise typer.BadParameter("--keep takes note, copy or both, for copies that are named")
+    with opened(vault) as store:
+        if action is None:
+            copies = store.conflict_copies()
+            table: list[list[Part]] = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
+            more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
+            facts = {"conflicts": [copy.as_dict() for copy in copies]}
+            return Answer(facts, [more if copies else _NONE], table, gives_way=0)
+        named = [store.conflict_merges(name) for name in names] if names else [store.conflict_merges()]
+        merges = list({merge.copy.path: merge for found in named for merge in found}.values())
+        if dry_run:
+            return _planned(merges)
+        return _merged(store, merges, _KEEPS[keep], every=every, ask=not yes and can_ask())
+
+
+def _planned(merges: Sequence[ConflictMerge]) -> Answer:
+    lines: list[list[Part]] = []
+    for merge in merges:
+        lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {_verdict(merge)}"])
+        lines += diff_lines(merge.diff)
+    return Answer({"merges": [merge.as_dict() for merge in merges]}, lines or [_NONE])
+
+
+def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], how: _Keep, *, every: bool, ask: bool) -> Answer:
+    """Merge one after the other, each as a change of its own. What is left is named with the reason."""
+    done: list[ConflictMerged] = []
+    left: list[dict[str, Any]] = []
+    for planned in merges:
+        # A note with two copies has changed when the first is in it: the second is looked at again.
+        merge = next(iter(store.conflict_merges(planned.copy.path)), planned) if done else planned
+        why = ""
+        if how == "merge" and (merge.problem or merge.conflicts):
+            why = _verdict(merge)
+        elif how == "merge" and every and merge.removes:
+            why = "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
+        else:
+            preview(_planned([merge]))
+            question = "Drop the copy?" if how == "note" else f"Write this to {merge.copy.of}?"
+            why = "left as it is" if ask and not typer.confirm(question) else ""
+        if not why:
+            try:
+                with finishing():
+                    done.append(store.merge_conflict(merge, keep=how, who=WHO, tool="conflicts"))
+                continue
+            except SimplememError as error:
+                if len(merges) == 1:
+                    raise
+                why = error.message
+        left.append({"copy": merge.copy.path, "of": merge.copy.of, "why": why})
+    lines: list[list[Part]] = []
+    for each in done:
+        lines += [[("Merged " if each.changed else "Dropped ", "green"), (each.copy, "cyan")], undo_with(each.version)]
+    warnings = [warning for each in done for warning in each.warnings]
+    warnings += [f"{each['copy']}: {each['why']}" for each in left]
+    if left:
+        warnings.append("look with `simplemem conflicts merge NAME --dry-run`; decide with --keep note, copy or both")
+    facts = {"merged": [each.as_dict() for each in done], "left": left}
+    return Answer(facts, lines if lines or left else [_NONE], warnings=warnings, failed=bool(left))
+
+
+def _verdict(merge: ConflictMerge) -> str:
+    if merge.problem:
+        return f"cannot be merged: {merge.problem}"
+    if merge.conflicts:
+        return f"both say something else in {counted(merge.conflicts, 'place')}"
+    if not merge.diff:
+        return "nothing in it is new to the note"
+    if not merge.base:
+        return "they fit together; what both began as is not known, so every line is kept"
+    return f"they fit together; both {'most likely ' if merge.removes else ''}began as {merge.base}"
