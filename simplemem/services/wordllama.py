@@ -93,6 +93,10 @@ class WordLlama:
     def close(self) -> None:
         """The mapped weights go with the last who uses them."""
 
+    def count_tokens(self, text: str) -> int:
+        """How many tokens of this tokenizer a text is."""
+        return self._tokenizer.count(text.encode("utf-8", "replace").decode("utf-8"))
+
     def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
         """Every word's row, those seen for the first time added."""
         import numpy as np
@@ -144,6 +148,7 @@ class Tokenizer:
         model = json.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
         self._ranks: dict[str, int] = {pair: rank for rank, pair in enumerate(model["merges"])}
+        self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
         self.tokens = lru_cache(maxsize=_WORDS_CUT)(lambda word: array("H", self._tokens(word)))
 
     def _tokens(self, word: str) -> list[int]:
@@ -154,6 +159,10 @@ class Tokenizer:
         for part in filter(None, _SPECIALS.split(word)):
             tokens += [_SPECIAL[part]] if part in _SPECIAL else self._joined(_SPACE + part)
         return tokens
+
+    def count(self, text: str) -> int:
+        """How many tokens a text is."""
+        return sum(map(self._size, _PIECES.findall(_SPACE + text.replace(" ", _SPACE)))) if text else 0
 
     def _joined(self, text: str) -> list[int]:
         parts = list(text)
@@ -191,6 +200,7 @@ class Tokenizer:
 
 
 _SPACE = "\u2581"
+_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
 _SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}  # what these spell in a text is one token
 _SPECIALS = re.compile("(<unk>|<s>|</s>)")
 _FIRST_BYTE = 3  # the token of the byte 0
