@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, T
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import NotFound
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, about, also, at_most, from_json, one_of
 from simplemem.faces.face import OURS, Caller, Data, Manner, Reply, Tool, tool
-from simplemem.kinds.graph.values import Direction, Entity, Graph, Observation, Relation, walk
+from simplemem.kinds.graph.values import Direction, Entity, Observation, Relation, walk
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EXACT: Final = "exact"  # the context in which a face takes no single thing for a list
 _LINE = 4096
-_FAR = 12
 
 
 # --- what stands in lists of arguments, and what answers are made of
@@ -92,12 +91,9 @@ Learnt = TypedDict("Learnt", {"results": list[Added], "notFound": list[str]})
 Deleted = TypedDict("Deleted", {"deleted": list[str], "notFound": list[str]})
 Removed = TypedDict("Removed", {"deleted": int, "notFound": list[str]})
 Unrelated = TypedDict("Unrelated", {"deleted": int})
-_Part = TypedDict(
-    "_Part", {"total": int, "next_cursor": str | None, "entities": list[EntityOut], "relations": list[RelationOut]}
-)
+_Part = TypedDict("_Part", {"entities": list[EntityOut], "relations": list[RelationOut], "total": int})
 _Way = TypedDict("_Way", {"name": str, "entityType": str, "depth": int, "path": list[RelationOut]})
 _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
-_Path = TypedDict("_Path", {"path": list[RelationOut], "length": int, "found": bool})
 
 
 # --- the rules
@@ -105,11 +101,11 @@ _Path = TypedDict("_Path", {"path": list[RelationOut], "length": int, "found": b
 
 @dataclass(frozen=True)
 class Rules:
-    """What one face makes of the graph's tools. `voice` words what a verb did or found, of a graph what fits so many tokens
-    from a cursor on. A relation to a name that no entity has waits for one or is passed over
-    (`relate_missing`), an observation of such a name is passed over or refuses the whole call. With `twins_learn` an
-    entity that is there already learns what is new. A face that `is_reference` keeps what is said twice in one call.
-    `hints` are a verb's, where they are not those of the toolset `graph`."""
+    """What one face makes of the graph's tools. `voice` words what a verb did or found, of a graph what fits so many
+    tokens. A relation to a name that no entity has waits for one or is passed over (`relate_missing`), an observation of
+    such a name is passed over or refuses the whole call. With `twins_learn` an entity that is there already learns what is
+    new. A face that `is_reference` keeps what is said twice in one call. `hints` are a verb's, where they are not those
+    of the toolset `graph`."""
 
     voice: Callable[..., Reply[Any]]
     manner: Manner = OURS
@@ -251,14 +247,11 @@ def _nobody(graph: KnowledgeGraph, absent: Sequence[str]) -> NotFound:
 
 
 Budget = Annotated[int, at_most(50_000), Field(ge=100)]
-Cursor = Annotated[str | None, about("next_cursor of the part before")]
 
 
-def read_graph(
-    graph: KnowledgeGraph, rules: Rules, budget_tokens: Budget = 4000, cursor: Cursor = None
-) -> Reply[_Part]:
+def read_graph(graph: KnowledgeGraph, rules: Rules, budget_tokens: Budget = 4000) -> Reply[_Part]:
     """Read the knowledge graph."""
-    return rules.voice("read_graph", graph.read().as_dict(), budget_tokens, cursor)
+    return rules.voice("read_graph", graph.read().as_dict(), budget_tokens)
 
 
 def search_nodes(
@@ -266,10 +259,9 @@ def search_nodes(
     rules: Rules,
     query: Annotated[str, about("a text that name, type or an observation contains")],
     budget_tokens: Budget = 4000,
-    cursor: Cursor = None,
 ) -> Reply[_Part]:
     """Find entities that contain a text, letter for letter whatever its case, and their relations."""
-    return rules.voice("search_nodes", graph.search(query).as_dict(), budget_tokens, cursor)
+    return rules.voice("search_nodes", graph.search(query).as_dict(), budget_tokens)
 
 
 def open_nodes(
@@ -277,10 +269,9 @@ def open_nodes(
     rules: Rules,
     names: Annotated[List[str], also("names", "name", "entityNames")],
     budget_tokens: Budget = 4000,
-    cursor: Cursor = None,
 ) -> Reply[_Part]:
     """Read entities by their exact names, with their relations."""
-    return rules.voice("open_nodes", graph.open(names).as_dict(), budget_tokens, cursor)
+    return rules.voice("open_nodes", graph.open(names).as_dict(), budget_tokens)
 
 
 VERBS: Final = (
@@ -303,7 +294,10 @@ def traverse_graph(
 ) -> Reply[_Ways]:
     """What lies around an entity: each thing its relations lead to, nearest first, with the way there."""
     whole = graph.read()
-    _refuse_unknown(graph, whole, start)
+    if start not in {name for each in whole.relations for name in each.key[::2]} | {
+        each.name for each in whole.entities
+    }:
+        raise _nobody(graph, [start])
     types = {each.name: each.type for each in whole.entities}
     steps = takewhile(lambda each: len(each.path) <= depth, walk(whole, start, kind=relation, direction=direction))
     near = list(islice(steps, limit + 1))
@@ -319,40 +313,13 @@ def traverse_graph(
     return Reply(text, {"hits": hits, "more": len(near) > limit})
 
 
-@tool("Find a path")
-def find_path(
-    graph: KnowledgeGraph,
-    start: Annotated[str, also("from", "start", "source")],
-    end: Annotated[str, also("to", "end", "target")],
-) -> Reply[_Path]:
-    """How two entities are related: the shortest way along relations, in either direction."""
-    whole = graph.read()
-    _refuse_unknown(graph, whole, start, end)
-    near = takewhile(lambda each: len(each.path) <= _FAR, walk(whole, start))
-    path = () if start == end else next((each.path for each in near if each.name == end), None)
-    ends = f"{render.name_of(start)} to {render.name_of(end)}"
-    if path is None:
-        return Reply(f"No relations lead from {ends} within {_FAR} steps.", {"path": [], "length": 0, "found": False})
-    head = f"From {ends} in {render.counted(len(path), 'step', 'steps')}:"
-    shown: Any = [each.as_dict() for each in path]
-    return Reply(
-        render.answer(head, "\n".join(map(_arrow, shown))), {"path": shown, "length": len(path), "found": True}
-    )
-
-
-def _refuse_unknown(graph: KnowledgeGraph, whole: Graph, *names: str) -> None:
-    known = {each.name for each in whole.entities} | {end for each in whole.relations for end in (each.key[::2])}
-    if unknown := [name for name in names if name not in known]:
-        raise _nobody(graph, unknown)
-
-
 # --- ... and how it words its answers
 
 
-def _sentences(verb: str, data: Data, tokens: int = 0, cursor: str | None = None) -> Reply[Any]:
+def _sentences(_verb: str, data: Data, tokens: int = 0) -> Reply[Any]:
     """What was done and what could not be, in sentences; a graph as lines between marks, as much as fits."""
     if tokens:
-        return _graph_part(verb, data, tokens, cursor)
+        return _graph_part(data, tokens)
     said: list[str] = []
     if made := data.get("entities"):
         said.append(f"Made {render.listed(each['name'] for each in made)}.")
@@ -373,36 +340,29 @@ def _sentences(verb: str, data: Data, tokens: int = 0, cursor: str | None = None
     return Reply(" ".join(said) or "There was nothing to do.", data)
 
 
-def _graph_part(verb: str, whole: Data, tokens: int, cursor: str | None) -> Reply[Any]:
-    """The entities after the one the cursor names that fit so many tokens, one at least, each with the relations it is the
-    first to have an end of."""
-    names = [each["name"] for each in whole["entities"]]
-    if cursor and cursor not in names:
-        raise Invalid("The cursor leads nowhere: the entity before it is gone.", hint="Begin again without a cursor.")
-    known, its = set(names), defaultdict[str, list[Data]](list)
+def _graph_part(whole: Data, tokens: int) -> Reply[Any]:
+    """The entities that fit so many tokens, one at least, each with the relations it is the first to have an end of."""
+    known, its = {each["name"] for each in whole["entities"]}, defaultdict[str, list[Data]](list)
     for relation in whole["relations"]:
         its[next((end for end in (relation["from"], relation["to"]) if end in known), "")].append(relation)
-    found: Data = {"entities": [], "relations": [], "total": len(names), "next_cursor": None}
-    lines: list[str] = []
-    for entity in whole["entities"][names.index(cursor) + 1 if cursor else 0 :]:
+    found: Data = {"entities": [], "relations": its.pop("", []), "total": len(whole["entities"])}
+    lines = [_arrow(each) for each in found["relations"]]
+    for entity in whole["entities"]:
         own = its.pop(entity["name"], [])
         kind = f" ({render.line(entity['entityType'])})" if entity["entityType"] else ""
         facts = [render.line(text, _LINE) for text in entity["observations"]]
         rows = [f"## {render.name_of(entity['name'])}{kind}", *(f"- {each}" for each in (*facts, *map(_arrow, own)))]
         tokens -= count_tokens("\n".join(rows))
-        if tokens < 0 and lines:
-            found["next_cursor"] = found["entities"][-1]["name"]
+        if tokens < 0 and found["entities"]:
             break
         found["entities"].append(entity)
         found["relations"] += own
         lines += rows
-    else:
-        found["relations"] += its.get("", [])
-        lines += map(_arrow, its.get("", []))
     if not lines:
         return Reply("No entity is found. search_memories finds by meaning.", found)
-    head = f"{render.counted(len(found['entities']), 'entity', 'entities')} of {len(names)}:"
-    more = f"More: {verb} with this cursor: {render.name_of(found['next_cursor'])}" if found["next_cursor"] else ""
+    count, total = len(found["entities"]), found["total"]
+    more = "A higher budget_tokens shows more; search_nodes and open_nodes show some." if count < total else ""
+    head = f"{render.counted(count, 'entity', 'entities')} of {total}:"
     return Reply(render.answer(head, "\n".join(lines), more), found)
 
 
@@ -413,4 +373,4 @@ def _arrow(relation: Data) -> str:
 
 
 _RULES: Final = Rules(_sentences, twins_learn=True)
-TOOLS: tuple[Tool, ...] = (*graph_tools(_RULES, *VERBS), traverse_graph, find_path)
+TOOLS: tuple[Tool, ...] = (*graph_tools(_RULES, *VERBS), traverse_graph)

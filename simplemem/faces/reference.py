@@ -15,19 +15,14 @@ if TYPE_CHECKING:
     from simplemem.memory import HistoryEntry
     from simplemem.store import EnhancedStore
 
-_REMEMBERED = 200
-"""Changes looked through for a memory that had the name."""
+_REMEMBERED = 200  # changes looked through for a memory that had the name
 
 
 def to_change(store: EnhancedStore, name: str) -> str:
     """The memory to be changed. NotFound says what became of it, though another may have the name for a title."""
     found = resolved(store, name)
     if not _is_called(found, name) and (gone := what_became_of(store, name)):
-        raise NotFound(
-            _became(gone) + " Nothing was changed.",
-            hint=f"{found} has that title or alias. Give its name if it is meant.",
-            candidates=[gone.new_name, found] if gone.new_name else [found],
-        )
+        raise _gone(gone, f"{found} has that title or alias. Give its name if it is meant.", found)
     return found
 
 
@@ -36,13 +31,16 @@ def resolved(store: EnhancedStore, name: str) -> str:
     try:
         return store.resolve(name)
     except NotFound:
-        gone = what_became_of(store, name)
-        if gone is None:
+        if (gone := what_became_of(store, name)) is None:
             raise
-        back = f'undo_change(version="{gone.version}") brings it back.'
-        raise NotFound(
-            _became(gone), hint="" if gone.new_name else back, candidates=[gone.new_name] if gone.new_name else []
-        ) from None
+        back = "" if gone.new_name else f'undo_change(version="{gone.version}") brings it back.'
+        raise _gone(gone, back) from None
+
+
+def _gone(gone: HistoryEntry, hint: str, *others: str) -> NotFound:
+    became = f"is now {gone.new_name}" if gone.new_name else "was deleted"
+    candidates = [*filter(None, [gone.new_name]), *others]
+    return NotFound(f"{gone.name} {became} (version {gone.version}).", hint=hint, candidates=candidates)
 
 
 def what_became_of(store: EnhancedStore, name: str) -> HistoryEntry | None:
@@ -59,11 +57,6 @@ def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | Non
         return sha256
     now = store.read(name).sha256
     return now if now.startswith(sha256) else sha256
-
-
-def _became(gone: HistoryEntry) -> str:
-    became = f"is now {gone.new_name}" if gone.new_name else "was deleted"
-    return f"{gone.name} {became} (version {gone.version})."
 
 
 def _is_called(name: str, wanted: str) -> bool:

@@ -100,7 +100,7 @@ def search_nodes(
     return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
 
 
-_WHOLE: Final = {"budget_tokens": HIDDEN, "cursor": HIDDEN, "return": Reply[GraphOut]}
+_WHOLE: Final = {"budget_tokens": HIDDEN, "return": Reply[GraphOut]}
 _RELATIONS = Annotated[Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")]
 _RULES: Final = Rules(
     _said,

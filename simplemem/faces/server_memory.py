@@ -81,7 +81,7 @@ def graph_text(graph: KnowledgeGraph) -> str:
 
 
 _BARE: Final = {"reason": HIDDEN}
-_WHOLE: Final = {"budget_tokens": HIDDEN, "cursor": HIDDEN, "return": Reply[GraphOut]}
+_WHOLE: Final = {"budget_tokens": HIDDEN, "return": Reply[GraphOut]}
 HINTS: Final[dict[str, dict[str, Any]]] = {
     "create_entities": _BARE | {"return": Reply[Entities]},
     "create_relations": _BARE | {"create_missing": HIDDEN, "return": Reply[Relations]},

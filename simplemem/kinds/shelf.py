@@ -100,7 +100,7 @@ class Shelf(Generic[T]):
         self.changed_by_others = 0  # grows when a person or another process changes an item
         self.is_read = False
         self._lookups: list[tuple[Lookup, Callable[[T], Iterable[Hashable]]]] = []
-        self._order: list[str] | None = None
+        self._order: list[T] | None = None
         self._mark: Mark | None = None
         self._notes: set[str] = set()  # the paths of all notes, of this kind or not
 
@@ -121,8 +121,8 @@ class Shelf(Generic[T]):
     def in_order(self) -> list[T]:
         """All items, in the order of their kind."""
         if self._order is None:
-            self._order = sorted(self.items, key=lambda path: self.kind.place(self.items[path]))
-        return [self.items[path] for path in self._order]
+            self._order = sorted(self.items.values(), key=self.kind.place)
+        return self._order
 
     def change(self, draft: Callable[[S], R], by: By, make: Callable[[Bench], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
         """Draft on what the vault holds now and write it as one step. Somebody who saves one of the notes meanwhile makes
@@ -199,23 +199,18 @@ class Shelf(Generic[T]):
 
     def place(self, item: T) -> None:
         """Hold what a note was read into."""
-        path, old, place = item.path, self.items.get(item.path), self.kind.place
+        old = self.items.get(item.path)
         for lookup, keys in self._lookups:
-            lookup.move(path, keys(old) if old is not None else (), keys(item))
-        if self._order is not None and (old is None or place(old) != place(item)):
-            if old is None and (not self._order or place(self.items[self._order[-1]]) < place(item)):
-                self._order.append(path)
-            else:
-                self._order = None
-        self.items[path] = item
+            lookup.move(item.path, keys(old) if old is not None else (), keys(item))
+        self.items[item.path] = item
+        self._order = None
 
     def forget(self, path: str) -> None:
         """Hold a note no longer."""
         if (old := self.items.pop(path, None)) is not None:
             for lookup, keys in self._lookups:
                 lookup.move(path, keys(old), ())
-            if self._order is not None:
-                self._order.remove(path)
+            self._order = None
 
     def _has_twin(self, item: T) -> bool:
         twin, told = self.kind.twin, self.kind.twin(item)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any, Final, Generic, TypeVar
@@ -17,26 +17,17 @@ from simplemem.store import Bench
 
 S = TypeVar("S")
 Line = Mapping[str, Any]
-_LARGE: Final = 256 * 1024  # bytes, from which a log is written anew
 _PATIENCE: Final = 0.25  # seconds; lines that find no turn go with the next ones
 
 
 class StateLog(Generic[S]):
     """One log, and the state that its lines make: `fold` takes one into it, and passes over what it does not know.
-    `lines` are those that make a state, for a log that has grown. Where nothing can be written, what is added is this
-    process's alone. Any thread may ask."""
+    Where nothing can be written, what is added is this process's alone. Any thread may ask."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        name: str,
-        empty: Callable[[], S],
-        fold: Callable[[S, Line], None],
-        lines: Callable[[S], Iterable[Line]] | None = None,
-    ) -> None:
+    def __init__(self, bench: Bench, name: str, empty: Callable[[], S], fold: Callable[[S, Line], None]) -> None:
         self._bench = bench
         self._file = bench.side(name)
-        self._empty, self._fold, self._lines = empty, fold, lines
+        self._empty, self._fold = empty, fold
         self._guard = threading.RLock()
         self._state = empty()
         self._extent: Any = None  # how far it was read
@@ -54,7 +45,7 @@ class StateLog(Generic[S]):
     def add(self, line: Line) -> None:
         """Add a line. While the log is held it is on the disk then, or the failure is the caller's."""
         with self._guard:
-            self._pending += _encoded(line)
+            self._pending += json.dumps(line, separators=(",", ":")).encode() + b"\n"
             if self._is_held:
                 self._write(sync=True)
             elif not self._bench.read_only:
@@ -79,11 +70,6 @@ class StateLog(Generic[S]):
     def _write(self, *, sync: bool = False) -> None:
         self._file.append(self._pending, sync=sync)
         self._pending = b""
-        if self._lines is not None:
-            self._follow()
-            if self._extent is not None and self._extent.offset > _LARGE:
-                self._file.replace(b"".join(map(_encoded, self._lines(self._state))))
-            self._lines = None  # once a process
 
     def _follow(self) -> None:
         lines, self._extent, is_another = self._file.read(self._extent)
@@ -97,7 +83,3 @@ class StateLog(Generic[S]):
                 said = json.loads(line)
                 if isinstance(said, dict):
                     self._fold(state, said)
-
-
-def _encoded(line: Line) -> bytes:
-    return json.dumps(line, separators=(",", ":")).encode() + b"\n"

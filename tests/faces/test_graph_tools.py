@@ -77,20 +77,14 @@ def test_a_deletion_takes_the_relations_along_and_is_undone_as_one(club: Ask) ->
     assert club("delete_relations", relations=asked).data == {"deleted": 1}
 
 
-def test_a_long_graph_is_read_part_by_part_and_all_of_it_once(graph: Ask) -> None:
+def test_of_a_long_graph_as_much_is_read_as_fits_and_at_least_one(graph: Ask) -> None:
     graph("create_entities", entities=[entity(f"e{k}", f"word {k} " * 20) for k in range(30)])
-    every = [relation(f"e{k}", f"e{(k + 7) % 30}") for k in range(30)]
-    graph("create_relations", relations=every)
-    names, relations, cursor, parts = list[str](), list[str](), None, 0
-    while parts == 0 or cursor:
-        part = graph("read_graph", budget_tokens=600, cursor=cursor).data
-        names += [each["name"] for each in part["entities"]]
-        relations += map(str, part["relations"])
-        cursor, parts = part["next_cursor"], parts + 1
-        assert part["total"] == 30
-    assert parts > 2 and names == [f"e{k}" for k in range(30)]
-    assert sorted(relations) == sorted(map(str, every))
-    assert graph("read_graph", cursor="gone").code == "invalid"
+    graph("create_relations", relations=[relation(f"e{k}", f"e{(k + 7) % 30}") for k in range(30)])
+    part = graph("read_graph", budget_tokens=600)
+    assert (part.data["total"], part.data["entities"][0]["name"]) == (30, "e0")
+    assert 3 < len(part.data["entities"]) < 15 and "budget_tokens" in part.text
+    whole = graph("read_graph", budget_tokens=50_000).data
+    assert (len(whole["entities"]), len(whole["relations"])) == (30, 30)
     graph("create_entities", entities=[entity("big", "word " * 2000)])
     assert len(graph("open_nodes", names="big", budget_tokens=100).data["entities"]) == 1
 
@@ -115,12 +109,3 @@ def test_a_walk_tells_how_far_each_is_and_the_way(club: Ask) -> None:
     cut = club("traverse_graph", start="Ann", limit=1).data
     assert (len(cut["hits"]), cut["more"]) == (1, True)
     assert club("traverse_graph", start="Nobody").code == "not_found"
-
-
-def test_a_path_leads_from_one_to_the_other_or_there_is_none(club: Ask) -> None:
-    found = club("find_path", **{"from": "Cleo", "to": "Ann"}).data
-    assert (found["found"], found["length"]) == (True, 2)
-    assert found["path"] == [relation("Bob", "Cleo", "taught"), relation("Ann", "Bob")]
-    assert club("find_path", start="Ann", end="Ann").data == {"path": [], "length": 0, "found": True}
-    assert club("find_path", start="Ann", end="Dee").data == {"path": [], "length": 0, "found": False}
-    assert club("find_path", start="Ann", end="nobody").code == "not_found"

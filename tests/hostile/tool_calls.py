@@ -34,7 +34,6 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "search_nodes": {"query": "flew"},
     "open_nodes": {"names": ["Apollo"]},
     "traverse_graph": {"start": "Apollo"},
-    "find_path": {"from": "Apollo", "to": "Saturn"},
     "semantic_search": {"query": "flew"},
     "get_relation": USES,
     "update_relation": {"relation": {**USES, "strength": 0.5}},

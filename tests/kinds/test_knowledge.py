@@ -248,19 +248,6 @@ def test_counts_of_several_processes_are_one_and_what_is_no_line_of_ours_is_pass
         assert knowledge_of(store).reads() == counts and counts["b"] == Reads(1, "2026")
 
 
-def test_a_grown_log_is_written_anew_and_no_count_is_lost(
-    knowledge: Knowledge, plain_store: EnhancedStore, vault: Path
-) -> None:
-    knowledge.count(["a", "b"])
-    with (vault / LOG).open("ab") as file:
-        file.write(b'{"at":"2026-01-02T00:00:00Z","ids":["a"]}\n' * 8000)
-    with EnhancedStore(vault, plain_store.settings) as store:
-        knowledge_of(store).count(["c"])
-    assert len((vault / LOG).read_text().splitlines()) == 3
-    knowledge.count(["a"])
-    assert {key: reads.count for key, reads in knowledge.reads().items()} == {"a": 8002, "b": 1, "c": 1}
-
-
 def test_several_processes_count_together(knowledge: Knowledge, vault: Path) -> None:
     program = (
         "import sys; from simplemem import open_store; from simplemem.kinds.learned.knowledge import knowledge_of\n"

@@ -32,7 +32,7 @@ class GraphEdit(ChangeSet):
         super().__init__(network.bench)
         self._network = network
         self._now = now()
-        self._order = network.next_order()
+        self._order = network.last_order + 1
         self._files, self._coming = files, coming
         self._stems = {compare_key(base_name(path)): path for path in files.values()}  # or a name that a link waits for
         self._lines: dict[str, dict[str, list[str]]] = {}  # that are added, by page and section
@@ -118,9 +118,11 @@ class GraphEdit(ChangeSet):
         """Take relations out of a page. Returns how many."""
         count = 0
         while gone := [bullet for bullet, relation in self._relations_on(path) if which(relation)]:
-            # of two links in a bullet the second counts now
-            self.put(path, pages.without(self.text(path), gone, pages.without_link))
-            count += len(gone)
+            text = self.text(path)
+            for bullet in reversed(gone):
+                text = pages.without_bond(text, bullet)
+            self.put(path, text)
+            count += len(gone)  # of two links in a bullet the second counts now
             self._loosened |= {path, *(tie.path for tie in self._network.ties(path) if tie.path is not None)}
         return count
 

@@ -7,7 +7,6 @@ graph too, with its own relations; what those lead to is not drawn in.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -37,6 +36,7 @@ class Network(Shelf[GraphPage]):
         self._linking = self.lookup(lambda page: {_key(bond.link) for bond in page.bonds if bond.link})
         self._into = Lookup()  # pages by the path or the name that a relation of theirs leads to
         self._ties: dict[str, tuple[Tie, ...]] = {}
+        self.last_order = 0
 
     # -- asking
 
@@ -68,17 +68,7 @@ class Network(Shelf[GraphPage]):
 
     def matching(self, query: str) -> list[GraphPage]:
         """The entities with this text, in lower case, in their name, their type or one observation."""
-        found = [page for page in self.items.values() if query in page.searched and not page.is_stub]
-        if "\n" in query:  # not from one into the next
-            parts = {page.path: (page.name, page.type, *(each.text for each in page.observations)) for page in found}
-            found = [page for page in found if any(query in part.lower() for part in parts[page.path])]
-        return sorted(found, key=place)
-
-    def next_order(self) -> int:
-        """The place behind all others."""
-        pages = self.in_order()
-        last = bisect_left(pages, (False, True), key=lambda page: place(page)[:2])
-        return 1 + ((pages[last - 1].order or 0) if last else 0)
+        return sorted((page for page in self.items.values() if query in page.searched and not page.is_stub), key=place)
 
     def graph(self, pages: Collection[GraphPage] | None = None) -> Graph:
         """Pages as entities, all of them unless some are given, with the relations that have an end among them."""
@@ -104,6 +94,10 @@ class Network(Shelf[GraphPage]):
         return {
             page.path: tuple(_tie(bond, next(meant) if bond.link else None) for bond in page.bonds) for page in every
         }
+
+    def place(self, item: GraphPage) -> None:
+        self.last_order = max(self.last_order, item.order or 0)
+        super().place(item)
 
     def is_needed(self, path: str) -> bool:
         """Whether an entity leads to a note."""

@@ -1,15 +1,15 @@
 """A note as a page of the graph: the entity it is, its observations and relations, and how they are changed. Pure.
 
 Under `## Observations` every bullet is an observation, under `## Relations` a bullet is a relation: words, then a link.
-Elsewhere the lists of other Markdown memories are understood where they lie: `- [category] text`, `- words [[Target]]`.
-Code and comments over several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is about and no
-other byte (DESIGN §1.2). Time grows with the length of the text, whatever stands there.
+Above the first heading below its title an entity may have both, and another note relations. Code and comments over several
+lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is about and no other byte (DESIGN §1.2). Time
+grows with the length of the text, whatever stands there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.graph import spelling
@@ -22,13 +22,13 @@ from simplemem.note.properties import remove_property, set_property
 FOLDER: Final = "graph"
 _OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
 _SECTIONS: Final = frozenset({"observations", "relations"})
+BETWEEN: Final = "\0\n\0"  # texts that are searched together
 _BARE: Final = "relates_to"  # a link without a word before it
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _OPENING: Final = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,}|%%|<!--)")  # of code or a comment
 _FENCE: Final = re.compile(r"(?<=[\r\n]) {0,3}(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")  # one that closes
-_CATEGORY: Final = re.compile(r"\[[^\[\]|]{2,60}\] +\S")
 
 
 class Bond(NamedTuple):
@@ -66,7 +66,7 @@ class GraphPage(NamedTuple):
     bonds: tuple[Bond, ...]
     sections: Mapping[str, tuple[int, int]]
     opened: int
-    searched: str  # name, type and observations in lower case, a line each
+    searched: str  # name, type and observations in lower case
 
 
 def read_page(path: str, text: str, sha256: str) -> GraphPage:
@@ -96,7 +96,7 @@ def read_page(path: str, text: str, sha256: str) -> GraphPage:
         bonds=tuple(each.says for each in bullets if isinstance(each.says, Bond)),
         sections=sections,
         opened=opened,
-        searched="\n".join([name, kind, *(each.text for each in observations)]).lower(),
+        searched=BETWEEN.join([name, kind, *(each.text for each in observations)]).lower(),
     )
 
 
@@ -126,7 +126,7 @@ def _text(value: Any) -> str | None:
 
 def _read_lists(text: str, at: int, *, everything: bool) -> tuple[tuple[Bullet, ...], dict[str, tuple[int, int]], int]:
     """The bullets that say something, where the two sections begin and end, and where something unclosed begins. Without
-    `everything` a bullet outside of the sections must have the form of other memories to count."""
+    `everything` a bullet outside of the sections only counts as a relation."""
     bullets: list[Bullet] = []
     sections: dict[str, tuple[int, int]] = {}
     section, level = "", 0  # where we are, and how deep its heading is
@@ -153,8 +153,8 @@ def _read_lists(text: str, at: int, *, everything: bool) -> tuple[tuple[Bullet, 
                     break
                 words.append(more[2:] if more.startswith("  ") else more[1:])
                 at = end
-            says = _said("\n".join(words).rstrip(), section, everything=everything and above)
-            if says is not None:
+            says = _said("\n".join(words).rstrip(), section)
+            if says is not None and (section or (above and (everything or isinstance(says, Bond)))):
                 bullets.append(Bullet(begin, at, says))
             in_item = True
             if section:
@@ -191,15 +191,11 @@ def _hidden_to(text: str, at: int, line: str) -> int:
     return end if end > _line(text, at)[1] else 0
 
 
-def _said(content: str, section: str, *, everything: bool) -> Observation | Bond | None:
-    """What a bullet says, None for nothing to the graph."""
+def _said(content: str, section: str) -> Observation | Bond | None:
+    """What a bullet says, None for one under Relations that is none."""
     said, attributes = spelling.split_attributes(content)
     bond = _bond(said, attributes) if section != "observations" else None
-    if bond is not None or section == "relations":
-        return bond
-    if section or everything or _CATEGORY.match(content):
-        return Observation(spelling.read(said), attributes)
-    return None
+    return bond if bond is not None or section == "relations" else Observation(spelling.read(said), attributes)
 
 
 def _bond(said: str, attributes: Mapping[str, Any]) -> Bond | None:
@@ -265,27 +261,25 @@ def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -
     return f"{before}{blank}## {section.capitalize()}{newline}{added}{newline if after else ''}{after}"
 
 
-def without(text: str, gone: Sequence[Bullet], left: Callable[[str], str] = lambda _: "") -> str:
-    """The page without some of its bullets, but for what is `left` of each."""
-    kept, at = [], 0
-    for bullet in gone:
-        kept += [text[at : bullet.start], left(text[bullet.start : bullet.end])]
-        at = bullet.end
-    return "".join([*kept, text[at:]])
+def without(text: str, gone: Sequence[Bullet]) -> str:
+    """The page without some of its bullets."""
+    for bullet in reversed(gone):
+        text = text[: bullet.start] + text[bullet.end :]
+    return text
 
 
-def without_link(item: str) -> str:
-    """What is left of a bullet without its relation: one that says more keeps its words, and the link in it becomes the
-    words that it showed."""
+def without_bond(text: str, bullet: Bullet) -> str:
+    """The page without a relation. A bullet that says more than that keeps its words, and the link in it becomes the words
+    that it showed."""
+    item = text[bullet.start : bullet.end]
     mark = _BULLET.match(item)
     assert mark is not None
-    said, _ = spelling.split_attributes(item[mark.end() :].rstrip())
-    kind, end = spelling.literal_in(said)
-    link = spelling.LINK.search(said, 0 if kind is None else end)
+    said, _ = spelling.split_attributes(item.rstrip())
+    link = spelling.LINK.search(said, mark.end() + spelling.literal_in(said[mark.end() :])[1])
     if link is None or link.end() == len(said):
-        return ""
-    shown = link[1].rsplit("|", 1)[-1].strip()
-    return f"{mark[0]}{said[: link.start()]}{shown}{said[link.end() :]}{item[len(item.rstrip()) :]}"
+        return without(text, [bullet])
+    words = said[: link.start()] + link[1].rsplit("|", 1)[-1].strip() + said[link.end() :]
+    return text[: bullet.start] + words + item[len(item.rstrip()) :] + text[bullet.end :]
 
 
 def with_attributes(text: str, bullet: Bullet, attributes: Mapping[str, Any]) -> str:

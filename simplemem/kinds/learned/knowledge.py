@@ -11,7 +11,7 @@ import time
 import uuid
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
@@ -68,16 +68,14 @@ class Knowledge:
         self.shelf = Shelf(store.bench, LEARNED)
         self.took: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=1000))
         """Milliseconds of the last answers of each tool in this process."""
-        self._reads: StateLog[dict[str, Reads]] = StateLog(
-            store.bench, "state/access.jsonl", dict, _count_line, lines=_lines_of
-        )
+        self._reads: StateLog[dict[str, Reads]] = StateLog(store.bench, "state/access.jsonl", dict, _count_line)
 
     # -- reading
 
     def entries(self) -> list[KnowledgeEntry]:
         """Every entry, in the order in which they were made."""
         with self.shelf.reading():
-            return self.shelf.in_order()
+            return list(self.shelf.in_order())
 
     def reads(self) -> Mapping[str, Reads]:
         """How often each entry was read, by its id."""
@@ -326,10 +324,6 @@ def _count_line(counts: dict[str, Reads], line: Mapping[str, Any]) -> None:
         if isinstance(id_, str):
             known = counts.get(id_, NEVER)
             counts[id_] = Reads(known.count + times, max(known.last, when))
-
-
-def _lines_of(counts: Mapping[str, Reads]) -> Iterable[Mapping[str, Any]]:
-    return ({"at": reads.last, "ids": [id_], "n": reads.count} for id_, reads in counts.items())
 
 
 def knowledge_of(store: EnhancedStore) -> Knowledge:
