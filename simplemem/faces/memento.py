@@ -53,12 +53,11 @@ class _Weighed(GraphArguments):
     strength: Annotated[Number | None, about("How strong, from 0 to 1")] = None
     confidence: Annotated[Number | None, about("How sure, from 0 to 1; get_decayed_graph lets it fade")] = None
     metadata: Annotated[dict[str, Any] | None, about("Anything else to keep with it")] = None
-    createdAt: Moment | None = None
     updatedAt: Moment | None = None
 
     def attributes(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """These as attributes. Of those that were there `before`, a strength and a confidence that are not given again
-        are kept, metadata is replaced."""
+        """These as attributes. A strength and a confidence of `before` that are not given again are kept, metadata is
+        replaced."""
         kept = before or {}
         said = {"strength": self.strength, "confidence": self.confidence}
         found = {
@@ -70,7 +69,7 @@ class _Weighed(GraphArguments):
         found |= plain | ({_REST: rest} if rest else {})
         if not found:
             return {}
-        moment = _moment(self.updatedAt if self.updatedAt is not None else self.createdAt) or datetime.now(UTC)
+        moment = datetime.now(UTC) if self.updatedAt is None else _moment(self.updatedAt)
         found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
         first = kept.get(_SINCE, kept.get(_AT))
         return found | ({_SINCE: first} if first is not None else {})
@@ -81,8 +80,7 @@ class WeighedRelation(_Weighed, verbs.RelationIn):
         return replace(super().relation(), attributes=self.attributes())
 
 
-class WeighedAddition(_Weighed, verbs.Addition):
-    """What is added, and what is kept with it."""
+class WeighedAddition(_Weighed, verbs.Addition): ...
 
 
 _HINTS = HINTS | {
@@ -172,7 +170,7 @@ def get_graph_at_time(store: EnhancedStore, timestamp: Moment) -> Reply[None]:
     from simplemem.kinds.graph.past import graph_at
 
     began = datetime.now(UTC)
-    return Reply(pretty(_graph(None, graph_at(store, _needed_moment(timestamp)), began)))
+    return Reply(pretty(_graph(None, graph_at(store, _moment(timestamp)), began)))
 
 
 @tool("Get Decayed Graph", manner=_MANNER)
@@ -186,7 +184,7 @@ def get_decayed_graph(
     from simplemem.kinds.graph.past import FACTOR, FLOOR, HALF_LIFE, decayed
 
     began, found = datetime.now(UTC), graph.read()
-    now = began if reference_time is None else _needed_moment(reference_time)
+    now = began if reference_time is None else _moment(reference_time)
     factor = FACTOR if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
         raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {HALF_LIFE.days} days")
@@ -216,8 +214,7 @@ def semantic_search(
 ) -> Reply[None]:
     """Find entities by meaning, or by meaning and words together, best first with their scores"""
     # A similarity is that of its database, (1 + cosine) / 2, so that a threshold means what it meant there. An entity is
-    # found when its similarity or its score reaches it, since it may hold the very words and yet be far in meaning.
-    # Where there are no vectors words are searched alone, and the answer says so.
+    # found when its similarity or its score reaches it. Without vectors words are searched alone.
     began, whole = datetime.now(UTC), graph.read()
     types = {each.casefold() for each in entity_types or ()}
     wanted = {each.path: each for each in whole.entities if not types or each.type.casefold() in types}
@@ -299,17 +296,11 @@ def _milliseconds(moment: datetime | None) -> int | None:
     return int(moment.timestamp() * 1000) if moment is not None else None
 
 
-def _moment(milliseconds: float | None) -> datetime | None:
+def _moment(milliseconds: float) -> datetime:
     try:
-        return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _needed_moment(milliseconds: float) -> datetime:
-    if (moment := _moment(milliseconds)) is None:
-        raise Invalid(f"{milliseconds} is no time in milliseconds since 1970")
-    return moment
+        raise Invalid(f"{milliseconds} is no time in milliseconds since 1970") from None
 
 
 TOOLS = (

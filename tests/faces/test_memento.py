@@ -53,7 +53,7 @@ def test_what_it_shares_with_the_reference_means_what_it_means_there(memento: An
 
 def test_what_is_kept_with_a_relation_stands_behind_its_bullet(memento: Any, vault: Path) -> None:
     metadata = {"since": "2026-10-01", "two words": [1, {"a": 2}], "strength": "of the rope"}
-    weighed = {**USES, "strength": 0.9, "confidence": 0, "metadata": metadata, "createdAt": now() - 9 * DAY}
+    weighed = {**USES, "strength": 0.9, "confidence": 0, "metadata": metadata, "updatedAt": now() - 9 * DAY}
     memento("create_relations", relations=[weighed])
     [line] = [each for each in (vault / "graph/Aurora.md").read_text().split("\n") if "[[Postgres]]" in each]
     assert line.startswith("- uses [[Postgres]] %% strength=0.9 confidence=0 since=2026-10-01 ")
@@ -62,7 +62,7 @@ def test_what_is_kept_with_a_relation_stands_behind_its_bullet(memento: Any, vau
     assert {key: told[key] for key in (*USES, "strength", "confidence")} == {**USES, "strength": 0.9, "confidence": 0}
     times = {key: told["metadata"].pop(key) for key in ("createdAt", "updatedAt")}
     assert told["metadata"] == metadata
-    assert all(abs(moment - weighed["createdAt"]) < 2000 for moment in times.values())
+    assert all(abs(moment - weighed["updatedAt"]) < 2000 for moment in times.values())
 
 
 def test_a_relation_that_is_not_there_is_told_in_its_words(memento: Any) -> None:

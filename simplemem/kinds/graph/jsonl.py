@@ -17,38 +17,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from simplemem.errors import Unavailable
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.state_log import StateLog
+from simplemem.memory import Value
 from simplemem.store import EnhancedStore
 
 Progress = Callable[[str, int, int], None]
 
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
 _PATIENCE: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Value):
     """A line that says nothing to the graph, and why."""
 
     line: int
     why: str
 
 
-def escaped(text: str) -> str:
-    """JSON that UTF-8 can say: half a surrogate pair as `\\ud800`."""
-    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
-
-
 def written(graph: Graph) -> str:
     """A graph as such a file."""
     lines = [{"type": "entity", **each.as_dict()} for each in graph.entities]
     lines += [{"type": "relation", **each.as_dict()} for each in graph.relations]
-    return "".join(escaped(json.dumps(line, ensure_ascii=False, separators=(",", ":"))) + "\n" for line in lines)
+    text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
@@ -98,7 +95,7 @@ def _understood(line: bytes) -> Entity | Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Value):
     """What an import brought, in however many steps it was written: how many entities and relations were made, how many
     observations were added to entities that were there, how many of the file's entities and relations were there already,
     and its broken lines."""
@@ -111,10 +108,6 @@ class Imported:
     relations_there: int
     since: str  # the first version of it, from which on all of it can be taken back; "" when nothing was written
     broken: tuple[Broken, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        shown = {name: getattr(self, name) for name in self.__slots__ if name != "broken"}
-        return {**shown, "broken": [{"line": each.line, "why": each.why} for each in self.broken]}
 
 
 def import_file(
