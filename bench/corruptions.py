@@ -39,15 +39,12 @@ from simplemem.store import EnhancedStore
 SETTINGS = load_settings({"embed.provider": "none", "write.durability": "fast"})
 NOTES = 12
 PAGE = 4096
-Damage = Callable[[Path, random.Random], None]
+Damage = Callable[[Path, random.Random], object]
 
 
-def log_of(path: Path) -> Path:
-    return Path(f"{path}-wal")
-
-
-def memory_of(path: Path) -> Path:
-    return Path(f"{path}-shm")
+def beside(path: Path, end: str) -> Path:
+    """The log (-wal) or the shared memory (-shm) of an index."""
+    return Path(f"{path}{end}")
 
 
 def overwrite(path: Path, at: int, data: bytes) -> None:
@@ -56,38 +53,13 @@ def overwrite(path: Path, at: int, data: bytes) -> None:
         file.write(data)
 
 
-def deleted(path: Path, _: random.Random) -> None:
-    path.unlink()
-
-
-def deleted_with_its_log(path: Path, _: random.Random) -> None:
-    for file in (path, log_of(path), memory_of(path)):
-        file.unlink(missing_ok=True)
-
-
-def emptied(path: Path, _: random.Random) -> None:
-    os.truncate(path, 0)
-
-
-def cut_at_a_page(path: Path, chance: random.Random) -> None:
-    os.truncate(path, PAGE * chance.randrange(1, path.stat().st_size // PAGE))
-
-
-def cut_anywhere(path: Path, chance: random.Random) -> None:
-    os.truncate(path, chance.randrange(1, path.stat().st_size))
-
-
-def a_byte_changed(path: Path, chance: random.Random) -> None:
-    overwrite(path, chance.randrange(path.stat().st_size), chance.randbytes(1))
+def size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def bytes_flipped(path: Path, chance: random.Random) -> None:
     for _ in range(chance.choice([5, 50, 200])):
-        overwrite(path, chance.randrange(path.stat().st_size), chance.randbytes(8))
-
-
-def a_page_of_zeros(path: Path, chance: random.Random) -> None:
-    overwrite(path, PAGE * chance.randrange(path.stat().st_size // PAGE), bytes(PAGE))
+        overwrite(path, chance.randrange(size(path)), chance.randbytes(8))
 
 
 def two_pages_swapped(path: Path, chance: random.Random) -> None:
@@ -97,48 +69,13 @@ def two_pages_swapped(path: Path, chance: random.Random) -> None:
     overwrite(path, other, data[one : one + PAGE])
 
 
-def garbage(path: Path, chance: random.Random) -> None:
-    overwrite(path, 0, chance.randbytes(path.stat().st_size))
-
-
-def no_database_any_more(path: Path, _: random.Random) -> None:
-    overwrite(path, 0, b"Not a database\0\0")
-
-
-def another_programs_mark(path: Path, chance: random.Random) -> None:
-    overwrite(path, 68, chance.randbytes(4))
-
-
-def the_log_overwritten(path: Path, chance: random.Random) -> None:
-    log_of(path).write_bytes(chance.randbytes(20_000))
-
-
-def the_log_cut(path: Path, chance: random.Random) -> None:
-    log = log_of(path)
-    if log.exists():
-        os.truncate(log, chance.randrange(log.stat().st_size + 1))
-
-
-def the_log_gone(path: Path, _: random.Random) -> None:
-    log_of(path).unlink(missing_ok=True)
-
-
-def the_shared_memory_gone(path: Path, _: random.Random) -> None:
-    memory_of(path).unlink(missing_ok=True)
-
-
-def the_shared_memory_overwritten(path: Path, chance: random.Random) -> None:
-    if memory_of(path).exists():
-        overwrite(memory_of(path), 0, chance.randbytes(2000))
-
-
 def a_log_of_another_index(path: Path, _: random.Random) -> None:
     other = path.with_name("other.db")
     connection = apsw.Connection(str(other))
     connection.execute(
         "PRAGMA journal_mode = WAL; CREATE TABLE notes (path); INSERT INTO notes VALUES ('theirs')"
     ).fetchall()
-    shutil.copyfile(log_of(other), log_of(path))
+    shutil.copyfile(beside(other, "-wal"), beside(path, "-wal"))
     connection.close()
     other.unlink()
 
@@ -146,10 +83,6 @@ def a_log_of_another_index(path: Path, _: random.Random) -> None:
 def an_older_copy_put_back(path: Path, _: random.Random) -> None:
     shutil.copyfile(path, path.with_name("copy"))
     os.replace(path.with_name("copy"), path)
-
-
-def not_writable(path: Path, _: random.Random) -> None:
-    path.chmod(0o444)
 
 
 def only_busy(path: Path, _: random.Random) -> None:
@@ -161,17 +94,31 @@ def only_busy(path: Path, _: random.Random) -> None:
     connection.close()
 
 
-def nothing(path: Path, _: random.Random) -> None:
-    """No damage at all."""
-
-
-KINDS: tuple[Damage, ...] = (
-    deleted, deleted_with_its_log, emptied, cut_at_a_page, cut_anywhere, a_byte_changed, bytes_flipped, a_page_of_zeros,
-    two_pages_swapped, garbage, no_database_any_more, another_programs_mark, the_log_overwritten, the_log_cut,
-    the_log_gone, the_shared_memory_gone, the_shared_memory_overwritten, a_log_of_another_index, an_older_copy_put_back,
-    not_writable, only_busy, nothing,
-)  # fmt: skip
-MUST_STAY = {only_busy, nothing, not_writable}
+KINDS: dict[str, Damage] = {
+    "deleted": lambda path, _: path.unlink(),
+    "deleted with its log": lambda path, _: [beside(path, e).unlink(missing_ok=True) for e in ("", "-wal", "-shm")],
+    "emptied": lambda path, _: os.truncate(path, 0),
+    "cut at a page": lambda path, chance: os.truncate(path, PAGE * chance.randrange(1, size(path) // PAGE)),
+    "cut anywhere": lambda path, chance: os.truncate(path, chance.randrange(1, size(path))),
+    "a byte changed": lambda path, chance: overwrite(path, chance.randrange(size(path)), chance.randbytes(1)),
+    "bytes flipped": bytes_flipped,
+    "a page of zeros": lambda path, chance: overwrite(path, PAGE * chance.randrange(size(path) // PAGE), bytes(PAGE)),
+    "two pages swapped": two_pages_swapped,
+    "garbage": lambda path, chance: overwrite(path, 0, chance.randbytes(size(path))),
+    "no database any more": lambda path, _: overwrite(path, 0, b"Not a database\0\0"),
+    "another program's mark": lambda path, chance: overwrite(path, 68, chance.randbytes(4)),
+    "the log overwritten": lambda path, chance: beside(path, "-wal").write_bytes(chance.randbytes(20_000)),
+    "the log cut": lambda path, _: (log := beside(path, "-wal")).exists() and os.truncate(log, size(log) // 2),
+    "the log gone": lambda path, _: beside(path, "-wal").unlink(missing_ok=True),
+    "the shared memory gone": lambda path, _: beside(path, "-shm").unlink(missing_ok=True),
+    "the shared memory overwritten": lambda path, chance: beside(path, "-shm").write_bytes(chance.randbytes(32_768)),
+    "a log of another index": a_log_of_another_index,
+    "an older copy put back": an_older_copy_put_back,
+    "not writable": lambda path, _: path.chmod(0o444),
+    "only busy": only_busy,
+    "nothing": lambda *_: None,
+}
+MUST_STAY = {"only busy", "nothing", "not writable"}
 
 ASKED: dict[str, Callable[[EnhancedStore], Any]] = {
     "search": lambda s: {hit.name for hit in s.search("plum", mode="text", limit=50).hits},
@@ -218,7 +165,7 @@ def from_another_process(damage: Damage, path: Path, chance: random.Random) -> i
 
 
 def one_round(
-    root: Path, good: list[tuple[Any, ...]], right: dict[str, Any], damage: Damage, chance: random.Random, count: int
+    root: Path, good: list[tuple[Any, ...]], right: dict[str, Any], kind: str, chance: random.Random, count: int
 ) -> Counter[str]:
     """Damage one index, and ask."""
     seen: Counter[str] = Counter()
@@ -230,18 +177,18 @@ def one_round(
         for store in stores:
             store.search("plum", mode="text")
         identity = path.stat().st_ino
-        child = from_another_process(damage, path, chance)
-        if damage is only_busy:
+        child = from_another_process(KINDS[kind], path, chance)
+        if kind == "only busy":
             time.sleep(0.05)
         else:
-            assert os.waitpid(child, 0)[1] == 0, f"{damage.__name__} could not be done"
+            assert os.waitpid(child, 0)[1] == 0, f"{kind} could not be done"
         for name in chance.sample(sorted(ASKED), 4):
             seen += asked(chance.choice(stores), name, right)
         # What starts next has nothing in its cache that would hide the damage, as the others may.
         looker = EnhancedStore(root, SETTINGS)
         stores.append(looker)
         looker._core.index.check()
-        if damage is only_busy:
+        if kind == "only busy":
             os.waitpid(child, 0)
         looker.sync()
         for store in stores:
@@ -254,7 +201,7 @@ def one_round(
             seen["rows differ"] += not told or rows_of(looker) != good
         anew = not path.exists() or path.stat().st_ino != identity
         seen["made anew"] += anew
-        seen["thrown away though good"] += anew and damage in MUST_STAY
+        seen["thrown away though good"] += anew and kind in MUST_STAY
     finally:
         for store in stores:
             store.close()
@@ -286,7 +233,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="one kind of damage")
     given = parser.parse_args()
-    kinds = [kind for kind in KINDS if given.only in (None, kind.__name__)]
+    kinds = [kind for kind in KINDS if given.only in (None, kind)]
     total: Counter[str] = Counter()
     began = time.process_time()
     with tempfile.TemporaryDirectory(prefix="simplemem-corruptions-") as folder:
@@ -295,7 +242,7 @@ def main() -> int:
         good = make_vault(first)
         with EnhancedStore(first, SETTINGS) as store:
             right = {name: ask(store) for name, ask in ASKED.items()}
-        by_kind: dict[str, Counter[str]] = {kind.__name__: Counter() for kind in kinds}
+        by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
         for k in range(given.rounds):
             kind = kinds[k % len(kinds)]
             work = Path(folder) / f"{k}"
@@ -304,10 +251,10 @@ def main() -> int:
             shutil.rmtree(work)
             harm = [what for what in seen if what.startswith(("after", "rows", "AN", "NO", "thrown"))]
             if harm:
-                print(f"round {k}, seed {given.seed}, {kind.__name__}: {harm}", flush=True)
+                print(f"round {k}, seed {given.seed}, {kind}: {harm}", flush=True)
             total["rounds with harm"] += bool(harm)
             total += seen
-            by_kind[kind.__name__] += Counter(rounds=1) + seen
+            by_kind[kind] += Counter(rounds=1) + seen
     for name, seen in by_kind.items():
         print(f"{name}: {', '.join(f'{n} {what}' for what, n in seen.items())}")
     print(
