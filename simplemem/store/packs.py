@@ -7,7 +7,7 @@ of the question themselves, and weigh little.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from simplemem.index.door import NoteId, Position, Shown
 from simplemem.memory import Filter, Pack
@@ -15,6 +15,7 @@ from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.search.excerpt import passage_around
 from simplemem.search.pack import Piece, pack
+from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking, Recall, within
 
@@ -22,15 +23,6 @@ _NOTES = 20
 _PASSAGES = 3  # of one note
 _STRONG = 5  # hits whose neighbours are looked at
 LENT = 0.1  # of a hit's score, to its neighbour
-
-
-@runtime_checkable
-class _Counts(Protocol):
-    """An embedder that has a tokenizer at hand."""
-
-    name: str
-
-    def count_tokens(self, text: str) -> int: ...
 
 
 class _Source(NamedTuple):
@@ -53,7 +45,7 @@ def build(core: Core, recall: Recall, text: str, budget: int, filter_: Filter) -
     ranking, sources = core.fresh(ask, lambda found: [source.note.row for source in found[1] if source.via])
     embedder, _ = core.embedding.wanted()
     tokenizer, count = "estimate", count_tokens
-    if isinstance(embedder, _Counts):
+    if isinstance(embedder, WordLlama):
         tokenizer, count = embedder.name, embedder.count_tokens
     packed = pack(_pieces(recall, sources), budget, count)
     return Pack(
