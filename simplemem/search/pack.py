@@ -75,7 +75,9 @@ class Voice:
     spoken: Sequence[Sentence] = ()
     words: frozenset[tuple[str, ...]] = frozenset()
     also: list[str] = field(default_factory=list)  # where the same words stand
+    nearly: list[str] = field(default_factory=list)  # where nearly the same stands
     said: list[Quotation] = field(default_factory=list)
+    more: int = 0  # sentences that differ and found no room beneath
 
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
         """Quote a sentence beneath the passage; whether there was room."""
@@ -83,9 +85,13 @@ class Voice:
         label = "older" if its < mine else "newer" if its > mine else "differs"
         line = piece.line + count_lines(piece.text, 0, sentence.start)
         said = Quotation(label, " ".join(sentence.text.split()), f"{piece.name}:{line}", its)
-        if said not in self.said and len(self.said) < MOST_SAID:
-            self.said.append(said)
-        return said in self.said
+        if said in self.said:
+            return True
+        if len(self.said) >= MOST_SAID:
+            self.more += 1
+            return False
+        self.said.append(said)
+        return True
 
     def takes_up(self, other: Voice, quoted: set[int]) -> bool:
         """Speak for another passage, if what it says stands in this one or nearly so. The sentences that begin at `quoted`
@@ -98,8 +104,9 @@ class Voice:
                 return False
         for sentence in rest:
             self.quote(other.piece, sentence)
-        if all(sentence.words in there for sentence in other.spoken):  # else its place stands with the quotation
-            self.also.append(other.piece.cited)
+        same = [sentence.words in there for sentence in other.spoken]
+        if any(same) or not same:  # else its place stands with the quotation
+            (self.also if all(same) else self.nearly).append(other.piece.cited)
         return True
 
 
@@ -208,20 +215,23 @@ def _item(voice: Voice, tokens: int) -> dict[str, Any]:
     told: dict[str, Any] = {name: getattr(piece, name) for name in ("name", "title", "heading", "line", "modified")}
     told |= {"score": round(piece.score, 4), "tokens": tokens}
     said = [{"label": each.label, "text": each.text, "cited": each.cited, "when": each.when} for each in voice.said]
-    return told | {key: value for key, value in {"via": piece.via, "also": voice.also, "said": said}.items() if value}
+    more = {"via": piece.via, "also": voice.also, "nearly": voice.nearly, "said": said}
+    return told | {key: value for key, value in more.items() if value}
 
 
 def _section(voice: Voice) -> str:
     piece = voice.piece
     heading = f"{piece.heading} > ".removeprefix(f"{piece.title} > ").removesuffix(" > ")  # the title is said already
     head = " · ".join(filter(None, (f"[{piece.cited}] {piece.when}", piece.via)))
-    if voice.also:
-        more = f" and {len(voice.also) - _MOST_CITED} more" if len(voice.also) > _MOST_CITED else ""
-        head += f" · also in {', '.join(f'[{place}]' for place in voice.also[:_MOST_CITED])}{more}"
+    for how, places in (("also in", voice.also), ("nearly the same in", voice.nearly)):
+        if places:
+            more = f" and {len(places) - _MOST_CITED} more" if len(places) > _MOST_CITED else ""
+            head += f" · {how} {', '.join(f'[{place}]' for place in places[:_MOST_CITED])}{more}"
     title = f"### {piece.title} › {heading}" if heading else f"### {piece.title}"
-    said = "\n".join(f'{each.label}: "{each.text}" [{each.cited}] {each.when}' for each in voice.said)
+    said = [f'{each.label}: "{each.text}" [{each.cited}] {each.when}' for each in voice.said]
+    said += [f"({voice.more} more that differ)"] if voice.more else []
     text = piece.text.replace("\r\n", "\n").strip()
-    return "\n\n".join(filter(None, (f"{title}\n{head}", text, said)))
+    return "\n\n".join(filter(None, (f"{title}\n{head}", text, "\n".join(said))))
 
 
 def _without_overlap(piece: Piece, taken: Sequence[Piece]) -> Piece | None:
@@ -258,7 +268,7 @@ def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
     ends = [stop for start, stop in said if start >= piece.at]
     last = ends[-1] if ends else len(piece.text)
     words = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else last)]
-    earlier = [(start, last) for start, _ in said if start < piece.at]
+    earlier = [(start, last) for start, _ in said if start < piece.at] if ends else []
     for at, stop in (*earlier, *((piece.at, end) for end in reversed(words + ends))):
         line = piece.text.rfind("\n", 0, at) + 1
         start = line if at < piece.at and _MARK.fullmatch(piece.text, line, at) else at
@@ -268,6 +278,6 @@ def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
         part = replace(part, text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}")
         section = _section(Voice(part))
         if count(section) <= budget:
-            voice.piece, voice.also, voice.said = part, [], []
+            voice.piece, voice.also, voice.nearly, voice.said, voice.more = part, [], [], [], 0
             return section
     return None

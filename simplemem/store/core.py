@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,9 +55,8 @@ class Core:
             raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
-        self._settings_files = tuple(os.path.join(self.root, *name.split("/")) for name in CONVENTION_FILES)
-        self._settings_seen = self._settings_stamps()
-        self._read_conventions()
+        self._settings_seen: tuple[tuple[int, int, int] | None, ...] = ()
+        self._follow_obsidian()
         self.vault = Vault(
             self.root,
             read_only=self.read_only,
@@ -80,7 +79,8 @@ class Core:
         self._background: Background | None = None
         self.read_lately = TextsReadLately()
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
-        self._catch_up = CatchUp(self)
+        self._catching_up = CatchUp(self)
+        self.catch_up = self._catching_up.catch_up
         self._scanned = self.index.database.meta("scanned") is not None
         self._doubted = 0
         self._doubted_since = 0.0
@@ -91,24 +91,21 @@ class Core:
         self.rows.stop.set()
         if self._background is not None:
             self._background.stop()
-        self._catch_up.end()
+        self._catching_up.end()
         self.embedding.close()
         self.index.close()
         self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
 
     def start(self, *, embed: bool) -> None:
-        """Keep in step from now on, in the background."""
         self.long_lived = True
         if self._background is None:
             self._background = Background(self, embed=embed)
             self._background.start()
 
     def wait_until_settled(self, timeout: float) -> bool:
-        """Whether the first scan of the background is done, waiting for it."""
         return self._background is None or self._background.settled.wait(timeout)
 
     def on_change(self, listener: Listener) -> None:
-        """Tell somebody the names of memories that changed, whoever changed them."""
         self._is_heard = True
         self.listeners.add(listener)
 
@@ -143,14 +140,18 @@ class Core:
         stamps = self._settings_stamps()
         if stamps != self._settings_seen:
             self._settings_seen = stamps
-            self._read_conventions()
-
-    def _read_conventions(self) -> None:
-        self.conventions = read_conventions(self.root)
-        self._hidden = lru_cache(maxsize=1024)(self.conventions.hidden_reason)  # asked at every write of a note
+            self.conventions = read_conventions(self.root)
+            self._hidden = lru_cache(maxsize=1024)(self.conventions.hidden_reason)  # asked at every write of a note
 
     def _settings_stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
-        return tuple(map(_stamp, self._settings_files))
+        def stamp(name: str) -> tuple[int, int, int] | None:
+            try:
+                found = os.stat(os.path.join(self.root, *name.split("/")))
+            except OSError:
+                return None
+            return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+        return tuple(map(stamp, CONVENTION_FILES))
 
     # -- names
 
@@ -200,7 +201,6 @@ class Core:
         return Sync(self.vault, database, self.hidden_reason, self.settings.max_note_bytes, self.settings.embed.private)
 
     def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool, begin: bool) -> SyncReport:
-        """Bring the index in step with the vault, text first and vectors after."""
         with collector_at_rest():
             seen = None if rebuild else self.vault.recover_and_scan()
         self._follow_obsidian()
@@ -212,9 +212,8 @@ class Core:
             self._rebuild(progress, embed=embed)
         report = self.index.consistently(lambda: self._scan(progress, believe=believe, seen=seen))
         if embed:
-            fill = self.embedding.fill
-            ready = self.rows.waiting
-            report.embedded = self.index.consistently(lambda: fill(progress, begin=begin, ready=ready))
+            fill = partial(self.embedding.fill, progress, begin=begin, ready=self.rows.waiting)
+            report.embedded = self.index.consistently(fill)
             report.trouble = self.embedding.trouble()
         self.thin_history()
         return report
@@ -227,10 +226,6 @@ class Core:
         believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
         self.index.consistently(lambda: self._scan(None, believe=believe, seen=seen))
         self.thin_history()
-
-    def catch_up(self) -> None:
-        """Index what was saved up to this moment, at the cost of what has changed."""
-        self._catch_up.catch_up()
 
     def _scan(self, progress: Progress | None, *, believe: bool, seen: list[Entry] | None = None) -> SyncReport:
         self._follow_obsidian()
@@ -277,10 +272,8 @@ class Core:
 
     def thin_history(self) -> None:
         """Drop texts that the settings say need not be kept, when there may be some."""
-        if self.read_only:
-            return
         try:
-            if self.vault.history.is_full():
+            if not self.read_only and self.vault.history.is_full():
                 self.vault.thin_history()
         except (SimplememError, OSError) as error:
             _LOG.warning("the history could not be thinned: %s", error)
@@ -343,7 +336,8 @@ class Core:
         """Look again at notes by what the disk said when they were indexed; True when one of them had changed."""
         self._follow_obsidian()
         owed, self._owed = self._owed, set()
-        changed = {path for path, stat in stats.items() if self._differs(path, stat)} | owed
+        now = {path: self.entry(path) for path in stats}
+        changed = {path for path, entry in now.items() if entry is None or stat_of(entry) != stats[path]} | owed
         if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
@@ -360,10 +354,6 @@ class Core:
             raise
         self.tell({name_of(path) for path in report.changed()})
         return True
-
-    def _differs(self, path: str, stat: Stat) -> bool:
-        entry = self.entry(path)
-        return entry is None or stat_of(entry) != stat
 
     def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
         """Index files that were just written. They are safe; an index that fails now is caught up with later."""
@@ -398,14 +388,6 @@ def index_path(root: Path, settings: Settings, vault: Vault) -> Path:
         return here
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / name
-
-
-def _stamp(file: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class TextsReadLately:

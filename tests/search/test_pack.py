@@ -137,7 +137,7 @@ def test_what_a_near_duplicate_says_otherwise_is_quoted_with_its_line() -> None:
     text = LONG.replace("until the neck is tied", "until the neck is closed")
     speaking, _ = voices([a_piece("a", LONG), a_piece("b", f"\n\n{text}", line=10)])
     assert len(speaking) == 1
-    assert speaking[0].also == []
+    assert (speaking[0].nearly, speaking[0].also) == (["b:10"], [])
     other = "Nobody else stands within ten metres of the hose until the neck is closed."
     assert said(speaking[0]) == [("differs", other, "b:12", "2026-01-01")]
 
@@ -170,6 +170,7 @@ def test_no_more_is_quoted_than_a_reader_wants_and_the_rest_speaks_for_itself() 
     speaking, taken_up = voices(pieces)
     assert speaking[0].piece.name == "ni"
     assert [each[3] for each in said(speaking[0])] == ["2026-01-17", "2026-01-16", "2026-01-15", "2026-01-14"]
+    assert speaking[0].more == 9 - 1 - MOST_SAID
     assert len(speaking) == 9 - MOST_SAID and len(taken_up) == MOST_SAID
 
 
