@@ -118,7 +118,7 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     for name in order:
         for kind, text in sorted(candidates[name], key=lambda each: (asked[each[0]], KINDS.index(each[0]))):
             held = HeldOut(name, kind, text)
-            if len(pairs) < size and repeated[_key(text)] == 1 and _leaves_enough(notes[name], held):
+            if len(pairs) < size and repeated[_key(text)] == 1 and _can_be_found(notes[name], held, rare):
                 pairs.append(Pair(kind, text, (name,), (held,)))
                 asked[kind] += 1
                 break
@@ -130,12 +130,12 @@ def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[tuple[str, st
     """What a note could be asked by: texts that hold a word few notes have."""
     named = [("title", note.string("title") or base_name(f"{name}.md")), *(("alias", alias) for alias in note.aliases)]
     named += [("heading", heading.text) for heading in note.body.headings]
-    named += [("description", note.string("description") or "")]
     for kind, text in named:
         words = [word for word in content_words(words_of(text)) if not word.isdecimal()]
-        least = {"heading": 2, "description": 3}.get(kind, 1)
-        if len(words) >= least and _stems(text) & rare and not _NOT_PROSE.search(text):
+        if len(words) >= (2 if kind == "heading" else 1) and _stems(text) & rare and not _NOT_PROSE.search(text):
             yield kind, _plain(text)
+    if len(_stems(told := note.string("description") or "")) >= 3 and not _NOT_PROSE.search(told):
+        yield "description", _plain(told)
     for start, end in sentences(note.content):
         text = _plain(note.content[start:end])
         if (
@@ -146,12 +146,15 @@ def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[tuple[str, st
             yield "sentence", text
 
 
-def _leaves_enough(note: Note, held: HeldOut) -> bool:
-    """Whether a note can still be found."""
+def _can_be_found(note: Note, held: HeldOut, rare: set[str]) -> bool:
+    """Whether enough is left of a note, and something that ties it to the question."""
     try:
-        return len(words_in_order(without(note.text, [held], [held.text]))) >= _LEAST_LEFT
+        left = without(note.text, [held], [held.text])
     except SimplememError:
         return False
+    shared = _stems(held.text) & _stems(left)
+    tied = shared if held.what in ("title", "alias") else shared & rare if held.what == "sentence" else True
+    return bool(tied) and len(words_in_order(left)) >= _LEAST_LEFT
 
 
 def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str:

@@ -210,7 +210,7 @@ def analyze(
             "superseded": [brief(e) | {"by": e.superseded_by} for e in analysis.entries if e.is_superseded],
             "contradictions": [each.data() for each in analysis.contradictions()],
             "recurring": patterns["recurring"],
-            "clusters": [each.data() for each in analysis.themes()],
+            "clusters": [each.data() for each in analysis.themes()[:10]],
             "suggested_tags": analysis.suggested_tags(),
             "insights": analysis.insights(),
             "antipatterns": analysis.antipatterns(),

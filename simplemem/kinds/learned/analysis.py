@@ -40,10 +40,11 @@ _USE: Final = re.compile(
 )
 _IS: Final = re.compile(
     r"(?:the |our |its )?(?P<a>[\w .`/'’-]{2,120}?) "
-    r"(?P<verb>is|are|was|were|=|must be|should be|(?:is |are )?set to|defaults? to|listens on) (?P<v>.+)"
+    r"(?:(?P<plain>is|are|was|were|=|must be|should be)|(?:is |are )?set to|defaults? to|listens on) (?P<v>.+)"
 )
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
-_STOPPING: Final = re.compile(r"[,\s](?:because|since|so that|which|where|but|and|or|instead|unless|if)\b.*|[,;:(].*")
+_REASON: Final = re.compile(r",? (?:because|since|so that) .*")
+_STOPPING: Final = re.compile(r"\s(?:which|where|but|and|or|instead|rather|unless|if)\b.*|[,;:(].*")
 
 
 class Contradiction(NamedTuple):
@@ -178,7 +179,7 @@ class Analysis:
                 by_frame[sentence.frame].append(_Statement(number, sentence, value))
         for subject, group in by_subject.items():
             for a, b in _pairs(group):
-                if not a.value <= b.value and not b.value <= a.value:
+                if 2 * len(a.value & b.value) <= min(len(a.value), len(b.value)):
                     yield "slot", " ".join(sorted(subject)), a, b
         # What a note is called tells two subjects apart; an entry is called by what it says.
         abouts = ["" if entry.is_own else entry.name for entry in self.standing]
@@ -367,11 +368,12 @@ def _pairs(group: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement
 
 def _slot(sentence: Sentence) -> tuple[frozenset[str], frozenset[str]]:
     """What a sentence says the value of, and which; nothing where it is no such form."""
-    said = " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower().rstrip(".!… ")
-    found = None if sentence.negated or said.endswith("?") else _USE.match(said) or _IS.fullmatch(said)
-    if found is None or (found.re is _IS and " " not in found["verb"] and not _NAMES_A_VALUE.search(found["a"])):
+    said = " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower()
+    said = _REASON.sub("", said).rstrip(".!… ")
+    found = None if sentence.negated or said.endswith("?") else _USE.fullmatch(said) or _IS.fullmatch(said)
+    if found is None or (found.re is _IS and found["plain"] and not _NAMES_A_VALUE.search(found["a"])):
         return frozenset(), frozenset()
-    subject, value = (_STOPPING.sub("", re.sub("['’]s ", " ", found[part])) for part in ("a", "v"))
+    subject, value = re.sub("['’]s ", " ", found["a"]), _STOPPING.sub("", found["v"])
     return frozenset(words_in_order(subject)) - STOP_WORDS, frozenset(words_in_order(value)) - STOP_WORDS
 
 
