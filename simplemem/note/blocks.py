@@ -84,7 +84,6 @@ class _Scan:
         self.before = (0, 0, False)
 
     def close(self, number: int) -> None:
-        """End the open leaf before line `number`."""
         if not self.open:
             return
         leaf = Leaf(self.kind, self.first, self.last + 1 if self.open == "code" else number)
@@ -101,7 +100,6 @@ class _Scan:
             top.fresh = False
 
     def emit(self, kind: str, number: int, level: int = 0) -> None:
-        """A leaf of one line."""
         self.leaves.append(Leaf(kind, number, number + 1, level))
         if self.stack:
             self.stack[-1].fresh = False
@@ -333,10 +331,7 @@ class _Scan:
 
 def _columns(blank: str, column: int) -> int:
     """How wide spaces and tabs are that begin at `column`."""
-    start = column
-    for char in blank:
-        column += 4 - column % 4 if char == "\t" else 1
-    return column - start
+    return len((" " * (column % 4) + blank).expandtabs(4)) - column % 4
 
 
 # ------------------------------------------------------------------ blocks that their first lines tell
@@ -401,6 +396,5 @@ def _is_definition(line: str, at: int, following: str) -> bool | None:
                 return False
             break
     definition = _DEFINITION.match(line, at)
-    if definition is None or (definition[1] is None and following.lstrip(" \t>")[:1] in ('"', "'", "(")):
-        return None
-    return True
+    may_go_on = definition is None or (definition[1] is None and following.lstrip(" \t>")[:1] in ('"', "'", "("))
+    return None if may_go_on else True

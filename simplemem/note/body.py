@@ -12,7 +12,7 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -92,7 +92,6 @@ _LEADING_MARKS = re.compile(_MARKS)
 _QUOTE_MARKS = re.compile(r"[ \t>]*+")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 _BLOCK_ID = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
-_ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
 
 _WITH_TEXT = frozenset({"paragraph", "item", "quote", "heading", "math"})
 _WITH_IDS = frozenset({"paragraph", "item", "quote", "heading", "table"})
@@ -166,67 +165,7 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
     return " ".join(part.strip(SPACES) for part in (lines[leaf.first][len(marks) :], *more)).strip(SPACES)
 
 
-def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    """The span of a section ("Heading", "#Heading#Sub", or "Heading > Sub" as hits say it) or of the block with an id
-    ("^id"), or None."""
-    found = _find_section(text, body, wanted)
-    return _find_section(text, body, wanted.replace(" > ", "#")) if found is None and " > " in wanted else found
-
-
-def _find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    parts = [part for part in wanted.split("#") if part.strip()]
-    if parts and parts[-1].strip().startswith("^"):
-        return _find_block(text, body, parts[-1].strip()[1:])
-    headings = body.headings
-    start, after, until = -1, -1, len(headings)
-    for part in parts:
-        key = _heading_key(part)
-        found = next((k for k in range(after + 1, until) if _heading_key(headings[k].text) == key), None)
-        if found is None:
-            return None
-        start, after, level = headings[found].start, found, headings[found].level
-        until = next((k for k in range(found + 1, len(headings)) if headings[k].level <= level), len(headings))
-    if start < 0:
-        return None
-    return start, headings[until].start if until < len(headings) else len(text)
-
-
-def _heading_key(text: str) -> str:
-    """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1)."""
-    return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", text).casefold().split())
-
-
-def _find_block(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    line = next((line for name, line in body.block_ids if name.casefold() == wanted.casefold()), None)
-    if line is None:
-        return None
-    k = bisect_right([block.line for block in body.blocks], line) - 1
-    block = body.blocks[k]
-    if k > 0 and _ID_ALONE.fullmatch(text[block.start : block.end]):
-        return body.blocks[k - 1].start, block.end  # an id alone on its line names the block before it
-    return block.start, block.end
-
-
 # ------------------------------------------------------------------ links as they are written
-
-
-def read_property_links(text: str, scalars: Iterable[Scalar]) -> tuple[Link, ...]:
-    """The links in a header: values that are one link and nothing else (obsidian.md §1.3)."""
-    found = ((read_value_link(scalar.value), scalar) for scalar in scalars)
-    return tuple(_in_property(link, scalar, text) for link, scalar in found if link is not None)
-
-
-def _in_property(link: Link, scalar: Scalar, text: str) -> Link:
-    """A link, read from a property's value, in its place; where the source is escaped, only the value has one."""
-    start, end = scalar.start, scalar.end
-    path_start, path_end, shown, shown_end = start, end, -1, -1
-    if scalar.verbatim >= 0:
-        at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
-        start, end, path_start, path_end, shown, shown_end = (at + place if place >= 0 else -1 for place in link[7:13])
-    places = (start, end, path_start, path_end, shown, shown_end)
-    line = 1 + count_lines(text, 0, scalar.start)
-    says = (link.target, link.subpath, link.display, line)
-    return Link(link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
 
 
 def read_value_link(value: str) -> Link | None:
@@ -238,8 +177,7 @@ def read_value_link(value: str) -> Link | None:
     elif value.startswith("[") and value.endswith(")"):
         scanner = _InlineScanner(value, [0], 0)
         scanner.read(0, len(value))
-        whole = (link for link in scanner.links if link.form == "markdown" and link.end - link.start == len(value))
-        return next(whole, None)
+        return next((link for link in scanner.links if (link.start, link.end) == (0, len(value))), None)
     return None
 
 
@@ -257,10 +195,9 @@ def _read_wikilink(text: str, start: int, end: int, embed: bool, line: int) -> L
     lead = len(name) - len(name.lstrip())
     name = name.strip()
     at = begins + lead if name else begins
-    display = inner[bar + 1 :] if bar >= 0 else ""
+    says = (_looked_up(name), (mark + rest).rstrip(), inner[bar + 1 :] if bar >= 0 else "", line)
     places = (start, end, at, at + len(name), *((begins + bar + 1, stop) if bar >= 0 else (-1, -1)))
-    subpath = (mark + rest).rstrip()
-    return Link("wiki", embed, None, _looked_up(name), subpath, display, line, *places, angle=False, scalar=None)
+    return Link("wiki", embed, None, *says, *places, angle=False, scalar=None)
 
 
 # A destination with its title: <in angles>, or without spaces and with parentheses nested at most three deep.
@@ -283,12 +220,10 @@ def _decoded(destination: str) -> str:
         destination = _ESCAPED.sub(r"\1", destination)
     if "&" in destination:
         destination = _ENTITY.sub(lambda found: html.unescape(found[0]), destination)
-    if "%" in destination:
-        try:
-            return unquote(destination, errors="strict")
-        except UnicodeDecodeError:  # a percent sign that stands for itself
-            return destination
-    return destination
+    try:
+        return unquote(destination, errors="strict") if "%" in destination else destination
+    except UnicodeDecodeError:  # a percent sign that stands for itself
+        return destination
 
 
 def _looked_up(name: str) -> str:
@@ -332,7 +267,6 @@ class _InlineScanner:
         self.read(cell, end)
 
     def read(self, start: int, end: int) -> None:
-        """Find the links and tags between two offsets."""
         text = self.text
         if text.find("[", start, end) < 0 and text.find("#", start, end) < 0:
             return
@@ -372,7 +306,6 @@ class _InlineScanner:
         return bisect_right(self.line_starts, offset) - 1 + self.first_line
 
     def _past(self, end: int) -> int:
-        """Text begins anew here."""
         self.chunk = end
         return end
 
@@ -404,7 +337,6 @@ class _InlineScanner:
         return False
 
     def _code(self, at: int, after: int) -> int:
-        """Past a code span, or past backticks that nothing closes."""
         if self.ticks is None:
             self.ticks = {}
             for run in _TICKS.finditer(self.text, self.start, self.end):
@@ -424,11 +356,10 @@ class _InlineScanner:
             return after
         line_end = _LINE_END.search(text, after, self.end)
         stop = line_end.start() if line_end else self.end
-        found = _MATH_END.search(text, after, stop)
-        if found is None:
-            self.no_math_until = stop
-            return after
-        return self._past(found.end())
+        if (found := _MATH_END.search(text, after, stop)) is not None:
+            return self._past(found.end())
+        self.no_math_until = stop
+        return after
 
     def _html(self, at: int) -> int:
         """Past a comment, a tag or an <autolink>."""
@@ -448,13 +379,11 @@ class _InlineScanner:
         embed = token[0] == "!"
         begins = at + len(token)
         if token.endswith("[["):
-            if not text.startswith("[", begins):  # [[[x]]] is a bracket and a link: the innermost wins
-                found = _WIKI_END.search(text, begins, self.end)
-                if found is not None and found[0] == "]]":
-                    link = _read_wikilink(text, at, found.end(), embed, self._line_of(at))
-                    if link is not None:
-                        self.links.append(link)
-                        return self._past(found.end())
+            # [[[x]]] is a bracket and a link: the innermost wins
+            found = None if text.startswith("[", begins) else _WIKI_END.search(text, begins, self.end)
+            if found and found[0] == "]]" and (link := _read_wikilink(text, at, found.end(), embed, self._line_of(at))):
+                self.links.append(link)
+                return self._past(found.end())
             begins -= 1
         self.brackets.append((at, embed))
         return begins
@@ -476,20 +405,18 @@ class _InlineScanner:
             if (tag := _TAG.match(self.text, shown, at)) is not None:  # the text of a link is a chunk of its own
                 self._add_tag(shown, tag[1])
                 self.nested = True
-        self._add_link(found, start, shown, at, image)
-        return self._past(found.end())
-
-    def _add_link(self, found: re.Match[str], start: int, shown: int, shown_end: int, image: bool) -> None:
-        """The internal Markdown link that a match of `_DESTINATION` ends; external and empty ones are none."""
         angle = found[1] is not None
         begins, stop = found.span(1 if angle else 2)
         destination = self.text[begins:stop]
-        if not destination or _SCHEME.match(destination):
-            return
-        path, mark, rest = destination.partition("#")
-        target, subpath = _looked_up(_decoded(path).strip()), _decoded(mark + rest)
-        display = (shown, shown_end) if shown < shown_end else (-1, -1)
-        places = (start, found.end(), begins, begins + len(path), *display)
-        says = (target, subpath, self.text[shown:shown_end], self._line_of(start))
-        self.nested = self.nested or (bool(self.links) and self.links[-1].start > start)
-        self.links.append(Link("markdown", image, None, *says, *places, angle, scalar=None))
+        if destination and not _SCHEME.match(destination):  # else it is external, or nothing
+            path, mark, rest = destination.partition("#")
+            says = (
+                _looked_up(_decoded(path).strip()),
+                _decoded(mark + rest),
+                self.text[shown:at],
+                self._line_of(start),
+            )
+            places = (start, found.end(), begins, begins + len(path), *((shown, at) if shown < at else (-1, -1)))
+            self.nested = self.nested or (bool(self.links) and self.links[-1].start > start)
+            self.links.append(Link("markdown", image, None, *says, *places, angle, scalar=None))
+        return self._past(found.end())

@@ -36,7 +36,7 @@ class HeaderProblem(NamedTuple):
 
 
 class RefusedError(Exception):
-    """This YAML is not a header we can stand behind: why, and at which character of the whole text."""
+    """This YAML is no header we can stand behind: why, and at which character of the whole text."""
 
     def __init__(self, message: str, offset: int) -> None:
         self.message, self.offset = message, offset
@@ -53,7 +53,6 @@ class Node(NamedTuple):
     children: tuple[Node, ...] = ()  # the items of a list; key, value, key, value ... of a map
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
-        """The entries of a map."""
         nodes = iter(self.children)
         return zip(nodes, nodes, strict=True)
 
@@ -83,21 +82,11 @@ class Header:
 
     @cached_property
     def scalars(self) -> tuple[Scalar, ...]:
-        """The texts in it, in order."""
         return () if self.root is None else tuple(_scalars(self.text, self.root, ()))
-
-    @property
-    def may_hold_links(self) -> bool:
-        """Whether any of its texts may be a link: most headers have none, and need not be looked through."""
-        return self.root is not None and any(self.text.find(sign, 0, self.body_start) >= 0 for sign in "[\\")
 
     def get(self, key: str) -> Any:
         """A property's value whatever the case of its name (obsidian.md §3.1), None when there is none."""
         return self.properties.get(find_key(self.properties, key) or key)
-
-    @property
-    def editable(self) -> bool:
-        return self.problem is None
 
 
 def find_key(properties: Mapping[str, Any], key: str) -> str | None:
@@ -135,11 +124,9 @@ def _read(text: str) -> Header:
     closing = next((found for found in fences if text[found.start() - 1] in "\r\n"), None)
     if opening is None or closing is None:
         return Header("none", {}, None, 0)
-    body = closing.end()
+    start, end, body = opening.end(), closing.start(), closing.end()
     try:
-        root, end = read_plain_yaml(text, opening.end(), closing.start()) or read_yaml(
-            text, opening.end(), closing.start()
-        )
+        root, end = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
     except RefusedError as refused:
         return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
     if root is None or root.style == ":":
@@ -227,9 +214,8 @@ def same(one: Any, other: Any) -> bool:
 # ------------------------------------------------------------------ reading with libyaml
 
 
-class Document(NamedTuple):
-    root: Node | None  # None when there are only comments and blanks
-    end: int  # where the content ends: a "..." line, or the end of the header
+Document = tuple[Node | None, int]
+"""The root, None when there are only comments and blanks; where the content ends: a "..." line, or the header's end."""
 
 
 def read_yaml(text: str, start: int, end: int) -> Document:
@@ -240,12 +226,12 @@ def read_yaml(text: str, start: int, end: int) -> Document:
     events: Any = yaml.parse(reader.source, Loader=getattr(yaml, "CLoader", yaml.Loader))
     try:
         return reader.document(events)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        said = ", ".join(part for part in (error.problem, error.context) if part)
-        raise RefusedError(said, start + (mark.index if mark else 0)) from None
     except (yaml.YAMLError, UnicodeError) as error:
-        raise RefusedError(str(error).split("\n", 1)[0], start) from None
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        said = [part for name in ("problem", "context") if (part := getattr(error, name, None))]
+        raise RefusedError(
+            ", ".join(said) or str(error).split("\n", 1)[0], start + (mark.index if mark else 0)
+        ) from None
     finally:
         events.close()
 
@@ -292,7 +278,7 @@ class _YamlReader:
                 end = self.base + event.start_mark.index if event.explicit else end
             elif kind not in (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent):
                 root = self._node(event, events, DEPTH_LIMIT)
-        return Document(root, end)
+        return root, end
 
     def _node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
         start = self.base + event.start_mark.index
@@ -314,13 +300,11 @@ class _YamlReader:
             if type(inner) is yaml.SequenceEndEvent:
                 break
             items.append(self._node(inner, events, levels - 1))
-        end = self.base + inner.end_mark.index if event.flow_style else items[-1].end
-        style = "[" if event.flow_style else "-"
+        style, end = ("[", self.base + inner.end_mark.index) if event.flow_style else ("-", items[-1].end)
         return Node(style, [item.value for item in items], start, content, end, tuple(items))
 
     def _scalar(self, event: Any, start: int) -> Node:
-        style = event.style or ""
-        value = event.value.translate(self.originals) if self.originals else event.value
+        style, value = event.style or "", event.value.translate(self.originals)
         end = self.base + event.end_mark.index
         content = start if event.tag is None else self._after_tag(start, end)
         if style == "":
@@ -344,10 +328,9 @@ class _YamlReader:
             at = self.base + inner.start_mark.index
             if type(inner) is not yaml.ScalarEvent or inner.anchor is not None:
                 raise RefusedError("a key that is not plain text (a {{placeholder}} needs quotes)", at)
-            key = inner.value.translate(self.originals) if self.originals else inner.value
-            if key in found:
-                # obsidian.md §3.1: a repeated key means no properties at all.
-                raise RefusedError("a key is there twice", at)  # unnamed: this is said among our own words
+            key = inner.value.translate(self.originals)
+            if key in found:  # obsidian.md §3.1: no properties at all; unnamed, since this is said among our own words
+                raise RefusedError("a key is there twice", at)
             name = self._node(inner, events, levels - 1)._replace(value=key)
             value = self._node(next(events), events, levels - 1)
             if value.start == value.end and not event.flow_style:
@@ -363,7 +346,6 @@ class _YamlReader:
         return Node("{" if event.flow_style else ":", found, start, content, end, tuple(nodes))
 
     def _after_tag(self, start: int, end: int) -> int:
-        """Where the value begins whose `!tag` begins at `start`; `end` when it is empty."""
         return skip_blanks(self.text, _WORD.match(self.text, start, end).end(), end)  # type: ignore[union-attr]
 
 
@@ -405,7 +387,7 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
             value = Node("", None, found.end(1) + 1, found.end(1) + 1, found.end(1) + 1)
         nodes.append(value)
         properties[found[1]] = value.value
-    return Document(Node(":", properties, start, start, nodes[-1].end, tuple(nodes)), end) if nodes else None
+    return (Node(":", properties, start, start, nodes[-1].end, tuple(nodes)), end) if nodes else None
 
 
 def _plain_scalar(found: re.Match[str]) -> Node:

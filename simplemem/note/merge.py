@@ -47,7 +47,7 @@ class Merged:
 def merge(base: str | None, ours: str, theirs: str, names: tuple[str, str] = _NAMES) -> Merged:
     """One note out of two that began as `base`; without a base nothing is taken for deleted."""
     headers = [read_header(text or "") for text in (base, ours, theirs)]
-    if not all(header.editable for header in headers) or all(header.style == "none" for header in headers):
+    if any(header.problem for header in headers) or all(header.style == "none" for header in headers):
         return _merge_lines(base, ours, theirs, names)
     was, mine, yours = (header.body_start for header in headers)
     try:
@@ -181,7 +181,7 @@ def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, _Disp
     # What both changed is brought to one value in all three first, so that the rest, with comments, can go line by line.
     by_lines = _merge_lines(base and _agreeing(base, wanted), _agreeing(ours, wanted), _agreeing(theirs, wanted))
     header = read_header(by_lines.text)
-    if by_lines.clean and header.editable and header.body_start == len(by_lines.text):
+    if by_lines.clean and header.problem is None and header.body_start == len(by_lines.text):
         held = header.properties
         if held.keys() == wanted.keys() and all(same(held[key], wanted[key]) for key in held):
             return by_lines.text, disputed

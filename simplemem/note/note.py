@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from simplemem.errors import Unreadable
-from simplemem.note.body import Body, Link, read_body, read_property_links
-from simplemem.note.header import Header, content_start, read_header
+from simplemem.note.body import Body, Link, count_lines, read_body, read_value_link
+from simplemem.note.header import Header, Scalar, content_start, read_header
 from simplemem.note.names import private_by_rule
 from simplemem.note.tags import Tag, read_tags
 
@@ -40,9 +40,9 @@ class Note:
     @cached_property
     def links(self) -> tuple[Link, ...]:
         """All links, those in properties first."""
-        if not self.header.may_hold_links:
-            return self.body.links
-        return read_property_links(self.text, self.header.scalars) + self.body.links
+        if any(self.text.find(sign, 0, self.header.body_start) >= 0 for sign in "[\\"):  # as few headers have them
+            return read_property_links(self.text, self.header.scalars) + self.body.links
+        return self.body.links
 
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
@@ -98,6 +98,25 @@ def read_note(data: bytes, sha256: str | None = None) -> Note:
         line = header.problem.line
         problem = f"its header cannot be read: {header.problem.message} (line {line}, column {header.problem.column})"
     return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem, line)
+
+
+def read_property_links(text: str, scalars: Iterable[Scalar]) -> tuple[Link, ...]:
+    """The links in a header: values that are one link and nothing else (obsidian.md §1.3)."""
+    found = ((read_value_link(scalar.value), scalar) for scalar in scalars)
+    return tuple(_in_property(link, scalar, text) for link, scalar in found if link is not None)
+
+
+def _in_property(link: Link, scalar: Scalar, text: str) -> Link:
+    """A link, read from a property's value, in its place; where the source is escaped, only the value has one."""
+    start, end = scalar.start, scalar.end
+    path_start, path_end, shown, shown_end = start, end, -1, -1
+    if scalar.verbatim >= 0:
+        at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
+        start, end, path_start, path_end, shown, shown_end = (at + place if place >= 0 else -1 for place in link[7:13])
+    places = (start, end, path_start, path_end, shown, shown_end)
+    line = 1 + count_lines(text, 0, scalar.start)
+    says = (link.target, link.subpath, link.display, line)
+    return Link(link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
 
 
 _NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))

@@ -1,4 +1,4 @@
-"""Cut a body into passages, the pieces that are searched and shown, and a text into sentences. Pure.
+"""The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure.
 
 retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of
 the one before, so that an answer on a border is whole in one of them. Every character that is not blank lies
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -99,6 +100,50 @@ def heading_paths(body: Body) -> list[tuple[str, ...]]:
         open_headings.append((heading.level, path))
         paths.append(path)
     return [*paths, ()]
+
+
+_ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
+
+
+def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
+    """The span of a section ("Heading", "#Heading#Sub", or "Heading > Sub" as hits say it) or of the block with an id
+    ("^id"), or None."""
+    found = _find_section(text, body, wanted)
+    return _find_section(text, body, wanted.replace(" > ", "#")) if found is None and " > " in wanted else found
+
+
+def _find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
+    parts = [part for part in wanted.split("#") if part.strip()]
+    if parts and parts[-1].strip().startswith("^"):
+        return _find_block(text, body, parts[-1].strip()[1:])
+    headings = body.headings
+    start, after, until = -1, -1, len(headings)
+    for part in parts:
+        key = _heading_key(part)
+        found = next((k for k in range(after + 1, until) if _heading_key(headings[k].text) == key), None)
+        if found is None:
+            return None
+        start, after, level = headings[found].start, found, headings[found].level
+        until = next((k for k in range(found + 1, len(headings)) if headings[k].level <= level), len(headings))
+    if start < 0:
+        return None
+    return start, headings[until].start if until < len(headings) else len(text)
+
+
+def _heading_key(text: str) -> str:
+    """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1)."""
+    return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", text).casefold().split())
+
+
+def _find_block(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
+    line = next((line for name, line in body.block_ids if name.casefold() == wanted.casefold()), None)
+    if line is None:
+        return None
+    k = bisect_right([block.line for block in body.blocks], line) - 1
+    block = body.blocks[k]
+    if k > 0 and _ID_ALONE.fullmatch(text[block.start : block.end]):
+        return body.blocks[k - 1].start, block.end  # an id alone on its line names the block before it
+    return block.start, block.end
 
 
 def _pieces(text: str, body: Body) -> list[_Piece]:

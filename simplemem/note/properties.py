@@ -142,7 +142,7 @@ def handler() -> BaseHandler:
         START_DELIMITER = END_DELIMITER = "---"
 
         def load(self, fm: str) -> dict[str, Any]:
-            root = read_yaml(fm, 0, len(fm)).root
+            root, _ = read_yaml(fm, 0, len(fm))
             return dict(root.value) if root is not None and isinstance(root.value, dict) else {}
 
         def export(self, metadata: dict[str, object], **_: object) -> str:

@@ -408,7 +408,7 @@ def stamp_modified(text: str, now: str) -> str:
     """Our mark that we changed the note, where it keeps such a mark, in the notation it has."""
     header = read_header(text)
     key = find_key(header.properties, "modified")
-    if key is None or not header.editable:
+    if key is None or header.problem is not None:
         return text
     held = header.properties[key]
     if isinstance(held, str) and (offset := re.search(r"(Z|[+-]\d\d:?\d\d)$", held.strip())):

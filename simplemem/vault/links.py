@@ -175,7 +175,7 @@ def _rewritten(
             edits += _edits(note.text, link, aim, written, note.in_table(link.start))
     text = _applied(note.text, edits)
     for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
-        if note.header.editable:
+        if note.header.problem is None:
             text = replace_scalar(text, scalar, value)
         else:  # nobody will write this; it only says that a link would have to change
             text = text[: scalar.start] + value + text[scalar.end :]

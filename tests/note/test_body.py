@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.note.body import Body, find_section, read_body
+from simplemem.note.body import Body, read_body
 from simplemem.note.header import read_header
+from simplemem.note.passages import find_section
 
 
 def body_of(text: str) -> Body:

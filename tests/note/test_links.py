@@ -6,8 +6,9 @@ import unicodedata
 
 import pytest
 
-from simplemem.note.body import Link, read_body, read_property_links
+from simplemem.note.body import Link, read_body
 from simplemem.note.header import read_header
+from simplemem.note.note import read_property_links
 
 
 def links(text: str) -> tuple[Link, ...]:

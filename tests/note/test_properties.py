@@ -97,7 +97,7 @@ def test_plain_values_follow_yaml_1_2(source: str, value: Any) -> None:
 )  # fmt: skip
 def test_without_both_fences_on_their_lines_all_is_body(text: str) -> None:
     header = read_header(text)
-    assert (header.style, header.body_start, header.properties, header.editable) == ("none", 0, {}, True)
+    assert (header.style, header.body_start, header.properties, header.problem) == ("none", 0, {}, None)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_broken_header_says_where_and_the_body_still_counts(header: str, line:
     for text in (note(header), "\ufeff" + note(header), note(header).replace("\n", "\r\n")):
         found = read_header(text)
         assert found.style == "broken"
-        assert not found.editable
+        assert found.problem is not None
         assert (found.properties, found.scalars) == ({}, ())
         assert found.problem is not None
         assert (found.problem.line, found.problem.column) == (line, column), found.problem
@@ -161,7 +161,7 @@ def test_json_and_other_braces_are_read_and_not_rewritten() -> None:
         ("{a: yes, b: [1, 2]}", {"a": "yes", "b": [1, 2]}),
     ):
         header = read_header(note(text))
-        assert (header.style, header.editable, header.properties) == ("yaml", False, found)
+        assert header.problem is not None and (header.style, header.properties) == ("yaml", found)
         assert "yes" in [scalar.value for scalar in header.scalars]
 
 

@@ -61,7 +61,7 @@ def test_whatever_metadata_is_taken_reads_back_the_same(metadata: dict[str, obje
     except Invalid:
         return
     header = read_header(text)
-    assert header.editable
+    assert header.problem is None
     reserved = {"title", "description", "type", "tags", "created", "modified"}
     for key, value in metadata.items():
         if key.casefold() not in reserved:
