@@ -159,7 +159,7 @@ class Shelf(Generic[T]):
         came, gone = changed.keys() - self._notes, set[str]()
         if len(self._notes) + len(came) != noticed.count:
             gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
-        held = {path: item.sha256 for path, item in self.items.items() if path in changed}
+        held = {path: self.items[path].sha256 for path in changed if path in self.items}
         wanted = [
             path
             for path, note in changed.items()
@@ -187,7 +187,8 @@ class Shelf(Generic[T]):
                 self.place(item)
             else:
                 self.forget(item.path)
-        self._notes = (self._notes - set(gone)) | set(came)
+        self._notes -= set(gone)
+        self._notes |= set(came)
         self.settle(changed, {*gone, *came})
 
     def is_needed(self, path: str) -> bool:  # noqa: ARG002

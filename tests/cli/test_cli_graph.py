@@ -107,19 +107,6 @@ def test_each_format_is_written_to_a_file_or_to_standard_output_alike(
     assert export(run, "--format", form, "--json").json["error"]["code"] == "invalid"
 
 
-def test_notes_and_filters_say_what_is_drawn(run: Run, vault: Path, entities: None) -> None:
-    def ids(*args: str) -> set[str]:
-        return {node["id"] for node in json.loads(export(run, "--format", "json", *args).out)["nodes"]}
-
-    assert ids("--notes", "none") == {"Tracker", "Battery"}
-    assert ids("--notes", "all") == {"Tracker", "Ada", "Battery", "projects/apollo", "log/2026-01-24"}
-    assert ids("--notes", "all", "--tag", "status=active") == {"projects/apollo"}
-    (vault / "graph" / "Tracker.md").unlink()
-    assert len(ids()) == 3
-    nothing = export(run, "--format", "json", "--notes", "linked")
-    assert nothing.code == 0 and "nothing to draw" in nothing.err and "--notes all" in nothing.err
-
-
 def test_texts_can_be_left_out_and_those_of_private_notes_are(run: Run, vault: Path, entities: None) -> None:
     assert "Ada flies balloons" in export(run, "--format", "html").out
     assert "Ada flies balloons" not in export(run, "--format", "html", "--no-texts").out

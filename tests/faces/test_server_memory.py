@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from simplemem.faces.render import pretty
 
 Contract = Callable[..., Any]
 
@@ -95,19 +91,6 @@ def test_whatever_is_deleted_or_not_there_the_answer_is_the_same(contract: Contr
     assert ask.json("read_graph") == {"entities": [entity("A", "t", "2")], "relations": []}
 
 
-def test_a_search_is_for_the_very_letters_whatever_their_case(contract: Contract) -> None:
-    ask = contract()
-    ask("create_entities", entities=[entity("100%", "A.b", "x\ny"), entity("École", "t", "no"), entity("ΟΔΟΣ", "t")])
-
-    def found(query: str) -> list[str]:
-        return names(ask.json("search_nodes", query=query))
-
-    assert found("") == ["100%", "École", "ΟΔΟΣ"]
-    assert [found(query) for query in ("%", "a.B", "a_b", "X\nY", "x y", "éc", "ec", "οδος", "οδοσ")] == [
-        *(["100%"], ["100%"], [], ["100%"], [], ["École"], [], ["ΟΔΟΣ"], []),
-    ]
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -156,15 +139,3 @@ def test_any_string_is_a_name_a_type_and_an_observation(contract: Contract, vaul
     assert {each.parent.name for each in vault.rglob("*.md") if ".simplemem" not in each.parts} == {"graph"}
     assert again("delete_entities", entityNames=ODD).text == "Entities deleted successfully"
     assert again.json("read_graph") == {"entities": [], "relations": []}
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-        max_leaves=12,
-    )
-)
-def test_json_is_written_as_javascript_does(value: object) -> None:
-    assert pretty(value) == json.dumps(value, indent=2, ensure_ascii=False)
-    assert pretty(["\ud800x", 0.5]) == '[\n  "\\ud800x",\n  0.5\n]'

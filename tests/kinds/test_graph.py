@@ -71,19 +71,6 @@ def test_a_hand_written_note_and_bullet_are_in_the_graph_at_once(store: Enhanced
     assert texts(graph.search("is new")) == {}
 
 
-def test_a_comment_of_a_person_is_kept_and_never_told(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    hidden = "%%\n- to ask: tea or coffee\n- knows [[Nobody]]\n%%\n"
-    write(store, "graph/Ada.md", f"## Observations\n{hidden}- likes tea\n\n<!--\n- old: likes coffee\n-->\n")
-    graph.add_observations([("Ada", [Observation("likes coffee"), Observation("to ask: tea or coffee")])])
-    graph.create_relations([Relation("Ada", "knows", "Bob")])
-    graph.delete_observations([("Ada", ["likes tea", "to ask: tea or coffee"])])
-    assert texts(graph.read()) == {"Ada": ["likes coffee"]}
-    assert edges(graph.read()) == [("Ada", "knows", "Bob")]
-    assert note(store, "graph/Ada.md").startswith(
-        f"## Observations\n{hidden}- likes coffee\n\n<!--\n- old: likes coffee\n-->\n"
-    )
-
-
 def test_a_client_and_a_person_change_one_note(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     graph.create_entities([an("Ada", "person", "likes tea")])
     write(store, "graph/Ada.md", "<!-- mine -->\n" + note(store, "graph/Ada.md").split("---\n\n")[1] + "- by hand\n")
@@ -206,13 +193,6 @@ def test_an_entity_whose_name_another_note_has_steals_no_link(store: EnhancedSto
     assert texts(graph.open(["Ada"])) == {"Ada": ["the entity"]}
 
 
-def test_an_attachment_of_the_same_name_is_not_meant(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    write(store, "img/photo.png", "")
-    graph.create_entities([an("photo.png"), an("A")])
-    graph.create_relations([Relation("A", "shows", "photo.png")])
-    assert edges(graph.open(["photo.png"])) == [("A", "shows", "photo.png")]
-
-
 def test_a_conflict_copy_is_no_second_entity_but_a_similar_name_is(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     graph.create_entities([an("Plan", "t", "same"), an("Plan 2", "t", "same"), an("Other")])
     assert list(texts(graph.read())) == ["Plan", "Plan 2", "Other"]
@@ -296,17 +276,6 @@ def test_a_page_for_a_name_stays_where_a_person_wrote_on_it(store: EnhancedStore
     assert note(store, "graph/Bob.md").endswith("\nA long story.\n")
 
 
-def test_a_note_that_its_person_calls_a_stub_is_a_note(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    text = "---\nstub: true\n---\nMy own ideas.\n"
-    write(store, "Ideas.md", text)
-    graph.create_entities([an("Ada")])
-    graph.create_relations([Relation("Ada", "has", "Ideas")])
-    assert graph.create_entities([an("Ideas", "thing", "no")]) == []
-    assert list(texts(graph.read())) == ["Ada", "Ideas"]
-    graph.delete_relations([Relation("Ada", "has", "Ideas")])
-    assert note(store, "Ideas.md") == text
-
-
 def test_what_a_person_says_beside_a_relation_outlives_it(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     write(
         store, "Monday.md", "- talk to [[Bob]] and [[Cy|dear Cy]] about cake\n  - on Tuesday\n- call [[Bob]]\n- eat\n"
@@ -328,16 +297,6 @@ def test_a_relation_leads_to_a_note_whose_name_no_link_can_say(store: EnhancedSt
     assert edges(graph.read()) == [("C# notes", "is like", "C# notes"), ("C# notes", "is like", "a [b]")]
 
 
-def test_a_note_of_the_same_name_keeps_no_entity_alive(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    write(store, "People/Bob.md", "# Bob\n")
-    graph.create_entities([an("Ada"), an("Bob")])
-    write(store, "graph/Ada.md", note(store, "graph/Ada.md") + "- met [[People/Bob]]\n")
-    assert [each.is_note for each in graph.open(["Bob"]).entities] == [False, True]
-    graph.delete_entities(["Bob"])
-    assert note(store, "People/Bob.md") == "# Bob\n"
-    assert [(each.name, each.is_note) for each in graph.read().entities] == [("Ada", False), ("Bob", True)]
-
-
 def test_where_nothing_may_be_deleted_relations_still_go(tmp_path: Path) -> None:
     settings = load_settings(vault=tmp_path).model_copy(update={"no_delete": True})
     with open_store(tmp_path, settings=settings) as store:
@@ -347,11 +306,3 @@ def test_where_nothing_may_be_deleted_relations_still_go(tmp_path: Path) -> None
         assert graph.delete_relations([Relation("Bob", "knows", "Ada")]) == 1
         assert edges(graph.read()) == []
         assert (tmp_path / "graph" / "Bob.md").exists()
-
-
-def test_an_entity_that_a_person_makes_another_kind_of_note_is_none(
-    store: EnhancedStore, graph: KnowledgeGraph
-) -> None:
-    graph.create_entities([an("Ada"), an("Bob")])
-    write(store, "graph/Ada.md", note(store, "graph/Ada.md").replace("type: entity", "type: person", 1))
-    assert list(texts(graph.read())) == ["Bob"]

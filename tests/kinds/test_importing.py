@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simplemem.config import Settings
-from simplemem.errors import ReadOnly, SimplememError, Unavailable
+from simplemem.errors import SimplememError, Unavailable
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.jsonl import import_file, read, written
-from simplemem.kinds.graph.values import Entity, Observation, Relation
+from simplemem.kinds.graph.jsonl import Broken, import_file, read, written
+from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import EnhancedStore
 
 
@@ -24,18 +26,8 @@ from simplemem.store import EnhancedStore
 def file(tmp_path: Path) -> Path:
     """A hundred and twenty entities with odd names among them, and more relations, some to nobody."""
     chance = random.Random(7)
-    names = [f"Thing {k}" for k in range(110)] + [
-        "",
-        "a/b",
-        "../x",
-        "CON",
-        "a\nb",
-        "\ud800",
-        "x\x00",
-        "thing 1",
-        "é",
-        "é",
-    ]
+    names = [f"Thing {k}" for k in range(110)]
+    names += ["", "a/b", "../x", "CON", "a\nb", "\ud800", "x\x00", "thing 1", "é", "e\u0301"]
     lines: list[dict[str, Any]] = [
         {"type": "entity", "name": name, "entityType": f"kind {k % 5}", "observations": [f"says {k}", name]}
         for k, name in enumerate(names)
@@ -94,13 +86,6 @@ def test_once_is_once_even_for_what_was_deleted_since(store: EnhancedStore, file
     assert graph_of(store).entity("Thing 1") is not None
 
 
-def test_a_line_that_a_crash_left_in_the_record_is_passed_over(store: EnhancedStore, file: Path) -> None:
-    assert import_file(store, file, once=True) is not None
-    record = store.root / ".simplemem" / "imports.jsonl"
-    record.write_bytes(record.read_bytes() + b'{"file": "torn')
-    assert import_file(store, file, once=True) is None
-
-
 @pytest.mark.skipif(os.name == "nt", reason="making a link needs a right there")
 def test_a_link_in_the_place_of_the_record_is_not_written_through(
     store: EnhancedStore, file: Path, tmp_path: Path
@@ -132,12 +117,6 @@ def test_of_two_that_start_at_once_one_imports_and_the_other_waits(vault: Path, 
         assert len(everything(store)[0]) == len(read(file.read_bytes())[0].entities)
 
 
-def test_nothing_is_imported_where_nothing_may_be_written(vault: Path, file: Path) -> None:
-    with EnhancedStore(vault, Settings(), read_only=True) as store, pytest.raises(ReadOnly):
-        import_file(store, file)
-    assert not list(vault.rglob("*.md"))
-
-
 def test_a_file_that_cannot_be_read_is_told(store: EnhancedStore, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"gone\.jsonl cannot be read"):
         import_file(store, tmp_path / "gone.jsonl")
@@ -153,3 +132,70 @@ def test_a_relation_of_nobody_to_nobody_is_kept_as_one(store: EnhancedStore, tmp
     import_file(store, _written(tmp_path / "m.jsonl"))
     graph = graph_of(store).read()
     assert (graph.entities, graph.relations) == ((), (Relation("a", "r", "b"),))
+
+
+# -- the file
+
+ANY_TEXT = st.text(st.characters(), max_size=12) | st.sampled_from(["\ud800", "\x00", "\u2028", "\n", "", "a\udfffb"])
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    names = draw(st.lists(ANY_TEXT, max_size=4, unique=True))
+    entities = [
+        Entity(name, draw(ANY_TEXT), tuple(Observation(text) for text in draw(st.lists(ANY_TEXT, max_size=3))))
+        for name in names
+    ]
+    keys = draw(st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=4, unique=True))
+    return Graph(tuple(entities), tuple(Relation(*key) for key in keys))
+
+
+@given(graphs())
+def test_what_was_written_is_read_as_it_was(graph: Graph) -> None:
+    again = read(written(graph).encode("utf-8"))
+    assert again == (graph, ())
+
+
+def test_lines_of_other_programs_are_read_and_broken_ones_are_told() -> None:
+    lines = [
+        b"\xef\xbb\xbf"
+        + json.dumps({"type": "entity", "name": "A", "entityType": "t", "observations": ["1"]}).encode(),
+        b"",
+        b"  \r",
+        b'{"type":"entity","name":"B","entityType":"t","observations":null,"id":7}\r',
+        b'{"type":"entity","name":"C","entityType":"t"}',
+        b'{"type":"entity","name":"D","entityType":"t","observations":"x"}',
+        b'{"type":"entity","name":"E","entityType":"t","observations":[1]}',
+        b'{"type":"entity","name":1,"entityType":"t","observations":[]}',
+        b'{"type":"relation","from":"A","to":"B"}',
+        b'{"type":"relation","from":"A","to":"B","relationType":"r"}',
+        b'{"type":"note"}',
+        b"[]",
+        b'{"type":"entity","na',
+        b"\xff",
+    ]
+    graph, broken = read(b"\n".join(lines))
+    assert [entity.name for entity in graph.entities] == ["A", "B", "C"]
+    assert [relation.key for relation in graph.relations] == [("A", "r", "B")]
+    assert broken == (
+        Broken(6, "its observations are no list of texts"),
+        Broken(7, "its observations are no list of texts"),
+        Broken(8, "its name is no text"),
+        Broken(9, "its relationType is no text"),
+        Broken(11, "it is neither an entity nor a relation"),
+        Broken(12, "it is neither an entity nor a relation"),
+        Broken(13, "it is not JSON"),
+        Broken(14, "it is not JSON"),
+    )
+
+
+def test_one_name_twice_is_one_entity_that_says_all_of_it_and_a_relation_twice_is_one() -> None:
+    twice = (
+        '{"type":"entity","name":"A","entityType":"t","observations":["1","1"]}\n'
+        '{"type":"relation","from":"A","to":"A","relationType":"r"}\n'
+        '{"type":"entity","name":"A","entityType":"u","observations":["2","1"]}\n'
+        '{"type":"relation","from":"A","to":"A","relationType":"r"}'
+    )
+    graph = read(twice.encode())[0]
+    assert [(each.name, each.type, each.texts) for each in graph.entities] == [("A", "t", ["1", "1", "2"])]
+    assert len(graph.relations) == 1

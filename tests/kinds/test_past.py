@@ -36,15 +36,6 @@ def test_versions_follow_each_other_without_a_gap(store: EnhancedStore) -> None:
     assert [each.until for each in versions] == [*(each.since for each in versions[1:]), None]
 
 
-def test_an_entity_that_was_deleted_and_made_again_has_both_lives(store: EnhancedStore) -> None:
-    made(store, "A")
-    graph_of(store).delete_entities(["A"])
-    made(store, "A")
-    one, two = entity_history(store, "A")
-    assert one.until is not None
-    assert (two.until, one.until <= two.since) == (None, True)
-
-
 @pytest.mark.parametrize("name", ["a/b", "CON", "new\nline", "half \ud800", ""])
 def test_a_name_that_no_file_has_leads_to_its_history_when_it_is_gone_too(store: EnhancedStore, name: str) -> None:
     made(store, name)
