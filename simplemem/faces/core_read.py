@@ -20,7 +20,7 @@ from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
-    from simplemem.memory import Found, HistoryEntry, Memory
+    from simplemem.memory import HistoryEntry, Memory
     from simplemem.store import EnhancedStore
 
 _MOST_LINKS = 100
@@ -85,53 +85,42 @@ def search_memories(
     hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]
     told = {key: value for key, value in (found.explain or {}).items() if value and key not in _ELSEWHERE}
     answer = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
-    return Reply(_search_text(found, hits, told), answer)
+    asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
+    state = render.index_line(found.index, found.degraded)
+    if not hits:
+        nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
+        return Reply(f"{nothing} {state}".strip(), answer)
+    lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
+    head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
+    explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
+    return Reply(render.answer(head, lines, explained, state, flagged=True), answer)
 
 
 _ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
 """Parts of an explanation that other fields of the answer say, or nobody asks for."""
 
 
-def _search_text(found: Found, hits: Sequence[ShortHit], told: Mapping[str, Any]) -> str:
-    asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
-    state = render.index_line(found.index, found.degraded)
-    if not hits:
-        nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
-        return f"{nothing} {state}".strip()
-    lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
-    head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
-    explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
-    return render.answer(head, lines, explained, state, flagged=True)
-
-
-def _why_line(why: Mapping[str, Any]) -> str:
-    parts = ("words", "phrases", "meaning", "covered", "dated")
-    return render.facts(
-        ("why:", ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))),
-        ("", ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why["legs"].items())),
-        ("lacks", ", ".join(why["missing"][:_MOST_WORDS])),
-    )
-
-
 def _hit_text(number: int, hit: ShortHit) -> str:
+    by = " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), render.day(hit.written))))
     facts = render.facts(
         ("", f"{hit.heading}, line {hit.line}" if hit.heading else f"line {hit.line}"),
         ("type", hit.type if hit.type != "memory" else ""),
         ("", render.tags_line(hit.tags, hit.more_tags)),
         ("created", render.day(hit.created)),
         ("modified", render.day(hit.modified)),
-        ("by", " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), render.day(hit.written))))),
+        ("by", by),
         ("score", f"{hit.score:.2f}"),
         ("sha256", render.short(hit.sha256)),
         ("holds", ", ".join(hit.flags)),
     )
-    rows = [
-        f"{number}. **{render.name_of(hit.name)}**" + (f" {hit.title}" if hit.title not in ("", hit.name) else ""),
-        hit.description,
-        f"> {hit.snippet}" if hit.snippet else "",
-        facts,
-        _why_line(hit.why) if hit.why else "",
-    ]
+    why, parts = hit.why or {}, ("words", "phrases", "meaning", "covered", "dated")
+    counted = render.facts(
+        ("why:", ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))),
+        ("", ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why.get("legs", {}).items())),
+        ("lacks", ", ".join(why.get("missing", ())[:_MOST_WORDS])),
+    )
+    name = f"{number}. **{render.name_of(hit.name)}**" + (f" {hit.title}" if hit.title not in ("", hit.name) else "")
+    rows = [name, hit.description, f"> {hit.snippet}" if hit.snippet else "", facts, counted]
     return "\n   ".join(filter(None, rows))
 
 
@@ -264,15 +253,11 @@ def list_memories(
 
 
 def _listed_line(item: Listed) -> str:
-    facts = render.facts(
-        ("", item.title if item.title != item.name.rsplit("/", 1)[-1] else ""),
-        ("", item.description),
-        ("", item.type if item.type != "memory" else ""),
-        ("", render.tags_line(item.tags)),
-        ("", render.day(item.modified)),
-        ("", "its header cannot be read" if item.problem else ""),
-    )
-    return f"- **{render.name_of(item.name)}** {facts}"
+    title = item.title if item.title != item.name.rsplit("/", 1)[-1] else ""
+    kind = item.type if item.type != "memory" else ""
+    broken = "its header cannot be read" if item.problem else ""
+    said = (title, item.description, kind, render.tags_line(item.tags), render.day(item.modified), broken)
+    return f"- **{render.name_of(item.name)}** {render.facts(*(('', each) for each in said))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,14 +324,15 @@ def build_context(
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
     if pack.left_out and not pack.text:
         head = f"Nothing about {subject} fits into {budget_tokens} tokens."
-    size = f"{pack.tokens} tokens by {pack.tokenizer}"
-    size = f"About {pack.tokens} tokens" if pack.tokenizer == "estimate" else size
-    size += f", {render.counted(pack.left_out, 'more passage', 'more passages')} left out for room" * bool(
-        pack.left_out
-    )
-    size += f", {pack.duplicates} for saying the same" * bool(pack.duplicates)
+    more = render.counted(pack.left_out, "more passage", "more passages")
+    said = [
+        f"{pack.tokens} tokens by {pack.tokenizer}" if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"
+    ]
+    said += [f"{more} left out for room"] if pack.left_out else []
+    said += [f"{pack.duplicates} for saying the same"] if pack.duplicates else []
+    state = render.index_line(pack.index, pack.degraded)
     answer = ContextPack.of(pack, flags=tuple(render.flags_of(pack.text)))
-    return Reply(render.answer(head, pack.text, f"{size}.", render.index_line(pack.index, pack.degraded)), answer)
+    return Reply(render.answer(head, pack.text, ", ".join(said) + ".", state), answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +370,11 @@ def memory_history(
     room = max(200, _HISTORY_TOKENS // len(entries))
     entries = tuple(replace(entry, diff=render.brief_lines(entry.diff or "", room)) for entry in entries)
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
-    text = "\n".join(map(_entry_text, entries))
+    lines = []
+    for entry in entries:
+        who, what = render.line(entry.who) or "somebody", render.line(_what(entry), 4096)
+        sha256 = f", sha256 {render.short(entry.sha256)}" if entry.sha256 else ""
+        lines.append(f"- {entry.version} {render.line(entry.when)} {who}: {what}{sha256}\n{entry.diff}".rstrip())
     versions = [
         VersionLine.of(
             entry,
@@ -396,16 +386,8 @@ def memory_history(
         )
         for entry in entries
     ]
-    return Reply(
-        render.answer(head, text, "undo_change takes one back; read_memory shows one."), Versions(versions=versions)
-    )
-
-
-def _entry_text(entry: HistoryEntry) -> str:
-    who = render.line(entry.who) or "somebody"
-    first = f"- {entry.version} {render.line(entry.when)} {who}: {render.line(_what(entry), 4096)}"
-    first += f", sha256 {render.short(entry.sha256)}" if entry.sha256 else ""
-    return first + (f"\n{entry.diff}" if entry.diff else "")
+    text = render.answer(head, "\n".join(lines), "undo_change takes one back; read_memory shows one.")
+    return Reply(text, Versions(versions=versions))
 
 
 def _what(entry: HistoryEntry) -> str:

@@ -73,9 +73,7 @@ class Door:
 
     async def read(self, work: Callable[[], T]) -> T:
         """Do something that only reads. Whoever is cancelled does not wait for it."""
-        done = await asyncio.get_running_loop().run_in_executor(self._readers, work)
-        self.tend()
-        return done
+        return await self._do(self._readers, work)
 
     async def write(self, work: Callable[[], T]) -> T:
         """Do something that writes, when its turn comes."""
@@ -84,7 +82,10 @@ class Door:
             with self._writing:
                 return work()
 
-        done = await asyncio.get_running_loop().run_in_executor(self._writer, alone)
+        return await self._do(self._writer, alone)
+
+    async def _do(self, lane: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        done = await asyncio.get_running_loop().run_in_executor(lane, work)
         self.tend()
         return done
 
@@ -100,14 +101,14 @@ class Door:
     def sweep(self, seconds: float) -> None:
         """If a server died in a write, clear what it left, waiting no longer than that. Its temporary files are looked for
         at the top of the vault alone, since that costs no start anything; the first scan finds the others."""
+
+        def recover() -> None:
+            with suppress(SimplememError, OSError):  # the first call of a tool is told
+                if not (store := self.store()).read_only:
+                    store.bench.recover()
+
         with suppress(OSError):
             if any(name.startswith(".simplemem-") for name in os.listdir(self._root)):
-                sweeping = threading.Thread(target=self._sweep, name="sweep", daemon=True)
+                sweeping = threading.Thread(target=recover, name="sweep", daemon=True)
                 sweeping.start()
                 sweeping.join(seconds)
-
-    def _sweep(self) -> None:
-        with suppress(SimplememError, OSError):  # the first call of a tool is told
-            store = self.store()
-            if not store.read_only:
-                store.bench.recover()

@@ -76,9 +76,13 @@ def name_in(uri: str) -> str:
     return name[:-3] if name.lower().endswith(".md") else name
 
 
-class _Subscriptions:
-    """Who is to be told of which URI, and telling them: each URI once, however often it changes before the client has
-    read. Who has no subscriber pays nothing for it."""
+def _contents(uri: str, kind: str, text: str) -> types.ReadResourceResult:
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
+
+class NoteResources:
+    """Answers `resources/*` for memories. A subscriber is told of each URI once, however often it changes before the client
+    has read; who has none pays nothing for it."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
@@ -89,6 +93,31 @@ class _Subscriptions:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._untold: set[str] = set()
         self._telling: asyncio.Task[None] | None = None
+
+    async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
+
+    async def shown(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        cursor = params.cursor if params else None
+        page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
+        resources = [] if cursor else [_FEED_RESOURCE]
+        for item in page.items:
+            more: dict[str, Any] = {
+                "description": line(item.description) or None,
+                "mime_type": _MARKDOWN,
+                "size": item.size,
+            }
+            resources.append(types.Resource(uri=uri_of(item.name), name=item.name, title=line(item.title), **more))
+        return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+
+    async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        name = None if params.uri == CHANGES else name_in(params.uri)
+
+        def text() -> str:
+            store = self._door.store()
+            return _latest_changes(store) if name is None else store.read(name).text
+
+        return _contents(params.uri, _MARKDOWN, await self._door.read(text))
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """2025: word comes on the connection until it is unsubscribed."""
@@ -118,11 +147,14 @@ class _Subscriptions:
 
     def check(self, uris: Sequence[str]) -> list[str]:
         """Those that can be subscribed to; what cannot is refused."""
-        raise NotImplementedError
+        for uri in uris:
+            name_in(uri)  # raises when it can be no memory's
+        return list(uris)
 
     def about(self, names: frozenset[str]) -> set[str]:
         """The URIs somebody waits for that a change of these memories may have changed."""
-        raise NotImplementedError
+        changed = {compare_key(name) for name in names}
+        return {uri for uri in self.wanted() if uri in (CHANGES, _THE_LIST) or compare_key(name_in(uri)) in changed}
 
     async def is_news(self, uri: str) -> bool:  # noqa: ARG002
         """Whether it has changed indeed."""
@@ -162,48 +194,6 @@ class _Subscriptions:
             self._door.tend()
 
 
-def _contents(uri: str, kind: str, text: str) -> types.ReadResourceResult:
-    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
-
-
-class NoteResources(_Subscriptions):
-    """Answers `resources/*` for memories."""
-
-    async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
-
-    async def shown(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        cursor = params.cursor if params else None
-        page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
-        resources = [] if cursor else [_FEED_RESOURCE]
-        for item in page.items:
-            more: dict[str, Any] = {
-                "description": line(item.description) or None,
-                "mime_type": _MARKDOWN,
-                "size": item.size,
-            }
-            resources.append(types.Resource(uri=uri_of(item.name), name=item.name, title=line(item.title), **more))
-        return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
-
-    async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        name = None if params.uri == CHANGES else name_in(params.uri)
-
-        def text() -> str:
-            store = self._door.store()
-            return _latest_changes(store) if name is None else store.read(name).text
-
-        return _contents(params.uri, _MARKDOWN, await self._door.read(text))
-
-    def check(self, uris: Sequence[str]) -> list[str]:
-        for uri in uris:
-            name_in(uri)  # raises when it can be no memory's
-        return list(uris)
-
-    def about(self, names: frozenset[str]) -> set[str]:
-        changed = {compare_key(name) for name in names}
-        return {uri for uri in self.wanted() if uri in (CHANGES, _THE_LIST) or compare_key(name_in(uri)) in changed}
-
-
 def _latest_changes(store: EnhancedStore) -> str:
     """The feed: the memories that changed last, whoever changed them, newest first."""
     page = store.list(sort="modified", limit=_FEED)
@@ -215,7 +205,7 @@ def _latest_changes(store: EnhancedStore) -> str:
     return "\n\n".join(filter(None, said)) + "\n"
 
 
-class GraphResource(_Subscriptions):
+class GraphResource(NoteResources):
     """Answers `resources/*` for the graph. Subscribers are told after each change made here (memento.md §2), and when a
     person or another process changed it."""
 

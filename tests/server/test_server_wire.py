@@ -52,11 +52,12 @@ def test_after_a_broken_line_the_next_request_is_answered(server: Bare, line: by
     assert not server.not_json
 
 
-def test_a_broken_line_is_told_so(server: Bare) -> None:
-    server.send(b"this is not json\n")
-    assert server.answer(None)["error"]["code"] == -32700
-    server.send(b'{"jsonrpc":"2.0","id":"mine","method":5}\n')
-    assert server.answer("mine")["error"]["code"] == -32600
+def test_a_broken_line_is_told_so(tmp_path: Path) -> None:
+    with Inside(tmp_path) as server:
+        server.send(b"this is not json\n")
+        assert server.answer(None)["error"]["code"] == -32700
+        server.send(b'{"jsonrpc":"2.0","id":"mine","method":5}\n')
+        assert server.answer("mine")["error"]["code"] == -32600
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
