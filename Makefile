@@ -35,7 +35,6 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, pow
 	@$(BIN)/python bench/contention.py
 	@$(BIN)/python bench/cold_starts.py
 	@$(BIN)/python bench/corruptions.py --rounds 1500
-	@$(BIN)/python bench/editors.py
 	@$(BIN)/python bench/chaos.py --minutes $(MINUTES)
 	@$(BIN)/python bench/scale.py 1000000
 
