@@ -67,6 +67,7 @@ class KnowledgeEntry:
     superseded_at: str = ""
     superseded_reason: str = ""
     problem: str = ""
+    is_typed: bool = True  # whether its header says its type
     is_own: bool = True
 
     @property
@@ -127,6 +128,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         superseded_at=note.string("superseded_at") or "",
         superseded_reason=note.string("superseded_reason") or "",
         problem=note.problem or "",
+        is_typed=note.string("knowledge_type") is not None,
         is_own=is_own,
     )
 

@@ -129,15 +129,13 @@ class Knowledge:
         was missing. Each hit counts as a read."""
         store, hits, method, degraded = self._held(), list[tuple[KnowledgeEntry, Hit]](), "", ""
         assert store is not None
-        passing = [
-            entry
-            for entry in self.entries()
-            if kind in ("", entry.type) and (not least_confidence or (entry.confidence or 0.0) >= least_confidence)
-        ]
+        every = [entry for entry in self.entries() if kind in ("", entry.type)]
+        passing = [e for e in every if not least_confidence or (e.confidence or 0.0) >= least_confidence]
+        told = {"knowledge_type": kind} if kind and all(entry.is_typed for entry in every) else {}
         for is_superseded in (False, True):
             some = {entry.path: entry for entry in passing if entry.is_superseded is is_superseded}
             if len(hits) < limit and (some or not method):
-                found, method, degraded = hits_of_kind(store, LEARNED, some, query, limit - len(hits))
+                found, method, degraded = hits_of_kind(store, LEARNED, some, query, limit - len(hits), told, len(every))
                 hits += found
         self.count([entry.id for entry, _ in hits])
         return hits, method, degraded
@@ -247,23 +245,29 @@ class Knowledge:
 
 
 def hits_of_kind(
-    store: EnhancedStore, kind: Kind[Any], items: Mapping[str, T], query: str, limit: int
+    store: EnhancedStore,
+    kind: Kind[Any],
+    items: Mapping[str, T],
+    query: str,
+    limit: int,
+    told: Mapping[str, str] | None = None,
+    of: int = 0,
 ) -> tuple[list[tuple[T, Hit]], str, str]:
     """Which of the `items` (notes of a kind, by path) answer a question, best first; how they were found, and what was
-    missing."""
-    filters = [Filter(prefix=f"{kind.folder}/")]
+    missing. They are some `of` so many whose headers say what is `told`."""
+    filters = [Filter(prefix=f"{kind.folder}/", properties=told or {})]
     if not all(path.startswith(filters[0].prefix) for path in items):
-        filters.append(Filter(type=kind.type))
+        filters.append(Filter(type=kind.type, properties=told or {}))
     hits: dict[str, tuple[T, Hit]] = {}
     for narrowed in filters:
-        size = limit
+        size = limit * max(1, 2 * of // (len(items) or 1) - 1)  # the rarer they are, the further is looked
         while True:
             found = store.search(query, filter=narrowed, limit=size)
             there = {path_of(hit.name): hit for hit in found.hits}
             hits |= {path: (items[path], hit) for path, hit in there.items() if path in items and path not in hits}
             if len(hits) >= min(limit, len(items)) or len(found.hits) < size:
                 break
-            size *= 4  # of what was found, much is not asked for
+            size *= 4
     embedder = store.bench.embedder
     method = f"words and meaning ({embedder})" if found.mode != "text" and embedder else "words"
     return list(hits.values())[:limit], method, found.degraded
