@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from embedding_service import EmbeddingService
 
 from simplemem.config import Settings
-from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, ReadOnly, TooLong, Unreadable
+from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.kinds.learned.analysis import Verdict, analysis_of
 from simplemem.kinds.learned.entry import KnowledgeEntry
 from simplemem.kinds.learned.knowledge import Knowledge, Reads, knowledge_of
@@ -151,14 +150,6 @@ def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
     assert (words, there.id) == ("fixes", error.id)
 
 
-def test_a_header_that_cannot_be_read_is_never_rewritten(knowledge: Knowledge, write: Write) -> None:
-    other = knowledge.save("error", "x", confidence=1).entry
-    file = write("knowledge/error/broken.md", "---\ntags: [a\n---\ntext\n")
-    with pytest.raises(Unreadable):
-        knowledge.link("broken", other.id)
-    assert file.read_text() == "---\ntags: [a\n---\ntext\n"
-
-
 # -- laying aside
 
 
@@ -266,21 +257,3 @@ def test_no_link_is_followed_out_of_the_vault(knowledge: Knowledge, vault: Path,
     (vault / ".simplemem" / "state").symlink_to(elsewhere)
     knowledge.count(["a"])
     assert list(elsewhere.iterdir()) == [] and knowledge.reads()["a"].count == 1
-
-
-def test_what_changes_only_the_header_is_embedded_by_nobody(vault: Path) -> None:
-    """SI-33: the service counts what it is asked for."""
-    with EmbeddingService() as service:
-        embed = {"provider": "openai", "model": "tiny", "url": f"{service.url}/v1", "cache_mb": 0}
-        with EnhancedStore(vault, Settings.model_validate({"embed": embed})) as store:
-            entry = knowledge_of(store).save("decision", "Use Postgres for the billing store.", confidence=0.9).entry
-            store.sync()
-            assert any("Postgres" in text for asked in service.asked for text in asked.texts)
-            service.asked.clear()
-            file = vault / f"{entry.name}.md"
-            file.write_text(file.read_text().replace("confidence: 0.9", "confidence: 0.2\nverified_by: Ada"))
-            store.sync()
-            store.update(entry.name, metadata={"verified": True})
-            store.sync()
-            assert [asked.texts for asked in service.asked] == []
-            assert analysis_of(store).method.startswith("embedding (openai/tiny")

@@ -300,14 +300,14 @@ class Analysis:
             if len(errors) >= 3:
                 said = f"one error is recorded {len(errors)} times: {errors[0].headline}"
                 found.append(_finding("recurring error", "critical", said, errors))
-        return _pressing_first(found)
+        return sorted(found, key=_urgency)
 
     def antipatterns(self) -> list[Data]:
         """Habits that make what is kept worth less."""
         found = self._habits("low confidence", "untagged", "errors without solution")
         for some in _alike(self.standing, 100):
             found.append(_finding("duplicates", "high", f"{len(some)} entries begin with the same words", some))
-        return _pressing_first(found)
+        return sorted(found, key=_urgency)
 
     def _habits(self, *kinds: str) -> list[Data]:
         """What is so of more of the entries than it should be."""
@@ -329,10 +329,8 @@ class Analysis:
         ):
             some = [entry for entry in of if is_so(entry)]
             if kind in kinds and len(some) > most * len(of):
-                share = len(some) / len(of)
-                found.append(
-                    _finding(kind, priority, f"{kind}: {len(some)} of {len(of)} ({share:.0%})", some[:20], share=share)
-                )
+                says = f"{kind}: {len(some)} of {len(of)}"
+                found.append(_finding(kind, priority, says, some[:20], share=len(some) / len(of)))
         return found
 
 
@@ -345,14 +343,10 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
     kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
     folder = "" if kind or wanted in ("*", "/") else wanted.rstrip("/*") + "/"
     listed = {each.path: each for each in store.list(filter=Filter(type=kind, prefix=folder), limit=10**9).items}
-    entries = [
-        replace(
-            read_entry(read.path, read.text, read.sha256),
-            created=listed[read.path].created or "",
-            modified=listed[read.path].modified,
-        )
-        for read in store.bench.read(sorted(listed))
-    ]
+    entries = []
+    for read in store.bench.read(sorted(listed)):
+        created, modified = listed[read.path].created or "", listed[read.path].modified
+        entries.append(replace(read_entry(read.path, read.text, read.sha256), created=created, modified=modified))
     named = f"notes of type {kind}" if kind else f"notes in {folder}" if folder else "notes of the vault"
     return Analysis(store, entries, named)
 
@@ -403,5 +397,5 @@ def _finding(
     return shown | {"words": list(words), "numbers": {key: round(number, 3) for key, number in numbers.items()}}
 
 
-def _pressing_first(found: Iterable[Data]) -> list[Data]:
-    return sorted(found, key=lambda each: ("critical", "high", "medium", "low").index(each["priority"]))
+def _urgency(found: Data) -> int:
+    return ("critical", "high", "medium", "low").index(found["priority"])
