@@ -373,8 +373,7 @@ def _slot(sentence: Sentence) -> tuple[frozenset[str], frozenset[str]]:
 
 def _words(entry: KnowledgeEntry) -> set[str]:
     """The words of an entry that may say what it is about."""
-    words = content_words(words_in_order(plain(entry.text[:20_000])))
-    return {word for word in words if len(word) > 2 and not any(map(str.isdigit, word))}
+    return {word for word in content_words(words_in_order(plain(entry.text))) if len(word) > 2 and word.isalpha()}
 
 
 def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[KnowledgeEntry]]:
