@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.index.audit import dump
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -92,12 +91,3 @@ def test_what_git_leaves_beside_a_note_is_listed(plain_store: EnhancedStore, wri
         ("Kite.md.orig", "git"),
         ("Kite.md~HEAD", "git"),
     ]
-
-
-NAMES = ["Kite", "kite", "Kite 2", "Kite 3", "Kite (1)", SYNCTHING, f"{SYNCTHING} 2", "Kite 2 (Case Conflict)", "Other"]
-TEXTS = [TEXT, TEXT + "One more line.\n", "Nothing like it, [[Kite]].\n", "", "---\ntitle: Kite\n---\n" + TEXT]
-
-
-def rows(store: EnhancedStore) -> list[tuple[object, ...]]:
-    with store._core.index.database.reading() as db:
-        return list(dump(db))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ import apsw
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import SimplememError
+from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import Database, build_beside, open_database
 from simplemem.index.file import APPLICATION_ID, SCHEMA_VERSION
 from simplemem.store import EnhancedStore
@@ -82,15 +81,6 @@ def test_a_new_index_carries_its_marks_and_a_write_ahead_log(database: Database)
     assert database.value("PRAGMA journal_mode") == "wal"
     assert database.value("PRAGMA wal_autocheckpoint") == 0  # checkpoints are made under the vault's lock alone
     assert database.check() == []
-
-
-def test_what_is_read_in_one_snapshot_is_of_one_moment(database: Database) -> None:
-    database.set_meta("x", "old")
-    with database.reading() as db:
-        assert db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
-        in_a_new_thread(lambda: database.set_meta("x", "new"))
-        assert db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
-    assert database.meta("x") == "new"
 
 
 def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
@@ -238,16 +228,6 @@ def flipped(path: Path, chance: random.Random) -> None:
             file.write(chance.randbytes(8))
 
 
-def without_a_page(path: Path, chance: random.Random) -> None:
-    with path.open("r+b") as file:
-        file.seek(4096 * chance.randrange(1, path.stat().st_size // 4096))
-        file.write(bytes(4096))
-
-
-def deleted(path: Path, chance: random.Random) -> None:
-    path.unlink()
-
-
 def deleted_with_its_log(path: Path, chance: random.Random) -> None:
     for file in path.parent.glob(f"{path.name}*"):
         file.unlink()
@@ -297,15 +277,10 @@ def its_folder_removed(path: Path, chance: random.Random) -> None:
 
 
 GROSS = [
-    truncated_to_nothing, overwritten, deleted, deleted_with_its_log, replaced_by_noise, replaced_by_an_empty_index,
+    truncated_to_nothing, overwritten, deleted_with_its_log, replaced_by_noise, replaced_by_an_empty_index,
     replaced_by_one_of_another_shape, its_log_overwritten, its_folder_removed,
 ]  # fmt: skip
-SUBTLE = [
-    cut_short,
-    flipped,
-    without_a_page,
-    with_the_mark_of_another_program,
-]  # what is in SQLite's cache may hide them for a while
+SUBTLE = [cut_short, flipped, with_the_mark_of_another_program]  # what is in SQLite's cache may hide them for a while
 
 ASKED: dict[str, Callable[[EnhancedStore], object]] = {
     "search": lambda s: s.search("plum", mode="text"),
@@ -346,32 +321,18 @@ def damaged_and_asked(store: EnhancedStore, damage: Damage, name: str, chance: r
         where(lambda: ASKED[name](store))
 
 
-@pytest.mark.parametrize("damage", GROSS)
+@pytest.mark.parametrize("damage", [*GROSS, *SUBTLE])
 def test_an_index_damaged_under_a_running_store_comes_back_by_itself(vault: Path, write: Write, damage: Damage) -> None:
+    """A damage that hides is never an error of another kind, and a rebuild mends it."""
     chance = random.Random(damage.__name__)
     vault_of_plums(write)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         for name, where in zip(chance.sample(sorted(ASKED), 4), (in_a_new_thread, here) * 2, strict=True):
             damaged_and_asked(store, damage, name, chance, where)
-            store.sync()
+            store.sync(rebuild=damage in SUBTLE)
             assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
         assert store._core.index.database.check() == []
-
-
-@pytest.mark.parametrize("damage", SUBTLE)
-def test_a_damage_that_hides_is_never_an_error_of_another_kind_and_a_rebuild_mends_it(
-    vault: Path, write: Write, damage: Damage
-) -> None:
-    chance = random.Random(damage.__name__)
-    vault_of_plums(write)
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-        for name, where in zip(chance.sample(sorted(ASKED), 4), (in_a_new_thread, here) * 2, strict=True):
-            damaged_and_asked(store, damage, name, chance, where)
-            store.sync(rebuild=True)
-            assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
-            assert store._core.index.database.check() == []
 
 
 @pytest.mark.parametrize("damage", [*GROSS, *SUBTLE])
@@ -443,12 +404,68 @@ def test_what_a_killed_rebuild_left_is_cleared_away(vault: Path, write: Write) -
     assert list((vault / ".simplemem").glob("index.db.*")) == []
 
 
-def test_a_disposable_index_opens_in_the_standard_library_as_well(plain_store: EnhancedStore, write: Write) -> None:
-    """It is an ordinary SQLite file: who wants to look into it needs nothing of ours."""
+# -- whose file it is
+
+
+def test_a_newer_index_is_left_alone_and_ours_lies_beside_it(vault: Path, write: Write) -> None:
     write("a.md", "plum")
-    plain_store.sync()
-    connection = sqlite3.connect(f"file:{plain_store._core.index.path}?mode=ro", uri=True)
-    try:
-        assert connection.execute("SELECT path FROM notes").fetchall() == [("a.md",)]
-    finally:
-        connection.close()
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        path = store._core.index.path
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}").fetchall()
+    before = path.read_bytes()
+    for _ in range(2):
+        with EnhancedStore(vault, PLAIN) as store:
+            store.sync()
+            assert plums(store) == {"a"}
+            assert store._core.index.path != path
+    assert path.read_bytes() == before
+
+
+def test_an_older_index_is_made_anew(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+    path = vault / ".simplemem" / "index.db"
+    path.parent.mkdir()
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
+        db.execute("PRAGMA user_version = -1; CREATE TABLE notes (other)").fetchall()
+    with EnhancedStore(vault, PLAIN) as store:
+        assert store._core.index.path == path
+        store.sync()
+        assert plums(store) == {"a"}
+
+
+@pytest.mark.parametrize("mark", [0, 0x12345678])
+def test_a_database_of_another_program_is_never_touched(vault: Path, tmp_path: Path, mark: int) -> None:
+    theirs = tmp_path / "theirs.db"
+    with closing(apsw.Connection(str(theirs))) as db:
+        db.execute(f"PRAGMA application_id = {mark}").fetchall()
+        db.execute("CREATE TABLE precious (x); INSERT INTO precious VALUES ('thesis')").fetchall()
+    before = theirs.read_bytes()
+    with (
+        pytest.raises(Unavailable, match="another program"),
+        EnhancedStore(vault, Settings.model_validate({"db": theirs, "embed": {"provider": "none"}})) as store,
+    ):
+        store.sync()
+    assert theirs.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_never_replaced_where_a_setting_leads_to_it(vault: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "thesis.txt"
+    theirs.write_text("Chapter one\n" * 400)
+    with (
+        suppress(SimplememError),
+        EnhancedStore(vault, Settings.model_validate({"db": theirs, "embed": {"provider": "none"}})) as store,
+    ):
+        store.sync()
+    assert theirs.read_text() == "Chapter one\n" * 400
+
+
+def test_an_index_that_cannot_be_made_is_said_with_a_way_out(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with (
+        pytest.raises(SimplememError),
+        EnhancedStore(vault, Settings.model_validate({"db": tmp_path / "file" / "index.db"})),
+    ):
+        pass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 from collections.abc import Callable
@@ -13,10 +12,10 @@ import pytest
 from simplemem.config import Settings
 from simplemem.index import reconcile
 from simplemem.index.audit import dump
-from simplemem.index.reconcile import Stopped
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
 
 
 def names(store: EnhancedStore, query: str) -> list[str]:
@@ -45,14 +44,6 @@ def test_a_scan_finds_what_came_changed_and_went(plain_store: EnhancedStore, wri
     assert names(plain_store, "apple banana") == []
     assert names(plain_store, "apricot") == ["a"]
     assert names(plain_store, "cherry") == ["sub/c"]
-
-
-def test_an_unchanged_vault_is_not_read_again(plain_store: EnhancedStore, write: Write) -> None:
-    file = write("a.md", "apple")
-    os.utime(file, (1_700_000_000, 1_700_000_000))
-    plain_store.sync()
-    report = plain_store.sync()
-    assert report.changed() == set()
 
 
 def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(plain_store: EnhancedStore, write: Write) -> None:
@@ -156,12 +147,12 @@ def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, wr
     write(".obsidian/app.json", '{"userIgnoreFilters": ["archive/"]}')
     write("archive/Old.md", "quince")
     write("a.md", "[[Old]] quince")
-    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+    with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert names(store, "quince") == ["a"]
         assert store.inspect()["a.md"]["links"] == ["archive/Old.md"]
         write(".obsidian/app.json", "{}")
-    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+    with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert set(names(store, "quince")) == {"a", "archive/Old"}
 
@@ -169,24 +160,19 @@ def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, wr
 def test_indexing_writes_no_note(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("a.md", "\ufeff---\r\ntags:\r\n- x\r\n---\r\nbody without a last line end")
     write("b.md", "---\nbroken: [\n---\ntext\n")
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
-    times = {path: path.stat().st_mtime_ns for path in before}
-    store.sync()
-    store.search("body")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*.md")}
     store.sync(rebuild=True)
-    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
-    assert {path: path.stat().st_mtime_ns for path in before} == times
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*.md")} == before
 
 
 def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_the_old_one(
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another server makes it anew, and gives the ids to other notes."""
-    settings = Settings.model_validate({"embed": {"provider": "none"}})
     monkeypatch.setattr(reconcile, "_BATCH", 2)
     for k in range(6):
         write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 6}]]")
-    with EnhancedStore(vault, settings) as store:
+    with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         for k in range(5):
             write(f"n{k}.md", f"pear {k} [[n{(k + 2) % 6}]]")
@@ -199,7 +185,7 @@ def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_
                 replaced.append(done)
                 for file in (vault / ".simplemem").glob("index.db*"):
                     file.unlink()
-                with EnhancedStore(vault, settings) as other:
+                with EnhancedStore(vault, PLAIN) as other:
                     other.sync()
 
         store.sync(progress=replace_it)
@@ -212,11 +198,10 @@ def test_a_rename_that_two_servers_notice_at_once_loses_nothing(
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The other one has given the note its new name when this one comes to forget the old one."""
-    settings = Settings.model_validate({"embed": {"provider": "none"}})
     monkeypatch.setattr(reconcile, "_BATCH", 1)
     write("first.md", "pear")
     write("old.md", "plum")
-    with EnhancedStore(vault, settings) as store, EnhancedStore(vault, settings) as other:
+    with EnhancedStore(vault, PLAIN) as store, EnhancedStore(vault, PLAIN) as other:
         store.sync()
         write("first.md", "another pear")
         (vault / "old.md").rename(vault / "z new.md")
@@ -234,11 +219,10 @@ def test_a_note_that_another_server_has_given_a_new_name_is_not_given_a_second_o
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Two files have the bytes of a note that went, and each server sees another one of them."""
-    settings = Settings.model_validate({"embed": {"provider": "none"}})
     monkeypatch.setattr(reconcile, "_BATCH", 1)
     write("first.md", "pear")
     write("old.md", "plum")
-    with EnhancedStore(vault, settings) as store, EnhancedStore(vault, settings) as other:
+    with EnhancedStore(vault, PLAIN) as store, EnhancedStore(vault, PLAIN) as other:
         store.sync()
         write("first.md", "another pear")
         (vault / "old.md").rename(vault / "z one.md")
@@ -258,13 +242,12 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
     much: bool, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The files are known after the first transaction, and what comes after a kill finds none of them new."""
-    settings = Settings.model_validate({"embed": {"provider": "none"}})
     monkeypatch.setattr(reconcile, "_BATCH", 1)
     monkeypatch.setattr(reconcile, "_MUCH", 1 if much else 250)
     write("old.md", "[[z came]] [[went]]")
     write("went.md", "plum")
     os.utime(vault / "old.md", (1_700_000_000, 1_700_000_000))
-    with EnhancedStore(vault, settings) as store:
+    with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         (vault / "went.md").unlink()
         write("first.md", "pear")
@@ -275,35 +258,10 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
 
         with pytest.raises(KeyboardInterrupt):
             store.sync(progress=killed)
-    with EnhancedStore(vault, settings) as store:
+    with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert_equals_rebuilt(store, tmp_path)
         assert [link.path for link in store._core.index.links() if link.source == "old.md"] == ["z came.md", None]
-
-
-def test_a_note_that_comes_while_a_first_index_is_made_that_is_killed_is_linked_to(
-    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}})
-    monkeypatch.setattr(reconcile, "_BATCH", 1)
-    monkeypatch.setattr(reconcile, "_MUCH", 1)
-    for k in range(4):
-        write(f"n{k}.md", f"pear {k} [[came]]")
-        os.utime(vault / f"n{k}.md", (1_700_000_000, 1_700_000_000))
-    with EnhancedStore(vault, settings) as store:
-
-        def one_comes(what: str, done: int, of: int) -> None:
-            if done == 1:
-                store.create("came", "plum")
-            if done == 3:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            store.sync(progress=one_comes)
-    with EnhancedStore(vault, settings) as store:
-        store.sync()
-        assert_equals_rebuilt(store, tmp_path)
-        assert {link.path for link in store._core.index.links()} == {"came.md"}
 
 
 def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
@@ -319,21 +277,6 @@ def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
         store.sync()
         assert names(store, "crane") == ["Chapter 2"]
         assert_equals_rebuilt(store, tmp_path)
-
-
-def test_the_collector_is_at_work_again_after_a_scan_and_after_one_that_was_cut_short(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    for k in range(3):
-        write(f"n{k}.md", "tea")
-    rested: list[bool] = []
-    plain_store.sync(progress=lambda *_: rested.append(not gc.isenabled()), embed=False)
-    assert rested == [True] and gc.isenabled()
-    write("n3.md", "more tea")
-    plain_store._core.rows.stop.set()
-    with pytest.raises(Stopped):
-        plain_store.sync(embed=False)
-    assert gc.isenabled()
 
 
 def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(

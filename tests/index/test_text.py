@@ -19,7 +19,6 @@ from simplemem.index.text import facts_of
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, words_of
 from simplemem.search.query import read_query
-from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -122,29 +121,10 @@ def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str)
 
 def test_the_file_name_is_searched_where_the_title_is_another(database: Database) -> None:
     with database.writing() as db:
-        put(
-            db,
-            1,
-            "---\ntitle: Minutes\ndescription: of the assembly\naliases: [Thing]\n---\nBody.\n",
-            "x/2026-01-24 Skovgaard.md",
-        )
+        body = "---\ntitle: Minutes\ndescription: of the assembly\naliases: [Thing]\n---\nBody.\n"
+        put(db, 1, body, "x/2026-01-24 Skovgaard.md")
         for question in ("skovgaard", "minutes", "assembly", "thing"):
             assert found(db, question) == [1], question
-
-
-def test_a_change_asks_for_vectors_only_where_the_text_is_new(store: EnhancedStore, write: Write) -> None:
-    paragraphs = [f"Paragraph {k} speaks of boat number {k}. " * 12 for k in range(30)]
-    write("a.md", "\n\n".join(paragraphs))
-    store.sync()
-    before = vectors_by_hash(store)
-    paragraphs[17] = "This one is about bees. " * 12
-    write("a.md", "\n\n".join(paragraphs))
-    store.sync(embed=False)
-    kept = vectors_by_hash(store)
-    assert kept.items() <= before.items()
-    assert len(before) - 4 <= len(kept) < len(before)
-    store.sync()
-    assert store.state().pending == 0
 
 
 def test_only_texts_without_a_vector_are_given_to_the_embedder(database: Database) -> None:
@@ -158,7 +138,3 @@ def test_only_texts_without_a_vector_are_given_to_the_embedder(database: Databas
         again = [text_ for _, text_ in put(db, 1, "# One\n\nalpha\n\ngamma\n")]
         assert "One\ngamma" in again
         assert "One\nalpha" not in again
-
-
-def vectors_by_hash(store: EnhancedStore) -> dict[bytes, bytes]:
-    return dict(store._core.index.database.rows("SELECT hash, vector FROM vectors"))

@@ -110,6 +110,21 @@ _SETTINGS = st.sampled_from(
         {"newLinkFormat": "absolute", "userIgnoreFilters": ["A/b/"]},
     ]
 )
+_ACTS: dict[str, Callable[[EnhancedStore, str, Callable[[st.SearchStrategy[Any]], Any]], object]] = {
+    "rewrite": lambda store, name, draw: store.update(name, content=draw(_CONTENTS)),
+    "append": lambda store, name, draw: store.update(name, append=draw(_CONTENTS)),
+    "header": lambda store, name, draw: store.update(name, metadata=draw(_METADATA)),
+    "edit": lambda store, name, draw: store.update(
+        name, edits=[{"old": draw(st.sampled_from(["Note", "same words", "[[Other]]"])), "new": "third"}]
+    ),
+    "tag": lambda store, name, draw: store.change_tags(
+        name, {"status": draw(st.sampled_from(["done", True, None, "Ann, B"]))}
+    ),
+    "move": lambda store, name, draw: store.move(name, draw(_PATHS)),
+    "delete": lambda store, name, _: store.delete(name),
+    "read": lambda store, name, _: store.read(name),
+    "search": lambda store, name, _: store.search(f"words {name}", mode="text"),
+}
 _LOADED = cache(embedder_named)  # once for all stores, which would each load it for itself
 _HALF = Half()
 _LESS = {"write": {"durability": "fast"}, "index": {"max_note_mb": 0.003}}  # the disk is waited for elsewhere
@@ -262,64 +277,61 @@ class AVaultWithManyHands(AVault):
             file.mkdir()
             self.by_hand(path)
 
-    @precondition(lambda self: self.notes())
-    @rule(data=st.data(), keep_time=st.booleans())
-    def overwrite_with_as_many_bytes(self, data: st.DataObject, keep_time: bool) -> None:
-        path = self.some(data, self.notes())
+    def overwrite_with_as_many_bytes(self, data: st.DataObject, path: str) -> None:
         file = self.vault / path
         before, old = file.stat(), file.read_bytes()
         file.write_bytes(old.replace(b"Note", b"Othr").replace(b"w", b"v").replace(b"one", b"two"))
-        if keep_time:
+        if data.draw(st.booleans()):
             os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-        self.by_hand(path)
 
-    @precondition(lambda self: self.notes())
-    @rule(data=st.data(), seconds=st.sampled_from([1_000_000_000, 1_700_000_000, 4_000_000_000]))
-    def set_the_time(self, data: st.DataObject, seconds: int) -> None:
-        path = self.some(data, self.notes())
+    def set_the_time(self, data: st.DataObject, path: str) -> None:
+        seconds = data.draw(st.sampled_from([1_000_000_000, 1_700_000_000, 4_000_000_000]))
         os.utime(self.vault / path, (seconds, seconds))
-        self.by_hand(path)
 
-    @precondition(lambda self: self.files())
-    @rule(data=st.data(), to=_PATHS)
-    def rename(self, data: st.DataObject, to: str) -> None:
-        path = self.some(data, self.files())
-        new = to + Path(path).suffix
+    def rename(self, data: st.DataObject, path: str) -> None:
+        self.put_elsewhere(path, data.draw(_PATHS) + Path(path).suffix)
+
+    def rename_by_case_alone(self, data: st.DataObject, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        self.put_elsewhere(path, f"{folder}/{name.swapcase()}".lstrip("/"))
+
+    def put_elsewhere(self, path: str, new: str) -> None:
         file = self.make_room(new)
         if file is not None and not file.is_dir():
             (self.vault / path).replace(file)
-            self.by_hand(path, new)
+            self.by_hand(new)
 
-    @precondition(lambda self: self.files())
-    @rule(data=st.data())
-    def rename_by_case_alone(self, data: st.DataObject) -> None:
-        path = self.some(data, self.files())
-        folder, _, name = path.rpartition("/")
-        new = f"{folder}/{name.swapcase()}".lstrip("/")
-        if not (self.vault / new).is_dir():
-            (self.vault / path).replace(self.vault / new)
-            self.by_hand(path, new)
-
-    @precondition(lambda self: self.notes())
-    @rule(data=st.data(), to=_PATHS)
-    def copy(self, data: st.DataObject, to: str) -> None:
-        path = self.some(data, self.notes())
-        file = self.make_room(to + ".md")
+    def copy(self, data: st.DataObject, path: str) -> None:
+        to = data.draw(_PATHS) + ".md"
+        file = self.make_room(to)
         if file is not None and not file.is_dir():
             with suppress(OSError):  # onto itself, perhaps by way of a link
                 shutil.copy2(self.vault / path, file)
-            self.by_hand(to + ".md")
+            self.by_hand(to)
 
-    @precondition(lambda self: len(self.notes()) > 1)
-    @rule(data=st.data())
-    def swap_two_notes(self, data: st.DataObject) -> None:
-        one, other = self.some(data, self.notes()), self.some(data, self.notes())
-        if one != other:
+    def swap_with_another(self, data: st.DataObject, path: str) -> None:
+        other = self.some(data, self.notes() or [path])
+        if path != other:
             aside = self.folder / "aside"
-            (self.vault / one).rename(aside)
-            (self.vault / other).rename(self.vault / one)
+            (self.vault / path).rename(aside)
+            (self.vault / other).rename(self.vault / path)
             aside.rename(self.vault / other)
-            self.by_hand(one, other)
+            self.by_hand(other)
+
+    def unlink(self, data: st.DataObject, path: str) -> None:
+        (self.vault / path).unlink()
+
+    @precondition(lambda self: self.files())
+    @rule(
+        data=st.data(),
+        act=st.sampled_from(
+            [overwrite_with_as_many_bytes, set_the_time, rename, rename_by_case_alone, copy, swap_with_another, unlink]
+        ),
+    )
+    def touch_a_file(self, data: st.DataObject, act: Callable[[AVaultWithManyHands, st.DataObject, str], None]) -> None:
+        path = self.some(data, self.notes() or self.files())
+        act(self, data, path)
+        self.by_hand(path)
 
     @precondition(lambda self: self.folders())
     @rule(data=st.data(), to=st.sampled_from(["e", "a", "f/g", "node_modules", ".away"]))
@@ -330,18 +342,11 @@ class AVaultWithManyHands(AVault):
             (self.vault / path).rename(file)
             self.by_hand(path, to)
 
-    @precondition(lambda self: self.files())
-    @rule(data=st.data())
-    def delete_by_hand(self, data: st.DataObject) -> None:
-        path = self.some(data, self.files())
-        (self.vault / path).unlink()
-        self.by_hand(path)
-
     @precondition(lambda self: self.notes())
     @rule(data=st.data(), at=st.sampled_from(["link.md", "third.md", "far"]))
     def make_a_link(self, data: st.DataObject, at: str) -> None:
         to = self.vault / (self.some(data, self.notes()) if at != "far" else "a")
-        if to.exists() and not (self.vault / at).exists() and not (self.vault / at).is_symlink():
+        if to.exists() and not os.path.lexists(self.vault / at):
             (self.vault / at).symlink_to(to)
             self.by_hand(at)
 
@@ -364,57 +369,18 @@ class AVaultWithManyHands(AVault):
         self.ask(lambda: self.stores[who].create(name, content, metadata, overwrite=overwrite))
 
     @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data(), content=_CONTENTS, how=st.sampled_from(["content", "append"]))
-    def update(self, who: int, data: st.DataObject, content: str, how: str) -> None:
-        name = self.some(data, self.notes())
-        self.ask(lambda: self.stores[who].update(name, **{how: content}))  # type: ignore[arg-type]
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data(), metadata=_METADATA)
-    def change_metadata(self, who: int, data: st.DataObject, metadata: dict[str, Any]) -> None:
-        name = self.some(data, self.notes())
-        self.ask(lambda: self.stores[who].update(name, metadata=metadata))
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data(), old=st.sampled_from(["Note", "same words", "[[Other]]"]))
-    def edit(self, who: int, data: st.DataObject, old: str) -> None:
-        name = self.some(data, self.notes())
-        self.ask(lambda: self.stores[who].update(name, edits=[{"old": old, "new": "third"}]))
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data(), value=st.sampled_from(["done", True, None, "Ann, B"]))
-    def change_a_tag(self, who: int, data: st.DataObject, value: str | bool | None) -> None:
-        name = self.some(data, self.notes())
-        self.ask(lambda: self.stores[who].change_tags(name, {"status": value}))
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data(), new=_PATHS)
-    def move(self, who: int, data: st.DataObject, new: str) -> None:
-        name = self.some(data, self.notes())
-        self.ask(lambda: self.stores[who].move(name, new))
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data())
-    def delete(self, who: int, data: st.DataObject) -> None:
-        linked = [path for path in self.notes() if self.stores[who]._core.index.links(path)]
+    @rule(who=st.integers(0, 1), data=st.data(), act=st.sampled_from(sorted(_ACTS)))
+    def change_a_note(self, who: int, data: st.DataObject, act: str) -> None:
+        store = self.stores[who]
+        linked = [path for path in self.notes() if store._core.index.links(path)] if act == "delete" else []
         name = self.some(data, self.notes() + 2 * linked)  # what a link means more often than what none does
-        self.ask(lambda: self.stores[who].delete(name))
+        self.ask(lambda: _ACTS[act](store, name, data.draw))
 
     @precondition(lambda self: self.stores[0].history(limit=1))
     @rule(who=st.integers(0, 1), data=st.data())
     def undo(self, who: int, data: st.DataObject) -> None:
         version = self.some(data, [entry.version for entry in self.stores[who].history(limit=4)])
         self.ask(lambda: self.stores[who].undo(version))
-
-    @rule(who=st.integers(0, 1))
-    def search(self, who: int) -> None:
-        self.stores[who].search("words note", mode="text")
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data())
-    def read(self, who: int, data: st.DataObject) -> None:
-        name = self.some(data, self.notes())
-        self.ask(lambda: self.stores[who].read(name))
 
     @rule(who=st.integers(0, 1))
     def open_again(self, who: int) -> None:
@@ -497,25 +463,15 @@ class AVaultWithVectors(AVault):
         self.changed(".obsidian/app.json")
 
     @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data(), new=_FEW)
-    def move(self, who: int, data: st.DataObject, new: str) -> None:
-        name = self.some(data, self.notes())
+    @rule(who=st.integers(0, 1), data=st.data(), act=st.sampled_from(["move", "change", "delete"]))
+    def change_a_note(self, who: int, data: st.DataObject, act: str) -> None:
+        store, name = self.stores[who], self.some(data, self.notes())
         self.embedded = False
-        self.ask(lambda: self.stores[who].move(name, new))
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data(), title=st.sampled_from(["Crane", None]), text=_SHORT)
-    def change(self, who: int, data: st.DataObject, title: str | None, text: str) -> None:
-        name = self.some(data, self.notes())
-        self.embedded = False
-        self.ask(lambda: self.stores[who].update(name, append=text, metadata={"title": title}))
-
-    @precondition(lambda self: self.notes())
-    @rule(who=st.integers(0, 1), data=st.data())
-    def delete(self, who: int, data: st.DataObject) -> None:
-        name = self.some(data, self.notes())
-        self.embedded = False
-        self.ask(lambda: self.stores[who].delete(name))
+        if act == "change":
+            title = data.draw(st.sampled_from(["Crane", None]))
+            self.ask(lambda: store.update(name, append=data.draw(_SHORT), metadata={"title": title}))
+        else:
+            self.ask(lambda: store.move(name, data.draw(_FEW)) if act == "move" else store.delete(name))
 
     @precondition(lambda self: not self.in_step)
     @rule(who=st.integers(0, 1))
