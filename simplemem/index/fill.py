@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index import text, vectors
+from simplemem.index import notes, vectors
 from simplemem.index.database import Database
 from simplemem.index.door import Generation
+from simplemem.index.notes import shelf_of
 from simplemem.index.reconcile import Progress
 from simplemem.index.sync import Waiting
-from simplemem.index.text import facts_of, places, shelf_of, to_embed
+from simplemem.index.text import facts_of, places, to_embed
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
@@ -60,7 +61,7 @@ def fill(
             found = vectors.generation_of(db, embedder.name)
             if found is None:
                 break
-            total = text.waiting(db, found) if total < 0 else total
+            total = notes.waiting(db, found) if total < 0 else total
             waiting = vectors.missing(db, _NOTES_AT_ONCE + len(passed), shelf_of(found))
         waiting = [row for row in waiting if row[0] not in passed][:_NOTES_AT_ONCE]
         if not waiting:
@@ -70,7 +71,7 @@ def fill(
             if stored is None:
                 return done
             done += stored
-            passed |= {note.id for note in batch}
+            passed |= {each.id for each in batch}
             database.checkpoint(amid_much=True)
             if progress is not None:
                 progress("vectors", min(len(passed), total), max(total, len(passed)))

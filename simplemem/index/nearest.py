@@ -2,8 +2,7 @@
 have found, are compared then. Vectors are int8, a row a passage or block.
 
 They are held in memory and compared by simsimd: those of passages from the first question on, those of blocks from the
-second. Of more than MOST_COMPARED numbers the signs alone are held, which choose the passages that are read and compared.
-Either way scores are the same.
+second, unless there are more than MOST_HELD numbers of passages.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -22,16 +20,11 @@ from simplemem.index.door import Nearness
 from simplemem.index.legs import IDS, bound
 from simplemem.index.text import BLOCK, SHIFT
 
-MOST_COMPARED = 64_000_000  # numbers: 250,000 passages of 256, in twelve milliseconds
+MOST_HELD = 64_000_000  # numbers: 250,000 passages of 256
 _LEFT = 1_000  # rows of notes that changed or went, and a quarter of all: then all are loaded anew
-_SAMPLED = 64  # every so many distances tell how near the nearest are about
-_CANDIDATES = 4  # times as many passages as notes are wanted
-_READ = 800  # notes that signs choose, at least
-_FEW = 1_000  # notes that a filter leaves: beside signs their vectors are read at once
+_CANDIDATES = 8  # times as many passages as notes are wanted
 NOBODY = 0  # is no note
 _FARTHEST = 3.0  # more than any cosine distance
-
-_SIGN = bytes(b"0"[0] + (0 < value < 128) for value in range(256))
 
 Bests = dict[int, float]
 """By note, the cosine of its best passage or block."""
@@ -78,17 +71,17 @@ def mean_vector(db: apsw.Connection, note: int) -> bytes | None:
     return bytes((round(value * 127 / largest)) & 0xFF for value in sums)
 
 
-def distances(query: bytes, rows: bytes | bytearray) -> list[float]:
+def distances(query: bytes, rows: bytes | bytearray) -> Any:  # a buffer of floats
     """How far each row is from a query, by cosine; a vector of zeros is near to nothing."""
     import simsimd
 
     count = len(rows) // len(query) if query else 0
     if not count or not any(query):
-        return [1.0] * count
+        return array("d", [1.0]) * count
     asked = memoryview(query).cast("b", shape=[1, len(query)])
     there = memoryview(rows).cast("b", shape=[count, len(query)])
     found: Any = simsimd.cdist(asked, there, "cosine", dtype="int8")
-    return list(memoryview(found).cast("B").cast("d"))
+    return memoryview(found).cast("B").cast("d")
 
 
 def _bests(rows: Iterable[tuple[int, float]], allowed: Collection[int] | None = None) -> Bests:
@@ -101,16 +94,11 @@ def _bests(rows: Iterable[tuple[int, float]], allowed: Collection[int] | None = 
     return {note: 1.0 - distance for note, distance in best.items()}
 
 
-def _signs_of(vector: bytes) -> bytes:
-    """A bit for each number, set where it is greater than nothing."""
-    return int(vector.translate(_SIGN), 2).to_bytes(len(vector) // 8, "big")
-
-
 # -- in memory
 
 
 class _Rows:
-    """The vectors of notes, or their signs, one behind the other. Those of a note that changed come last, and what it had
+    """The vectors of notes, one behind the other. Those of a note that changed come last, and what it had
     before belongs to nobody."""
 
     def __init__(self, width: int) -> None:
@@ -144,13 +132,12 @@ class VectorsInMemory:
     """The vectors of one index. Follows the table by the notes' `rev`: a change costs what it changes. Notes that are gone
     are met when they are about to be returned. One question at a time."""
 
-    def __init__(self, dimension: int, most_compared: int = MOST_COMPARED) -> None:
+    def __init__(self, dimension: int, most_held: int = MOST_HELD) -> None:
         self._dimension = dimension
-        self._most_compared = most_compared
+        self._most_held = most_held
         self._lock = threading.Lock()
         self._seen = (-1, -1)  # the index's generation and its newest rev
         self._left = 0  # rows that belong to nobody
-        self._signs = False
         self._passages = _Rows(dimension)
         self._blocks: _Rows | None = None  # whoever asks once is read those it needs
         self._asked = False
@@ -169,7 +156,7 @@ class VectorsInMemory:
         with self._lock:
             self._follow(db, generation)
             while True:
-                passages = self._passages_near(db, query, allowed, limit, also)
+                passages = self._passages_near(query, allowed, limit, also)
                 best = sorted([(-cosine, note) for note, cosine in passages.items()])[:limit]
                 wanted = {*(note for _, note in best), *(passages.keys() & set(also))}
                 gone = wanted - notes.paths_of(db, wanted).keys()
@@ -192,12 +179,9 @@ class VectorsInMemory:
             if self._blocks is not None:
                 self._load(db, self._blocks, changed)
         elif seen != self._seen:
-            count = int(db.execute("SELECT count(*) FROM passages").get)
-            self._signs = count * self._dimension > self._most_compared
-            self._passages = _Rows(self._dimension // 8 if self._signs else self._dimension)
-            self._blocks, self._left = None, 0
+            self._passages, self._blocks, self._left = _Rows(self._dimension), None, 0
             self._load(db, self._passages)
-        if self._asked and self._blocks is None and not self._signs:
+        if self._asked and self._blocks is None and len(self._passages.vectors) <= self._most_held:
             self._blocks = _Rows(self._dimension)
             self._load(db, self._blocks)
         self._seen, self._asked = seen, True
@@ -212,7 +196,7 @@ class VectorsInMemory:
                       WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT}) AND {where}"""
             values["ids"] = bound(changed)
         for id_, row in db.execute(sql, values):
-            rows.add(id_ >> SHIFT, _signs_of(row) if self._signs else row)
+            rows.add(id_ >> SHIFT, row)
 
     def _forget(self, some: Iterable[int]) -> None:
         for note in some:
@@ -220,57 +204,24 @@ class VectorsInMemory:
             if self._blocks is not None:
                 self._blocks.forget(note)
 
-    def _passages_near(
-        self,
-        db: apsw.Connection,
-        query: bytes,
-        allowed: frozenset[int] | None,
-        limit: int,
-        also: Collection[int],
-    ) -> Bests:
+    def _passages_near(self, query: bytes, allowed: frozenset[int] | None, limit: int, also: Collection[int]) -> Bests:
         """The best passage of the nearest notes, and of those in `also`, among those that a filter leaves."""
-        best_of = partial(read_best, db, query) if self._signs else partial(self._passages.best_of, query)
-        few = _FEW if self._signs else len(self._passages.owners) // 12
-        if allowed is not None and len(allowed) <= few:
-            return best_of(allowed)
-        if self._signs:
-            best = read_best(db, query, self._likely(query, allowed, limit))
-        else:
-            best = self._nearest(query, allowed, limit)
+        if allowed is not None and len(allowed) <= len(self._passages.owners) // 12:
+            return self._passages.best_of(query, allowed)
+        best = self._nearest(query, allowed, limit)
         others = [note for note in also if note not in best and (allowed is None or note in allowed)]
-        return best | best_of(others)
+        return best | self._passages.best_of(query, others)
 
     def _nearest(self, query: bytes, allowed: frozenset[int] | None, limit: int) -> Bests:
-        """At least so many of the nearest notes: the passages nearer than some distance, which is widened until they are
-        of enough notes."""
-        owners, found = self._passages.owners, distances(query, self._passages.vectors)
-        sample = sorted(found[::_SAMPLED])
-        place = max(1, _CANDIDATES * limit // _SAMPLED)
+        """At least so many of the nearest notes: the nearest passages, and more until they are of enough notes."""
+        import numpy as np
+
+        owners = np.frombuffer(self._passages.owners, np.int64)
+        found = np.frombuffer(distances(query, self._passages.vectors), np.float64)
+        count = _CANDIDATES * limit
         while True:
-            near = sample[place] if place < len(sample) else _FARTHEST
-            best = _bests([(owners[row], far) for row, far in enumerate(found) if far <= near], allowed)
-            if len(best) >= limit or near == _FARTHEST:
+            near = found <= (np.partition(found, count)[count] if count < len(found) else _FARTHEST)
+            best = _bests(zip(owners[near].tolist(), found[near].tolist(), strict=True), allowed)
+            if len(best) >= limit or count >= len(found):
                 return best
-            place *= 4
-
-    def _likely(self, query: bytes, allowed: frozenset[int] | None, limit: int) -> set[int]:
-        """The notes whose passages' signs differ least from the question's."""
-        import simsimd
-
-        signs = _signs_of(query)
-        asked = memoryview(signs).cast("B", shape=[1, len(signs)])
-        there = memoryview(self._passages.vectors).cast("B", shape=[len(self._passages.owners), len(signs)])
-        kind: Any = "uint8"  # which its stub does not know
-        found: Any = simsimd.cdist(asked, there, "hamming", dtype="bin8", out_dtype=kind)
-        differing = memoryview(found).tobytes()
-        likely: set[int] = set()
-        for bits in range(256):
-            row = differing.find(bits)
-            while row >= 0:
-                note = self._passages.owners[row]
-                if note != NOBODY and (allowed is None or note in allowed):
-                    likely.add(note)
-                row = differing.find(bits, row + 1)
-            if len(likely) >= max(_READ, _CANDIDATES * limit):
-                break
-        return likely
+            count *= 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -251,3 +252,42 @@ def paths_in(db: apsw.Connection, folder: str) -> list[str]:
     sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND substr(path, 1, length(:first)) = :first
              AND instr(substr(path, length(:first) + 1), '/') = 0 AND (:first = '' OR path < :after) ORDER BY path"""
     return [row[0] for row in db.execute(sql, {"first": first, "after": f"{folder}0"})]
+
+
+# -- whose vectors there are
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTable:
+    """The table in which the vectors of an embedder lie, and the column of `notes` that says which notes it has."""
+
+    table: str
+    flag: str
+
+
+NOW = VectorTable("vectors", "embedded")
+NEXT = VectorTable("vectors_next", "embedded_next")
+
+
+def shelf_of(generation: Generation) -> VectorTable:
+    return NOW if generation.in_use else NEXT
+
+
+def generations(db: apsw.Connection) -> list[Generation]:
+    """Those there are: the one in use first."""
+    rows = db.execute("SELECT place = 'now', embedder, dimension, remote FROM generations ORDER BY 1 DESC")
+    return [Generation(bool(now), embedder, dimension, bool(remote)) for now, embedder, dimension, remote in rows]
+
+
+def in_use(db: apsw.Connection) -> Generation | None:
+    """The generation that searches use, however far it is."""
+    return next((found for found in generations(db) if found.in_use), None)
+
+
+def waiting(db: apsw.Connection, found: Generation) -> int:
+    """How many notes wait for a vector of a generation."""
+    shelf = shelf_of(found)
+    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
+
+
+NO_VECTORS_YET = Generation(True, "", 0, remote=False)  # no embedder has come by yet

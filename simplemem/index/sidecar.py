@@ -46,7 +46,7 @@ from simplemem.index.door import (
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
 from simplemem.index.nearest import VectorsInMemory
-from simplemem.index.text import generations, in_use, waiting
+from simplemem.index.notes import generations, in_use, waiting
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import apsw
 
-from simplemem.index.door import Generation, Stat
-from simplemem.index.notes import Rows
+from simplemem.index.door import Stat
+from simplemem.index.notes import NO_VECTORS_YET, Rows, VectorTable, generations, shelf_of
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages, heading_paths, text_hash
@@ -153,45 +152,6 @@ def to_embed(placed: list[tuple[int, Unit]], facts: Facts) -> list[tuple[int, st
     ]
 
 
-# -- whose vectors there are
-
-
-@dataclass(frozen=True, slots=True)
-class VectorTable:
-    """The table in which the vectors of an embedder lie, and the column of `notes` that says which notes it has."""
-
-    table: str
-    flag: str
-
-
-NOW = VectorTable("vectors", "embedded")
-NEXT = VectorTable("vectors_next", "embedded_next")
-
-
-def shelf_of(generation: Generation) -> VectorTable:
-    return NOW if generation.in_use else NEXT
-
-
-def generations(db: apsw.Connection) -> list[Generation]:
-    """Those there are: the one in use first."""
-    rows = db.execute("SELECT place = 'now', embedder, dimension, remote FROM generations ORDER BY 1 DESC")
-    return [Generation(bool(now), embedder, dimension, bool(remote)) for now, embedder, dimension, remote in rows]
-
-
-def in_use(db: apsw.Connection) -> Generation | None:
-    """The generation that searches use, however far it is."""
-    return next((found for found in generations(db) if found.in_use), None)
-
-
-def waiting(db: apsw.Connection, found: Generation) -> int:
-    """How many notes wait for a vector of a generation."""
-    shelf = shelf_of(found)
-    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
-
-
-_TO_COME = Generation(True, "", 0, remote=False)  # no embedder has come by yet
-
-
 # -- rows
 
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
@@ -209,7 +169,7 @@ def put(
     """Keep a note's text rows in `rows`. Vectors whose text is unchanged stay; returns the places that need one, with
     their text. A generation of a remote embedder keeps nothing of a private note and asks for nothing."""
     if rows.generations is None:
-        rows.generations = generations(db) or [_TO_COME]
+        rows.generations = generations(db) or [NO_VECTORS_YET]
     kept: dict[VectorTable, dict[bytes, bytes]] = {}
     if not new:
         for shelf in map(shelf_of, rows.generations):

@@ -12,7 +12,8 @@ import apsw
 
 from simplemem.index import notes
 from simplemem.index.door import Embedded, Estimate, Generation, MadeBefore
-from simplemem.index.text import BLOCK, NEXT, NOW, SHIFT, VectorTable, generations, shelf_of, span, waiting
+from simplemem.index.notes import NEXT, NOW, VectorTable, generations, shelf_of, waiting
+from simplemem.index.text import BLOCK, SHIFT, span
 
 _BYTES_PER_TOKEN = 4  # of English prose; a Chinese character, of three bytes, comes out at less than one token
 _TOKENS_OF_A_HEADING = 8  # every text begins with where it stands

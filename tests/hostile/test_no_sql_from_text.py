@@ -36,7 +36,7 @@ OURS = {
     "index/filters.py": "k name table where",
     "index/legs.py": "among_ids narrowed placed row score table",
     "index/nearest.py": "where",
-    "index/notes.py": "columns name owner places",
+    "index/notes.py": "columns name owner places shelf.flag",
     "index/text.py": "shelf.flag shelf.table table",
     "index/vectors.py": "shelf.flag shelf.table there waits wants_nothing",
 }

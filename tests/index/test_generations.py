@@ -13,9 +13,9 @@ from simplemem.index import fill
 from simplemem.index.audit import dump
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
+from simplemem.index.notes import generations, in_use
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.index.text import generations, in_use
 from simplemem.index.vectors import generation_of
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault

@@ -1,4 +1,4 @@
-"""Vectors in memory, whole or as signs: near enough to all of them compared, exact through a filter, and always of now."""
+"""Vectors in memory are compared exactly, through a filter or without, and are always those of now."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simplemem.errors import NotFound
 from simplemem.index import nearest, notes, text, vectors
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import Nearness, Question, Stat
-from simplemem.index.nearest import MOST_COMPARED, VectorsInMemory
+from simplemem.index.nearest import MOST_HELD, VectorsInMemory
 from simplemem.index.notes import Rows
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.note.note import read_note
@@ -26,7 +26,7 @@ from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
 DIMENSION = 96
-BOTH = pytest.mark.parametrize("most_compared", [MOST_COMPARED, 0], ids=["whole", "signs"])
+BOTH = pytest.mark.parametrize("most_held", [MOST_HELD, 0], ids=["blocks held", "blocks read"])
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def held(most_compared: int) -> VectorsInMemory:
-    return VectorsInMemory(DIMENSION, most_compared)
+def held(most_held: int) -> VectorsInMemory:
+    return VectorsInMemory(DIMENSION, most_held)
 
 
 class Vectors:
@@ -108,13 +108,13 @@ def first(found: dict[int, Nearness], ids: list[int] | None, limit: int) -> list
 @pytest.mark.parametrize("ids", [None, [], [3], [5, 8, 13, 21, 34, 55]])
 @pytest.mark.parametrize("also", [(), (4, 34)])
 def test_few_notes_are_compared_exactly(
-    database: Database, most_compared: int, ids: list[int] | None, also: tuple[int, ...]
+    database: Database, most_held: int, ids: list[int] | None, also: tuple[int, ...]
 ) -> None:
     made, chance = Vectors(1), random.Random(1)
     with database.writing() as db:
         for k in range(60):
             put(db, f"n{k}", made, chance)
-        vectors_held = held(most_compared)
+        vectors_held = held(most_held)
         for _ in range(5):  # the second question and those after it are answered with blocks in memory
             query = made.one()
             every = compared(db, query)
@@ -124,30 +124,11 @@ def test_few_notes_are_compared_exactly(
             assert numbers(found) == about({note: every[note] for note in found})
 
 
-def test_signs_choose_nearly_all_that_are_nearest(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One note in four is read."""
-    made, chance = Vectors(2), random.Random(2)
-    monkeypatch.setattr(nearest, "_FEW", 0)
-    monkeypatch.setattr(nearest, "_READ", 375)
-    with database.writing() as db:
-        for k in range(1500):
-            put(db, f"n{k}", made, chance)
-        signs = held(0)
-        for ids in (None, list(range(1, 1501, 2)), list(range(1, 1501, 10))):
-            kept = 0
-            for _ in range(15):
-                query = made.one()
-                found = signs.nearest(db, 0, query, ids, 20, ())
-                assert len(found) == 20 and (ids is None or set(found) <= set(ids))
-                kept += len(found.keys() & set(first(compared(db, query), ids, 20)))
-            assert kept / (15 * 20) >= 0.95
-
-
 @BOTH
-def test_every_change_is_followed(database: Database, most_compared: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_change_is_followed(database: Database, most_held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "_LEFT", 12)  # some reloads between
     made, chance = Vectors(4), random.Random(4)
-    followed = held(most_compared)
+    followed = held(most_held)
     there: dict[str, int] = {}
     for step in range(150):
         with database.writing() as db:
@@ -160,12 +141,12 @@ def test_every_change_is_followed(database: Database, most_compared: int, monkey
             query = made.one()
             for ids in (None, sorted(there.values())[::2]):
                 found = followed.nearest(db, 0, query, ids, 7, ())
-                assert numbers(found) == about(held(most_compared).nearest(db, 0, query, ids, 7, ())), step
+                assert numbers(found) == about(held(most_held).nearest(db, 0, query, ids, 7, ())), step
 
 
 def test_another_index_in_the_place_of_ours_is_read_anew(database: Database, tmp_path: Path) -> None:
     made, chance = Vectors(5), random.Random(5)
-    vectors_held = held(MOST_COMPARED)
+    vectors_held = held(MOST_HELD)
     query = made.one()
     other = open_database(tmp_path / "other.db", nullcontext)
     for generation, opened in enumerate((database, other)):
@@ -176,10 +157,10 @@ def test_another_index_in_the_place_of_ours_is_read_anew(database: Database, tmp
 
 
 @BOTH
-def test_following_a_change_costs_what_has_changed(database: Database, most_compared: int) -> None:
+def test_following_a_change_costs_what_has_changed(database: Database, most_held: int) -> None:
     """Counted in steps of SQLite's machine, which no other load on this one can change."""
     made, chance = Vectors(6), random.Random(6)
-    vectors_held = held(most_compared)
+    vectors_held = held(most_held)
     query = made.one()
 
     def steps(db: apsw.Connection) -> int:

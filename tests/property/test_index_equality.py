@@ -121,7 +121,6 @@ _ACTS: dict[str, Callable[[EnhancedStore, str, Callable[[st.SearchStrategy[Any]]
         name, {"status": draw(st.sampled_from(["done", True, None, "Ann, B"]))}
     ),
     "move": lambda store, name, draw: store.move(name, draw(_PATHS)),
-    "delete": lambda store, name, _: store.delete(name),
     "read": lambda store, name, _: store.read(name),
     "search": lambda store, name, _: store.search(f"words {name}", mode="text"),
 }
@@ -371,10 +370,15 @@ class AVaultWithManyHands(AVault):
     @precondition(lambda self: self.notes())
     @rule(who=st.integers(0, 1), data=st.data(), act=st.sampled_from(sorted(_ACTS)))
     def change_a_note(self, who: int, data: st.DataObject, act: str) -> None:
-        store = self.stores[who]
-        linked = [path for path in self.notes() if store._core.index.links(path)] if act == "delete" else []
-        name = self.some(data, self.notes() + 2 * linked)  # what a link means more often than what none does
-        self.ask(lambda: _ACTS[act](store, name, data.draw))
+        name = self.some(data, self.notes())
+        self.ask(lambda: _ACTS[act](self.stores[who], name, data.draw))
+
+    @precondition(lambda self: self.notes())
+    @rule(who=st.integers(0, 1), data=st.data())
+    def delete(self, who: int, data: st.DataObject) -> None:
+        linked = [path for path in self.notes() if self.stores[who]._core.index.links(path)]
+        name = self.some(data, linked or self.notes())  # what a link means more often than what none does
+        self.ask(lambda: self.stores[who].delete(name))
 
     @precondition(lambda self: self.stores[0].history(limit=1))
     @rule(who=st.integers(0, 1), data=st.data())
