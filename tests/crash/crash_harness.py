@@ -46,22 +46,56 @@ def run(
     """Run `action` in a child; at its call number `at` (from 1) let it die or fail. Without `at`, only count. `also` names
     further functions, as (owner, name), whose calls are counted: what writes without `os`, such as a database.
     """
+    write, leave = os.write, os._exit
+
+    def counted(writing: int) -> None:
+        gc.disable()  # a collection would touch, and so copy, every page that the child shares with us
+        calls = _wire(at, how, errno, also)
+        try:
+            told: tuple[Any, ...] = (calls, action(), None)
+        except Exception as error:
+            error.__traceback__ = error.__cause__ = error.__context__ = None
+            told = (calls, None, error)
+        answer = pickle.dumps(told)
+        while answer:
+            answer = answer[write(writing, answer) :]
+        leave(0)
+
+    answer, status = _forked(counted)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return Outcome(died=True, calls=[])
+    assert os.WEXITSTATUS(status) == 0, "the harness itself failed in the child"
+    calls, value, error = pickle.loads(answer)
+    return Outcome(died=False, calls=calls, value=value, error=error)
+
+
+def in_child(action: Callable[[], Any]) -> Any:
+    """What `action` returns in a child, which may ruin its own limits and mounts. Its exceptions come back as text."""
+
+    def told(writing: int) -> None:
+        try:
+            answer = (True, action())
+        except BaseException:
+            answer = (False, traceback.format_exc())
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(answer, pipe)
+
+    answer, _ = _forked(told)
+    fine, value = pickle.loads(answer) if answer else (False, "it ended without an answer")
+    assert fine, value
+    return value
+
+
+def _forked(action: Callable[[int], None]) -> tuple[bytes, int]:
+    """What a child writes to the descriptor it is given, and how it ended."""
     reading, writing = os.pipe()
+    leave = os._exit
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        gc.disable()  # a collection would touch, and so copy, every page that the child shares with us
-        write, leave = os.write, os._exit
         try:
-            calls = _wire(at, how, errno, also)
-            try:
-                told: tuple[Any, ...] = (calls, action(), None)
-            except Exception as error:
-                error.__traceback__ = error.__cause__ = error.__context__ = None
-                told = (calls, None, error)
-            answer = pickle.dumps(told)
-            while answer:
-                answer = answer[write(writing, answer) :]
+            action(writing)
             leave(0)
         except BaseException:
             traceback.print_exc()
@@ -69,13 +103,7 @@ def run(
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         answer = pipe.read()
-    _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return Outcome(died=True, calls=[])
-    assert os.WEXITSTATUS(status) == 0, "the harness itself failed in the child"
-    calls, value, error = pickle.loads(answer)
-    return Outcome(died=False, calls=calls, value=value, error=error)
+    return answer, os.waitpid(pid, 0)[1]
 
 
 def _wire(at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]]) -> list[str]:
@@ -103,26 +131,3 @@ def _wire(at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]])
     for owner, name in (*((disk, name) for name in _IN_KERNEL), *also):
         setattr(owner, name, wrap(name, getattr(owner, name)))
     return calls
-
-
-def in_child(action: Callable[[], Any]) -> Any:
-    """What `action` returns in a child, which may ruin its own limits and mounts. Its exceptions come back as text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        answer: tuple[bool, Any] = (False, "it ended without an answer")
-        try:
-            answer = (True, action())
-        except BaseException:
-            answer = (False, traceback.format_exc())
-        finally:
-            with os.fdopen(writing, "wb") as pipe:
-                pickle.dump(answer, pipe)
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        fine, value = pickle.load(pipe)
-    os.waitpid(pid, 0)
-    assert fine, value
-    return value

@@ -31,9 +31,7 @@ class Manners:
 
     folds_case: bool = False  # and the Unicode form: `é` is one name however it is written
     lists_decomposed: bool = False  # as HFS+ does
-    knows_exchange: bool = True
-    knows_no_replace: bool = True
-    knows_links: bool = True
+    knows_flags: bool = True  # of a rename: exchange, and never onto something
 
 
 @dataclass
@@ -184,9 +182,7 @@ class _Disk:
         return self.unlink(folder, body)
 
     def rename(self, folder: int, names: bytes, target: bytes, flags: int) -> bytes:
-        if (flags & _SWAP and not self.manners.knows_exchange) or (
-            flags & _SPARE and not self.manners.knows_no_replace
-        ):
+        if flags and not self.manners.knows_flags:
             raise OSError(errno.EINVAL, "")
         (other,) = struct.unpack("<Q", target)
         old, new = (name.decode() for name in names.split(b"\0")[:2])
@@ -205,7 +201,7 @@ class _Disk:
         return b""
 
     def link(self, folder: int, body: bytes) -> bytes:
-        if not self.manners.knows_links:
+        if not self.manners.knows_flags:
             raise OSError(errno.EPERM, "")
         (number,) = struct.unpack_from("<Q", body)
         if self.key(_name(body[8:])) in self.nodes[folder].children:

@@ -21,9 +21,8 @@ pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /
 DISKS = {
     "a Mac's": Manners(folds_case=True),
     "an old Mac's": Manners(folds_case=True, lists_decomposed=True),
-    "a share of a Mac": Manners(folds_case=True, knows_exchange=False, knows_no_replace=False),
-    "a memory stick": Manners(folds_case=True, knows_exchange=False, knows_no_replace=False, knows_links=False),
-    "a plain network disk": Manners(knows_exchange=False, knows_no_replace=False),
+    "a memory stick": Manners(folds_case=True, knows_flags=False),
+    "a plain network disk": Manners(knows_flags=False),
 }
 FOLDING = [name for name, manners in DISKS.items() if manners.folds_case]
 
@@ -77,7 +76,6 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
     ("name", "operation"),
     [
         ("a Mac's", "move to another case"),
-        ("a share of a Mac", "move to another case"),
         ("a memory stick", "move to another case"),
         ("a memory stick", "replace"),
     ],
