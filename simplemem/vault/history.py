@@ -100,16 +100,14 @@ class History:
         with suppress(FileNotFoundError):  # it is set aside already: a recovery was interrupted after this step
             disk.carry(here, temp, _displaced(version, sha))
 
-    def rescue(self, here: Beneath, temp: str, path: str, reason: str) -> Version | None:
+    def rescue(self, here: Beneath, temp: str, path: str, reason: str) -> None:
         """Keep whatever a stray file of ours holds. A text found nowhere else becomes a version; then it is set aside."""
         data, found = disk.read_file(here, temp)
         if not data or found.st_nlink > 1:
-            disk.remove(here, temp)
-            return None
+            return disk.remove(here, temp)
         sha = sha256(data)
         version = self._recovered(here, path, data, sha, reason)
-        self.set_aside(here, temp, version.id if version else "stray", sha)
-        return version
+        return self.set_aside(here, temp, version.id if version else "stray", sha)
 
     def _recovered(self, here: Beneath, path: str, data: bytes, sha: str, reason: str) -> Version | None:
         """Make a text that was found a version, unless it is kept."""
@@ -121,18 +119,16 @@ class History:
         self.log.append(here, versions)
         return versions[0]
 
-    def sweep(self, here: Beneath, strays: Sequence[str]) -> list[str]:
-        """Clear away staged files whose writer is gone. A text that exists nowhere else is kept as a version."""
-        said = []
+    def sweep(self, here: Beneath, strays: Sequence[str]) -> int:
+        """Clear away staged files whose writer is gone: how many. A text that exists nowhere else becomes a version."""
+        cleared = 0
         for path in strays:
             with suppress(FileNotFoundError):
-                if is_in_use(here, path):
-                    continue
-                kept = self.rescue(here, path, path, "found in a file that an interrupted write left")
-                what = f"kept what it held as version {kept.id}" if kept else "it held nothing new"
-                said.append(f"Cleared away {path!r}, left by an interrupted write: {what}.")
+                if not is_in_use(here, path):
+                    self.rescue(here, path, path, "found in a file that an interrupted write left")
+                    cleared += 1
             here.rest()
-        return said
+        return cleared
 
     def settle(self, seconds: float = _A_DAY, *, thorough: bool = False) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""

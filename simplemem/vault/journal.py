@@ -74,10 +74,6 @@ class Step:
         digest = hashlib.sha256(f"{self.version.id} {self.version.path}".encode()).hexdigest()[:24]
         return "/".join((*parent(self.version.path), f".simplemem-0-{digest}.tmp"))
 
-    def __str__(self) -> str:
-        version = self.version
-        return f"{version.op} of {version.path!r}" + (f" to {version.new_path!r}" if version.new_path else "")
-
 
 def is_trash(path: str) -> bool:
     """Whether a path lies in one of the two trash folders."""
@@ -215,18 +211,18 @@ class Journal:
             raise
         self._conclude(here, steps)
 
-    def resume(self, here: Beneath) -> list[str]:
-        """Finish or drop what a crash interrupted; what was done, in sentences."""
+    def resume(self, here: Beneath) -> bool:
+        """Finish or drop what a crash interrupted; whether there was something."""
         try:
             data, _ = disk.read_file(here, PLAN)
         except FileNotFoundError:
-            return []
+            return False
         if data.startswith(_NOTHING) or not data:
-            return []
-        plan = _read_plan(data)
-        said = self._finish(here, *plan) if plan else []  # cut short: a plan is whole before anything is begun
+            return False
+        if (plan := _read_plan(data)) is not None:  # else it was cut short: it is whole before anything is begun
+            self._finish(here, *plan)
         self._put_down(here, _NOTHING)
-        return said
+        return plan is not None
 
     # The plan on disk
 
@@ -317,7 +313,8 @@ class Journal:
             try:
                 self._sync(here, steps)
             except OSError as error:
-                what = f"The {steps[0]} is in place, but the disk did not confirm it: {error.strerror}."
+                first = steps[0].version
+                what = f"The {first.op} of {first.path!r} stands, but the disk did not confirm it: {error.strerror}."
                 raise Unavailable(what, hint="The disk may be failing: check it, and read the note.") from error
         if tidy:
             with suppress(OSError):
@@ -381,21 +378,17 @@ class Journal:
 
     # After a crash
 
-    def _finish(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> list[str]:
+    def _finish(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
         for step in steps:
             self._gather(here, step)
         logged = {version.id for version in self._history.log.since(min(step.version.number for step in steps))}
         if not logged and all(_state_of(here, step) in _NOT_BEGUN for step in steps):
-            self._back_out(here, steps, 0, folders)
-            return [f"An interrupted {steps[0]} was dropped before anything of it was done."]
-        new, said = [], []
+            return self._back_out(here, steps, 0, folders)
+        new = []
         for step in steps:
             # Also what is logged: a power cut may keep the line and lose the renames before it.
-            if self._complete(here, step):
-                new += [step.version] if step.version.id not in logged else []
-                said.append(f"Finished an interrupted {step}.")
-            elif step.version.id not in logged:
-                said.append(f"Left {step.version.path!r} as it is: it has changed since its {step} began.")
+            if self._complete(here, step) and step.version.id not in logged:
+                new.append(step.version)
             here.rest()
         if new:
             self._history.log.append(here, new)
@@ -403,7 +396,7 @@ class Journal:
             self._clear(here, step, was_in_place=True)
         if self._durable:
             self._sync(here, steps)
-        return said
+        return None
 
     def _complete(self, here: Beneath, step: Step) -> bool:
         """Bring an interrupted step to its end. False: the note has changed since, and is left alone."""

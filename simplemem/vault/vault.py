@@ -209,9 +209,9 @@ class Vault:
                 self.history.keep(here, data, sha256(data))
                 self.history.given.add(sha256(data))
 
-    def recover(self) -> list[str]:
-        """What a start does first: finish or drop what a crash interrupted, clear our strays; says what was done."""
-        return [] if self.read_only else self._recover()[0]
+    def recover(self) -> int:
+        """What a start does first: finish or drop what a crash interrupted, clear our strays; how much there was."""
+        return 0 if self.read_only else self._recover()[0]
 
     def recover_and_scan(self) -> list[Entry]:
         """Both in one walk, as every start does them."""
@@ -227,13 +227,10 @@ class Vault:
             with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
                 self._journal.resume(here)
 
-    def _recover(self) -> tuple[list[str], Scan]:
+    def _recover(self) -> tuple[int, Scan]:
         with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
-            said = self._journal.resume(here)
-            scan = walk(here)
-            said += self.history.sweep(here, scan.strays)
-            late = [f"Kept a late save into {late.path!r} as version {late.id}." for late in self.history.settle()]
-            return said + late, scan
+            resumed, scan = self._journal.resume(here), walk(here)
+            return resumed + self.history.sweep(here, scan.strays) + len(self.history.settle()), scan
 
     def thin_history(self) -> list[str]:
         """Drop what of the past need not be kept any longer; the hashes that went."""

@@ -71,7 +71,7 @@ class Watcher:
         self._poll_seconds = poll_seconds
         self.polling = poll  # it is looked about, not listened
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._reporting = threading.RLock()
         self._identity: tuple[int, int] | None = None  # of the root folder; None while it isn't there
         self._base = ""  # the root without links
         self._listener: Listener | None = None
@@ -82,16 +82,14 @@ class Watcher:
     def start(self) -> None:
         """Begin. A stopped watcher stays stopped: make another."""
         self._open()
-        self._thread = threading.Thread(target=self._run, name="simplemem-watch", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, name="simplemem-watch", daemon=True).start()
 
     def stop(self) -> None:
-        """End. No call of `on_change` begins after this; one under way is waited for, within reason."""
+        """End. No call of `on_change` begins after this; one under way is waited for, within reason. The thread ends with
+        its pulse."""
         self._stop.set()
-        if (listener := self._listener) is not None:
-            listener.wake()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout=5.0)
+        if self._reporting.acquire(timeout=5.0):
+            self._reporting.release()
 
     def __enter__(self) -> Self:
         self.start()
@@ -104,6 +102,8 @@ class Watcher:
         try:
             while not self._stop.is_set():
                 changed = self._next()
+                if self._stop.is_set():
+                    break
                 if EVERYTHING in changed or _identity(self.root) != self._identity:
                     self._open()
                     changed = {EVERYTHING}
@@ -127,10 +127,10 @@ class Watcher:
         return {path for path in before.keys() | self._seen.keys() if before.get(path) != self._seen.get(path)}
 
     def _report(self, changed: set[str]) -> None:
-        if not changed or self._stop.is_set():
-            return
         try:
-            self._on_change(changed)
+            with self._reporting:
+                if changed and not self._stop.is_set():
+                    self._on_change(changed)
         except Exception as failure:  # noqa: BLE001 - whatever it was, watching goes on and the paths come again
             if not self._owed:
                 self._warn(f"Taking in changes failed and will be tried again: {failure!r}")
@@ -250,9 +250,6 @@ class Watchfiles:
             self._untold = min(self._untold, now + _UNTOLD_SECONDS)
         return paths
 
-    def wake(self) -> None:
-        self._stop.set()
-
     def close(self) -> None:
         self._native.close()
 
@@ -268,7 +265,7 @@ _HEAD = struct.Struct("iIII")  # watch, what happened, a number that ties two en
 
 
 class Inotify:
-    """The listener of Linux: all folders of a vault. One thread asks; any thread may `wake` it.
+    """The listener of Linux: all folders of a vault. One thread asks.
 
     watchfiles, which does this elsewhere, follows links out of the vault (durability.md F36), drops the kernel's word that
     its queue overflowed (F72), wakes all the time, and does not know yet of some changes made just before it was asked.
@@ -279,48 +276,27 @@ class Inotify:
         self._base = base
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._folders: dict[int, str] = {}  # vault paths by the kernel's number
-        self._open = threading.Lock()  # held to ring and to close: a closed descriptor may be somebody else's by then
-        self._fd = self._bell = -1
+        self._fd = _checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         try:
-            self._fd = _checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
-            self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             self._listen_below(EVERYTHING)
         except OSError:
             self.close()
             raise
         self._poll = select.poll()
-        for fd in (self._fd, self._bell):
-            self._poll.register(fd, select.POLLIN)
+        self._poll.register(self._fd, select.POLLIN)
 
     def close(self) -> None:
-        with self._open:
-            for fd in {self._fd, self._bell} - {-1}:
-                os.close(fd)
-            self._fd = self._bell = -1
-
-    def wake(self) -> None:
-        """End the waiting of the thread that asks."""
-        with self._open:
-            if self._bell >= 0:
-                os.eventfd_write(self._bell, 1)
+        os.close(self._fd)
 
     def changed(self, timeout_ms: int, quiet_ms: int = 0, most_ms: int = 0) -> set[str]:
         """Paths where something happened. Waits for the first, then until it is quiet, but not for ever. EVERYTHING:
         something was lost, or the vault itself went, and a new listener is needed."""
         paths: set[str] = set()
         ends, wait = float("inf"), timeout_ms
-        while time.monotonic() < ends and self._waits(wait):
+        while time.monotonic() < ends and self._poll.poll(wait):
             paths |= self._read()
             ends, wait = min(ends, time.monotonic() + most_ms / 1000), quiet_ms
         return paths
-
-    def _waits(self, milliseconds: int) -> bool:
-        """Whether the kernel has something to tell, waiting for it. A bell ends the waiting."""
-        ready = [fd for fd, _ in self._poll.poll(milliseconds)]
-        if self._bell in ready:
-            with suppress(BlockingIOError):
-                os.eventfd_read(self._bell)
-        return self._fd in ready
 
     def _read(self) -> set[str]:
         paths: set[str] = set()
