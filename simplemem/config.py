@@ -13,7 +13,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -198,11 +197,6 @@ def fields(model: type[BaseModel] = Settings, above: str = "") -> Iterator[tuple
 _FIELDS = dict(fields())
 
 
-def known_keys() -> Iterator[str]:
-    """The dotted names of all settings."""
-    return iter(_FIELDS)
-
-
 def _policy(key: str) -> FromVault:
     extra: Any = _FIELDS[key].json_schema_extra
     return extra["vault"]  # type: ignore[no-any-return]
@@ -252,7 +246,7 @@ def settings_with_sources(
     """Every setting as (dotted name, value, where it came from)."""
     values, sources = _merged(flags or {}, vault, os.environ if env is None else env)
     settings = _validated(values, sources)
-    return [(key, attrgetter(key)(settings), sources.get(key, "default")) for key in known_keys()]
+    return [(key, attrgetter(key)(settings), sources.get(key, "default")) for key in _FIELDS]
 
 
 def _merged(
@@ -278,7 +272,7 @@ def _merged(
         # A link could lead out of the vault.
         linked = vault_file.is_symlink() or vault_file.parent.is_symlink()
         take({} if linked else _from_vault(vault_file, user_file, values), str(vault_file))
-    for key in known_keys():
+    for key in _FIELDS:
         name = ENV_PREFIX + key.replace(".", "_").upper()
         if env.get(name, "") != "":
             take({key: env[name]}, f"${name}")
@@ -334,22 +328,12 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
         key = above + name
         if key in _FIELDS:
             yield key, value
-        elif key in _GONE:
-            _warn_of(path, key)
         elif isinstance(value, dict) and any(known.startswith(f"{key}.") for known in (*_FIELDS, *_GONE)):
             yield from _flat(value, path, f"{key}.")
-        else:
+        elif key not in _GONE:
             near = get_close_matches(key, _FIELDS, 1, 0.5) or get_close_matches(name, _FIELDS, 1, 0.5)
             hint = f"Did you mean {near[0]}?" if near else "`simplemem config` lists them all."
             raise Invalid(f"{path} sets {key}, which is no setting", hint=hint)
-
-
-@cache
-def _warn_of(path: Path, key: str) -> None:
-    """Say once that a setting of an earlier version does nothing."""
-    import logging
-
-    logging.getLogger("simplemem").warning("%s sets %s, which is no setting any more and is ignored", path, key)
 
 
 def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:

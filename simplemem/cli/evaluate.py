@@ -169,13 +169,13 @@ def _variants(vault: Path | None, compare: Sequence[str]) -> dict[str, Settings]
     """The settings in force, and those with each of the compared ones."""
     from difflib import get_close_matches
 
-    from simplemem.config import find_vault, known_keys, load_settings
+    from simplemem.config import fields, find_vault, load_settings
 
     root = find_vault(vault)
     variants = {"simplemem": load_settings({}, vault=root)}
     sections = ("search.", "embed.", "index.", "rerank.")
     # A key must not stand in what is printed; the environment or a file has it.
-    comparable = [key for key in known_keys() if key.startswith(sections) and not key.endswith("api_key")]
+    comparable = [key for key, _ in fields() if key.startswith(sections) and not key.endswith("api_key")]
     for each in compare:
         key, equals, value = (part.strip() for part in each.partition("="))
         if not equals:
