@@ -11,8 +11,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
@@ -291,14 +291,12 @@ class Core:
         notes, pending = standing.notes, self.embedding.pending(standing)
         if not self._scanned:
             return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
-        if self._doubted:
+        if self._doubted or self._owed or pending:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
+            if not self._doubted:
+                owed = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
+                reason = owed if self._owed else self.embedding.partial(standing)
             return IndexState("partial", notes, pending, reason)
-        if self._owed:
-            reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
-            return IndexState("partial", notes, pending, reason)
-        if pending:
-            return IndexState("partial", notes, pending, self.embedding.partial(standing))
         private = self.embedding.kept_private()
         reason = f"{private} private notes are searched by words only: their text stays on this machine."
         return IndexState("ready", notes, 0, reason if private else "")
@@ -365,14 +363,9 @@ class Core:
             return [f"written, but not yet searchable: {error}"]
         return []
 
-    @contextmanager
-    def _index_lock(self) -> Iterator[None]:
+    def _index_lock(self) -> AbstractContextManager[None]:
         """The lock under which the index file is made, swapped and checkpointed; a read-only disk has none."""
-        if self.vault.read_only:
-            yield
-            return
-        with self.vault.lock():
-            yield
+        return nullcontext() if self.vault.read_only else self.vault.lock()
 
 
 def index_path(root: Path, settings: Settings, vault: Vault) -> Path:
@@ -409,5 +402,4 @@ class TextsReadLately:
                 self._bytes -= len(self._texts.pop(oldest))
 
     def get(self, sha256: str) -> bytes | None:
-        with self._lock:
-            return self._texts.get(sha256)
+        return self._texts.get(sha256)

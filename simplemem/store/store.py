@@ -219,9 +219,7 @@ class EnhancedStore:
     ) -> Saved:
         """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
         change = Change(tool, who, reason)
-        return write.create(
-            self._core, name, content, metadata or {}, change, overwrite=overwrite, tags_as_map=tags_as_map
-        )
+        return write.create(self._core, name, content, metadata or {}, change, overwrite, tags_as_map)
 
     def update(
         self,
@@ -237,20 +235,21 @@ class EnhancedStore:
         reason: str = "",
     ) -> Saved:
         """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
-        change = Change(tool, who, reason)
-        return write.update(self._core, name, content, append, edits, metadata, if_sha256, change)
+        making = write.updating(content, append, edits, metadata)
+        return write.carry_out(self._core, name, making, if_sha256, Change(tool, who, reason))
 
     def write_text(
         self, name: str, text: str, *, if_sha256: str, who: str = "", tool: str = "edit", reason: str = ""
     ) -> Saved:
         """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
-        return write.write_text(self._core, name, text, if_sha256, Change(tool, who, reason))
+        making = write.Making(lambda _: text, whole=True)
+        return write.carry_out(self._core, name, making, if_sha256, Change(tool, who, reason))
 
     def change_tags(
         self, name: str, tags: Any, *, if_sha256: str | None = None, who: str = "", tool: str = "tag", reason: str = ""
     ) -> Saved:
         """Set tags, and take away those given as null, in the notation the note has."""
-        return write.change_tags(self._core, name, tags, if_sha256, Change(tool, who, reason))
+        return write.carry_out(self._core, name, write.tagging(tags), if_sha256, Change(tool, who, reason))
 
     def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
         """Give a memory another name. Every link goes on meaning what it meant, in its own form."""

@@ -1,8 +1,7 @@
 """Changes people and agents make of one memory: create, update, tag, move, delete.
 
-What a change makes of a text is pure, and every byte outside the change stays as it was. It is made under the vault's lock,
-written by the vault, indexed, and only then answered. A change that lost a race is settled in `races`. `modified` is stamped
-where a note has that property. Of a secret that a change would add, its kind and line are named, never its text.
+Every byte outside a change stays as it was. It is made under the vault's lock, written by the vault, indexed, and only then
+answered. A change that lost a race is settled in `races`. Of a secret that it would add, kind and line are named, no text.
 """
 
 from __future__ import annotations
@@ -45,14 +44,7 @@ class Making:
 
 
 def create(
-    core: Core,
-    name: str,
-    content: str,
-    metadata: Mapping[str, Any],
-    change: Change,
-    *,
-    overwrite: bool,
-    tags_as_map: bool,
+    core: Core, name: str, content: str, metadata: Mapping[str, Any], change: Change, overwrite: bool, tags_as_map: bool
 ) -> Saved:
     core.must_be_writable()
     clean = check_name(name)
@@ -68,29 +60,23 @@ def create(
         if old is not None:
             stamped = read_note(old.data).string("modified")
             if stamped and encoded(new_text(clean, content, metadata, stamped)) == old.data:
-                return _unchanged(old)  # this very call, whose answer was lost
-            raise AlreadyExists(
-                f"there is already a memory called {clean}",
-                hint="Use update_memory to change it, or pass overwrite=true; the old text stays in the history.",
-                name=clean,
-                current_sha256=old.sha256,
-            )
+                return _unchanged(core, old)  # this very call, whose answer was lost
+            hint = "Use update_memory to change it, or pass overwrite=true; the old text stays in the history."
+            message = f"there is already a memory called {clean}"
+            raise AlreadyExists(message, hint=hint, name=clean, current_sha256=old.sha256)
         warnings = judge(core.settings, "", "", clean) + judge(core.settings, clean, "", text)
         rewrites, stuck = rewrites_for(core, None, path)
         written = core.vault.create(path, data, change, rewrites=rewrites)
         return _saved(core, written, data, [*warnings, *stuck], rewrites)
 
 
-def update(
-    core: Core,
-    name: str,
+def updating(
     content: str | None,
     append: str | None,
     edits: Sequence[Mapping[str, str]] | None,
     metadata: Mapping[str, Any] | None,
-    if_sha256: str | None,
-    change: Change,
-) -> Saved:
+) -> Making:
+    """A change of a note's body, by one of the first three, its metadata, or both."""
     if sum(given is not None for given in (content, append, edits)) > 1:
         raise Invalid("give one of content, append and edits, not several")
     if content is None and append is None and not edits and not metadata:
@@ -106,22 +92,18 @@ def update(
             text = apply_edits(note, edits)
         return apply_metadata(text, metadata) if metadata else text
 
-    return _change(core, name, Making(changed, again=content is None and not metadata), if_sha256, change)
+    return Making(changed, again=content is None and not metadata)
 
 
-def change_tags(core: Core, name: str, tags: Any, if_sha256: str | None, change: Change) -> Saved:
+def tagging(tags: Any) -> Making:
+    """A change of a note's tags."""
     changes = parse_tag_request(tags)
     if not changes:
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
-    return _change(core, name, Making(lambda note: with_tags(note.text, changes)), if_sha256, change)
+    return Making(lambda note: with_tags(note.text, changes))
 
 
-def write_text(core: Core, name: str, text: str, if_sha256: str, change: Change) -> Saved:
-    """Put a whole file in place, header included, byte for byte."""
-    return _change(core, name, Making(lambda _: text, whole=True), if_sha256, change)
-
-
-def _change(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
+def carry_out(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
     """Read, change, replace; again from the start when somebody else was faster."""
     core.must_be_writable()
     path = core.path_meant(name)
@@ -136,7 +118,7 @@ def _change(core: Core, name: str, making: Making, if_sha256: str | None, change
             from simplemem.store.races import settled
 
             if (merged := settled(core, file, making, if_sha256)) is None:
-                return _unchanged(file)
+                return _unchanged(core, file)
             text = merged
         warnings = judge(core.settings, name_of(path), note.text, text)
         data = encoded(stamp_modified(text, now()) if text != note.text and not making.whole else text)
@@ -271,23 +253,18 @@ def indexed(
 
 def _saved(core: Core, written: Written, data: bytes, warnings: Sequence[str], rewrites: Sequence[Wish] = ()) -> Saved:
     """One note that was written, and the notes whose links it made us qualify."""
-    name, more = name_of(written.path), []
+    name, note, more = name_of(written.path), read_note(data, written.sha256), []
     if written.changed:
         more = indexed(core, {written.path: data, **{each.path: each.data or b"" for each in rewrites}}, [written])
     more += [f"links in {each.path} were qualified: {name} has the same name" for each in rewrites]
-    return _outcome(read_note(data, written.sha256), written, (*warnings, *more))
-
-
-def _unchanged(file: File) -> Saved:
-    written = Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
-    return _outcome(read_note(file.data, file.sha256), written, ())
-
-
-def _outcome(note: Note, written: Written, warnings: tuple[str, ...]) -> Saved:
     return Saved(
-        name_of(written.path), written.path, written.sha256 or note.sha256, written.previous_sha256, written.changed,
-        written.version, tuple(tag_names(note.tags)), tag_map(note.tags, note.header.properties), warnings,
+        name, written.path, note.sha256, written.previous_sha256, written.changed, written.version,
+        tuple(tag_names(note.tags)), tag_map(note.tags, note.header.properties), (*warnings, *more),
     )  # fmt: skip
+
+
+def _unchanged(core: Core, file: File) -> Saved:
+    return _saved(core, Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False), file.data, ())
 
 
 # -- what a change makes of a text
@@ -319,9 +296,7 @@ def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, 
     if read_header(header).properties != properties:
         raise Invalid(f"the metadata of {name} cannot be written as YAML that reads back the same")
     body = content.lstrip("\r\n")
-    if not body:
-        return header
-    return f"{header}\n{body}" + ("" if body.endswith(("\n", "\r")) else "\n")
+    return header + (f"\n{body}" if body else "") + ("" if not body or body.endswith(("\n", "\r")) else "\n")
 
 
 def replace_content(note: Note, content: str) -> str:
@@ -428,10 +403,8 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Invalid(
-            f"the text holds a character that UTF-8 cannot carry (a lone surrogate at {error.start})",
-            hint="Leave it out, or send it as a proper pair.",
-        ) from error
+        message = f"the text holds a character that UTF-8 cannot carry (a lone surrogate at {error.start})"
+        raise Invalid(message, hint="Leave it out, or send it as a proper pair.") from error
 
 
 def _newline_of(text: str) -> str:
@@ -468,9 +441,7 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
     if len(secrets) > _MOST_SECRETS:
         said.append(f"and {len(secrets) - _MOST_SECRETS} more are in it")
     if anew and settings.write.secrets == "refuse":
-        raise Invalid(
-            "; ".join(said) + ": nothing was written",
-            hint="Leave it out and say where it is kept; write.secrets = warn would let it pass.",
-            secrets=[{"kind": each.kind, "line": each.line} for each in secrets[:50]],
-        )
+        hint = "Leave it out and say where it is kept; write.secrets = warn would let it pass."
+        found = [{"kind": each.kind, "line": each.line} for each in secrets[:50]]
+        raise Invalid("; ".join(said) + ": nothing was written", hint=hint, secrets=found)
     return [*said, "Notes and their names are plain text, and earlier versions are kept. Keep secrets elsewhere."]
