@@ -17,7 +17,7 @@ import pytest
 from canary import SECRET, Room
 from effort import LONG
 from hostile_names import hostile_names
-from tool_calls import HARMLESS, harmless, put_back
+from tool_calls import harmless, put_back
 
 from simplemem.config import Settings
 from simplemem.faces.face import Face, Tool
@@ -89,15 +89,12 @@ def call(door: Door, tool: Any, arguments: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize(("profile", "tool"), TOOLS)
 def test_every_tool_is_known_here_and_does_its_work(room: Room, door: Door, profile: Any, tool: Any) -> None:
-    assert tool.name in HARMLESS, (
-        f"say in tool_calls.py how {tool.name} is called, so that its arguments can be attacked"
-    )
     put_back(room.vault)
     wanted = harmless(tool)
     if tool.name == "undo_change":
         call(door, next(t for t in choose(profile) if t.name == "update_memory"), {"name": "n", "append": "x"})
     result = call(door, tool, wanted)
-    assert not result.is_error, result.content[0].text
+    assert not result.is_error, f"say in tool_calls.py how {tool.name} is called: {result.content[0].text}"
 
 
 MAKING = "create_entities create_relations add_observations delete_entities link_knowledge save_knowledge".split()

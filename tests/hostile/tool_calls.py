@@ -11,56 +11,28 @@ from typing import Any
 METADATA = {"title": "T", "description": "D", "tags": {"todo": True}}
 USES = {"from": "Apollo", "to": "Saturn", "relationType": "uses"}
 HARMLESS: dict[str, dict[str, Any]] = {
-    "search_memories": {"query": "harbours"},
-    "read_memory": {"name": "n"},
+    "search_memories": {"query": "harbours"}, "build_context": {"query": "harbours"},
     "create_memory": {"name": "new", "content": "text", "metadata": METADATA, "overwrite": True},
     "update_memory": {"name": "n", "content": "text", "metadata": METADATA},
-    "change_tag": {"name": "n", "tags": {"todo": None}},
-    "list_memories": {},
-    "get_backlinks": {"name": "n"},
-    "build_context": {"query": "harbours"},
-    "move_memory": {"name": "n", "new_name": "moved"},
-    "delete_memory": {"name": "n"},
-    "memory_history": {},
-    "undo_change": {"name": "n"},
+    "change_tag": {"name": "n", "tags": {"todo": None}}, "move_memory": {"name": "n", "new_name": "moved"},
+    **{key: {"name": "n"} for key in ("read_memory", "get_backlinks", "delete_memory", "undo_change")},
     # the graph, as each of its servers has it: a tool is given those of these arguments that it lists
     "create_entities": {"entities": [{"name": "Vega", "entityType": "component", "observations": ["Bright"]}]},
     "create_relations": {"relations": [{"from": "Saturn", "to": "Apollo", "relationType": "lifts"}]},
     "add_observations": {"observations": [{"entityName": "Apollo", "contents": ["Landed"]}]},
     "delete_entities": {"entityNames": ["Apollo"], "names": ["Apollo"]},
     "delete_observations": {"deletions": [{"entityName": "Apollo", "observations": ["Flew"]}]},
-    "delete_relations": {"relations": [USES]},
-    "read_graph": {},
-    "search_nodes": {"query": "flew"},
-    "open_nodes": {"names": ["Apollo"]},
-    "traverse_graph": {"start": "Apollo"},
-    "semantic_search": {"query": "flew"},
-    "get_relation": USES,
-    "update_relation": {"relation": {**USES, "strength": 0.5}},
-    "get_entity_embedding": {"entity_name": "Apollo"},
-    "get_entity_history": {"entityName": "Apollo"},
-    "get_relation_history": USES,
-    "get_graph_at_time": {"timestamp": 1_790_000_000_000},
-    "get_decayed_graph": {},
+    "delete_relations": {"relations": [USES]}, "search_nodes": {"query": "flew"}, "open_nodes": {"names": ["Apollo"]},
+    "traverse_graph": {"start": "Apollo"}, "find_path": {"from": "Apollo", "to": "Saturn"},
+    "semantic_search": {"query": "flew"}, "get_relation": USES, "update_relation": {"relation": {**USES, "strength": 0.5}},
+    "get_entity_embedding": {"entity_name": "Apollo"}, "get_entity_history": {"entityName": "Apollo"},
+    "get_relation_history": USES, "get_graph_at_time": {"timestamp": 1_790_000_000_000},
     # what is learned
     "save_knowledge": {"type": "error", "content": "The pool is empty.", "confidence": 0.5, "tags": ["pool"]},
-    "search_knowledge": {"query": "pool"},
-    "link_knowledge": {"sourceId": "id-one", "targetId": "id-two"},
-    "get_stats": {},
-    "export_markdown": {},
-    "export_graph": {},
-    "detect_contradictions": {},
+    "search_knowledge": {"query": "pool"}, "link_knowledge": {"sourceId": "id-one", "targetId": "id-two"},
     "auto_resolve_contradictions": {"apply": True},
-    "get_superseded_history": {},
-    "analyze_patterns": {},
-    "generate_insights": {},
-    "detect_antipatterns": {},
-    "suggest_tags": {},
-    "cluster_knowledge": {},
-    "get_cache_stats": {},
-    "clear_cache": {},
-    "persist_cache": {},
-}
+}  # fmt: skip
+"""Tools that need no argument are not named here."""
 _KNOWN = "---\ntype: knowledge\nid: {}\nknowledge_type: solution\nconfidence: 0.8\nverified: false\n---\n\n{}\n"
 NOTES = {
     "graph/Apollo.md": "---\ntype: entity\nentity_type: component\n---\n\n## Observations\n- Flew\n\n"
@@ -74,7 +46,7 @@ NOTES = {
 def harmless(tool: Any) -> dict[str, Any]:
     """What a tool is given of that."""
     listed = tool.listing()["inputSchema"]["properties"]
-    return {key: value for key, value in HARMLESS[tool.name].items() if key in listed}
+    return {key: value for key, value in HARMLESS.get(tool.name, {}).items() if key in listed}
 
 
 def put_back(vault: Path) -> None:
