@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from simplemem.git import Commit
 
 GONE = "the text is no longer kept"
-_NOT_OURS = "it was changed outside simplemem since then; what is shown is what it says now"
+_OUTSIDE = "it was changed outside simplemem, nobody knows when; this is what {}"
 _BEFORE = re.compile(r"\s*before\s+(?=v?[0-9])", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]{1,15}")
 _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
@@ -210,7 +210,11 @@ def note_at(core: Core, path: str, at: str, *, start: bool = False) -> NoteThen:
 
 
 def note_then(core: Core, path: str, moment: Moment) -> NoteThen:
-    """One note at a moment, followed back through its moves."""
+    """One note at a moment, followed back through its moves. The version a moment was given by says it for the paths it
+    names, perhaps of an earlier note of that name; of what it took away what it found, as nothing else can be meant."""
+    for at, before, after in moment.version.effects if moment.version is not None else ():
+        if at == path and (sha := before if moment.before else after or before) is not None:
+            return _with_text(core, NoteThen(path, sha, None))
     left = found = None
     for version in core.changes.of(path):
         if version.op != "recovered" and version.number <= moment.number:
@@ -256,21 +260,14 @@ def _then(
         afterwards = hash_now(core, entry)
     else:
         afterwards = next((before for at, before, _ in found.effects if at == path), None)
+    rested = found is None and entry is not None and not _touched(entry, moment)
     if moment.before and moment.is_beside(found):
         return NoteThen(path, afterwards, None)
-    if left is None and found is not None:
-        since = f"it was written outside simplemem, nobody knows when; this is what {found.id} found"
-        return NoteThen(path, afterwards, None, since if afterwards is not None else "")
-    if left is None:
-        unsure = entry is not None and _touched(entry, moment)
-        return NoteThen(path, afterwards, None, _NOT_OURS if unsure else "")
-    if after == afterwards or (not moment.before and moment.is_beside(left)):
-        return NoteThen(path, after, None)
-    if found is None and entry is not None and not _touched(entry, moment):
-        return NoteThen(path, afterwards, None)  # changed outside, and before that moment
-    until = found.id if found is not None else "now"
-    doubt = f"it was changed outside simplemem between {left.id} and {until}; this is what {left.id} left"
-    return NoteThen(path, after, None, doubt)
+    if left is None or (rested and after != afterwards):
+        doubt = "" if rested or afterwards is None else _OUTSIDE.format(f"{found.id} found" if found else "it says now")
+        return NoteThen(path, afterwards, None, doubt)
+    certain = after == afterwards or (not moment.before and moment.is_beside(left))
+    return NoteThen(path, after, None, "" if certain else _OUTSIDE.format(f"{left.id} left"))
 
 
 def _touched(entry: Entry, moment: Moment) -> bool:

@@ -20,13 +20,11 @@ from simplemem.note.note import read_note
 from simplemem.store.core import Core
 from simplemem.store.history import (
     GONE,
-    Moment,
     NoteThen,
     hash_now,
     last_change,
     moment_of,
     note_at,
-    note_then,
     nothing_there,
     path_with_a_past,
     text_of,
@@ -110,14 +108,8 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
 
 def _wanted(core: Core, path: str, at: str | None) -> tuple[NoteThen, str]:
     """The text to bring back, and the version or date it is of."""
-    if at is not None and means_commit(core, at):
-        return note_at(core, path, at), at
     if at is not None:
-        moment = moment_of(core, at)
-        if (sha := _told_of(moment, path)) is not None:  # perhaps of an earlier note of this name
-            data = text_of(core, sha, path)
-            return NoteThen(path, sha, data, "" if data is not None else GONE), at
-        return note_then(core, path, moment), at
+        return note_at(core, path, at), at
     if core.entry(path) is not None:
         hint = "Say which: a version of its history, or a date."
         raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
@@ -126,15 +118,6 @@ def _wanted(core: Core, path: str, at: str | None) -> tuple[NoteThen, str]:
     sha, since = (before, f"before {last.id}") if after is None else (after, last.id)
     data = text_of(core, sha, path) if sha else None
     return NoteThen(path, sha, data, GONE if data is None else "" if after is None else _GONE_OUTSIDE), since
-
-
-def _told_of(moment: Moment, path: str) -> str | None:
-    """The hash that the version a moment was given by left at a path, or found there. Of what it took away it is always
-    the latter: nothing else can be meant."""
-    for at, before, after in moment.version.effects if moment.version is not None else ():
-        if at == path:
-            return before if moment.before else after or before
-    return None
 
 
 def _taken(target: str, hint: str) -> AlreadyExists:

@@ -30,14 +30,7 @@ _TEXTS = st.sampled_from(
     ["one", "two [[a]]", "three\r\nlines\r\n", "[[deep/a]] and [[b|other]]\n", "\u2028odd\x0b", "x" * 3000, ""]
 )
 _RAW = st.sampled_from(
-    [
-        b"by hand",
-        b"\xef\xbb\xbf---\r\ntags: [x]\r\n---\r\ntext",
-        b"\xff\xfe broken",
-        b"---\nbad: [\n---\n[[a]]",
-        b"",
-        b"[[b]]\n",
-    ]
+    [b"by hand", b"\xef\xbb\xbf---\r\ntags: [x]\r\n---\r\ntext", b"\xff\xfe broken", b"---\nbad: [\n---\n[[a]]", b""]
 )
 _WHO = st.sampled_from(["claude-ai 1.2", "command line"])
 _ONE = st.integers(0, 10_000)
@@ -85,14 +78,6 @@ class Past(RuleBasedStateMachine):
     @rule(name=_NAMES, text=_TEXTS, who=_WHO)
     def update(self, name: str, text: str, who: str) -> None:
         self.do("update", name, content=text, who=who)
-
-    @rule(name=_NAMES, who=_WHO)
-    def append(self, name: str, who: str) -> None:
-        self.do("update", name, append="more", who=who)
-
-    @rule(name=_NAMES, who=_WHO, todo=st.booleans())
-    def tag(self, name: str, who: str, todo: bool) -> None:
-        self.do("change_tags", name, {"todo": todo or None, "status": "done"}, who=who)
 
     @rule(name=_NAMES, new=_NAMES, who=_WHO)
     def move(self, name: str, new: str, who: str) -> None:
