@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,40 +121,46 @@ def test_what_others_change_while_it_looks_is_no_difference(
 # -- notes
 
 
-def test_headers_that_cannot_be_read_are_told_with_their_line(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "---\nx: [\n---\n")
-    write("b.md", b"caf\xe9")
-    (finding,) = of(plain_store, "headers")
-    assert (finding.level, finding.path, finding.line) == ("warning", "a.md", 3)
+TOKEN = "ghp_" + "x7Kq9ZbT2mVw4RsD8nLc1YhPf5GjA3uE6oBi"
 
 
-def test_bytes_that_are_no_text_are_told_with_what_to_do(plain_store: EnhancedStore, write: Write) -> None:
-    write("binary.md", b"\x00\x01\x02plum")
-    write("latin.md", b"caf\xe9")
-    write("utf16.md", "plum".encode("utf-16"))
-    write("good.md", "caf\u00e9")
-    binary, latin, utf16 = of(plain_store, "notes")
-    assert (binary.path, binary.level) == ("binary.md", "warning") and "another extension" in binary.hint
-    assert "byte 3 is not UTF-8" in latin.message
-    assert "UTF-16" in utf16.message and "UTF-8" in utf16.hint
-
-
-def test_a_note_that_is_too_large_is_told_once(vault: Path, write: Write) -> None:
-    write("huge.md", "plum " * 5000)
+@pytest.mark.parametrize(
+    ("check", "files", "told"),
+    [
+        ("headers", {"a.md": "---\nx: [\n---\n", "b.md": b"caf\xe9"}, {("a.md", 3): "its header cannot be read"}),
+        ("notes", {"binary.md": b"\x00\x01\x02plum"}, {("binary.md", 0): "another extension"}),
+        ("notes", {"latin.md": b"caf\xe9", "good.md": "caf\u00e9"}, {("latin.md", 0): "byte 3 is not UTF-8"}),
+        ("notes", {"utf16.md": "plum".encode("utf-16")}, {("utf16.md", 0): "it is UTF-16 text, not UTF-8"}),
+        ("notes", {"huge.md": "plum " * 5000}, {("huge.md", 0): "25,000 bytes: notes over 10,485 are not indexed"}),
+        (
+            "secrets",
+            {"a.md": f"plum\n\nThe token is {TOKEN}\n", "b.md": "The password is with Ada."},
+            {("a.md", 3): "GitHub"},
+        ),
+        (
+            "secrets",
+            {"hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md": "Nothing else.\n"},
+            {("hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md", 0): "its name holds a Hugging Face token: hf_…"},
+        ),
+        (
+            "conflicts",
+            {"a.md": "1", "a.sync-conflict-20260101-120000-ABCDEFG.md": "2", "Chapter 2.md": "x", "Chapter.md": "y"},
+            {("a.sync-conflict-20260101-120000-ABCDEFG.md", 0): "a conflict copy of a by Syncthing"},
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_note_is_told_with_its_line_and_what_to_do(
+    vault: Path, write: Write, check: str, files: dict[str, str | bytes], told: dict[tuple[str, int], str]
+) -> None:
+    for path, text in files.items():
+        write(path, text)
     settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
     with EnhancedStore(vault, settings) as store:
-        (finding,) = of(store, "notes")
-        assert finding.message == "25,000 bytes: notes over 10,485 are not indexed"
-        assert "index.max_note_mb" in finding.hint
-
-
-def test_a_file_whose_name_cannot_be_spelled_is_told(plain_store: EnhancedStore, vault: Path) -> None:
-    try:
-        (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("pear")
-    except OSError:
-        pytest.skip("no such name can be made here")
-    (finding,) = of(plain_store, "notes")
-    assert "caf" in finding.path and plain_store.stats()["skipped"]
+        found = of(store, check)
+    assert [(finding.path, finding.line) for finding in found] == list(told)
+    assert all(finding.level == "warning" and finding.hint for finding in found)
+    assert all(said in f"{each.message} {each.hint}" for each, said in zip(found, told.values(), strict=True))
+    assert TOKEN[4:12] not in repr(found), "a secret is never shown"
 
 
 def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
@@ -164,26 +169,6 @@ def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, 
     if len(list(vault.glob("*.md"))) < 6:
         pytest.skip("this disk takes such names for one")
     assert {finding.path for finding in of(plain_store, "names")} == {"notes", "tea.md", "café.md"}
-
-
-def test_a_secret_is_told_by_kind_and_line_and_never_shown(plain_store: EnhancedStore, write: Write) -> None:
-    token = "ghp_" + "x7Kq9ZbT2mVw4RsD8nLc1YhPf5GjA3uE6oBi"
-    write("a.md", f"plum\n\nThe token is {token}\n")
-    write("b.md", "The password is with Ada, the token too.\n")
-    (finding,) = of(plain_store, "secrets")
-    assert (finding.level, finding.path, finding.line) == ("warning", "a.md", 3) and "GitHub" in finding.message
-    assert token not in repr(finding) and token[4:12] not in repr(finding)
-    write("hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md", "Nothing else.\n")
-    assert of(plain_store, "secrets")[0].message == "its name holds a Hugging Face token: hf_… (37 characters)"
-
-
-def test_a_conflict_copy_is_told_with_what_it_is_a_copy_of(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "plum\n")
-    write("a.sync-conflict-20260101-120000-ABCDEFG.md", "pear\n")
-    write("Chapter 2.md", "another\n")
-    write("Chapter.md", "one\n")
-    (finding,) = of(plain_store, "conflicts")
-    assert finding.message == "a conflict copy of a by Syncthing" and "`simplemem conflicts`" in finding.hint
 
 
 # -- what the vault is on
