@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any, Literal, TypeVar
@@ -49,7 +49,7 @@ class Origin:
 
     kind: Literal["human", "agent", "unknown"]
     name: str = ""
-    when: str = ""
+    when: str = field(default="", compare=False)
 
     @property
     def shown(self) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, TypeVar
 
 SHORT_DIFF: Final = 4_000  # characters of a diff inside an error
 LONG_DIFF: Final = 40_000  # of one that was asked for
@@ -23,6 +23,7 @@ _SHORTENED: Final = "... (shortened)\n"
 _NO_LINE_END: Final = "\n\\ No newline at end of file\n"
 _AROUND: Final = 3  # equal lines shown around a change, so that a reader finds the place
 
+_Maker = TypeVar("_Maker")
 _Change = tuple[int, int, int, int]  # these lines of the one text became those of the other
 
 
@@ -43,6 +44,39 @@ def lines_of(data: bytes) -> list[str]:
     """A text's lines, each with its end, which is `\\n` alone: what else some take for one stands within a line."""
     *lines, last = data.decode("utf-8", "replace").split("\n")
     return [line + "\n" for line in lines] + ([last] if last else [])
+
+
+def blame(
+    now: bytes, states: Sequence[tuple[str | None, _Maker]], text_of: Callable[[str], bytes | None]
+) -> list[_Maker | None]:
+    """Who made every line of a text, which is that of the first state: its hash (None: no note), and who made it so, newest
+    first. `text_of` gives an earlier text, None when it is not kept: where several could have written a line, nobody is
+    named. A text that comes back brings its authors along."""
+    lines = _bare_lines(now)
+    found: list[_Maker | None] = [None] * len(lines)
+    oldest = {sha: at for at, (sha, _) in enumerate(states)}
+    places = dict(enumerate(range(len(lines))))  # the lines whose maker is still sought, and where they stood then
+    at = 0
+    while places and at < len(states):
+        at = oldest[states[at][0]]
+        before, earlier = at + 1, None
+        while before < len(states) and earlier is None:
+            sha = states[before][0]
+            earlier = b"" if sha is None else text_of(sha)  # a note that was not there has no lines to hand on
+            before += earlier is None
+        makers = [maker for _, maker in states[at:before]]
+        old = _bare_lines(earlier or b"")
+        was = matches(lines, old)
+        for line, place in places.items():
+            if was[place] < 0:
+                found[line] = makers[0] if len(set(makers)) == 1 else None
+        places = {line: was[place] for line, place in places.items() if was[place] >= 0}
+        at, lines = before, old
+    return found
+
+
+def _bare_lines(text: bytes) -> list[str]:
+    return [line.rstrip() for line in lines_of(text)]
 
 
 def _hunks(one: Sequence[str], two: Sequence[str]) -> Iterator[str]:

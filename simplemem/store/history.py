@@ -8,7 +8,7 @@ log, which a clock that was set back does not alter. Nothing here changes anythi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
 from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
 from simplemem.memory import BlamedLine, Difference, HistoryEntry, Memory
-from simplemem.note.diff import LONG_DIFF, lines_of, matches, unified_diff
+from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.search.dates import read_when
 from simplemem.store.core import Core
@@ -61,9 +61,6 @@ class NoteThen:
     sha256: str | None
     data: bytes | None
     doubt: str = ""
-
-
-# -- the changes of memories
 
 
 def history(
@@ -144,10 +141,9 @@ def path_with_a_past(core: Core, name: str) -> str:
         key = compare_key(clean_reference(name))
         gone = [path for path in core.changes.gone() if compare_key(name_of(path).rsplit("/", 1)[-1]) == key]
         if len(gone) > 1:
+            names, hint = list(map(name_of, gone)), "Use one of the candidates."
             raise Ambiguous(
-                f"{name!r} is the name of {len(gone)} deleted memories",
-                candidates=list(map(name_of, gone)),
-                hint="Use one of the candidates.",
+                f"{name!r} is the name of {len(gone)} deleted memories", candidates=names, hint=hint
             ) from None
         if gone:
             return gone[0]
@@ -397,41 +393,8 @@ def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
         after = version.before
     if after is not None:
         states.append((after, HUMAN))
-    lines = zip(lines_of(file.data), blame(file.data, states, core.vault.history.content), strict=True)
+    origins = [by or UNKNOWN for by in blame(file.data, states, core.vault.history.content)]
+    lines = zip(lines_of(file.data), origins, strict=True)
     return tuple(
         BlamedLine(number, line.rstrip("\r\n"), by.kind, by.name, by.when) for number, (line, by) in enumerate(lines, 1)
     )
-
-
-def blame(
-    now: bytes, states: Sequence[tuple[str | None, Origin]], text_of: Callable[[str], bytes | None]
-) -> list[Origin]:
-    """The origin of every line of a text, which is that of the first state: its hash (None: no note), and who made it so,
-    newest first. `text_of` gives an earlier text, None when it is not kept: where several could have written a line,
-    nobody is named. A text that comes back brings its authors along."""
-    lines = _lines(now)
-    found = [UNKNOWN] * len(lines)
-    oldest = {sha: at for at, (sha, _) in enumerate(states)}
-    places = dict(enumerate(range(len(lines))))  # the lines whose origin is still sought, and where they stood then
-    at = 0
-    while places and at < len(states):
-        at = oldest[states[at][0]]
-        before, earlier = at + 1, None
-        while before < len(states) and earlier is None:
-            sha = states[before][0]
-            earlier = b"" if sha is None else text_of(sha)  # a note that was not there has no lines to hand on
-            before += earlier is None
-        makers = [by for _, by in states[at:before]]
-        same = len({(by.kind, by.name) for by in makers}) == 1
-        old = _lines(earlier or b"")
-        was = matches(lines, old)
-        for line, place in places.items():
-            if was[place] < 0:
-                found[line] = makers[0] if same else UNKNOWN
-        places = {line: was[place] for line, place in places.items() if was[place] >= 0}
-        at, lines = before, old
-    return found
-
-
-def _lines(text: bytes) -> list[str]:
-    return [line.rstrip() for line in lines_of(text)]

@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.changes import HUMAN, UNKNOWN, Origin, agent, is_called
+from simplemem.index.changes import HUMAN, Origin, agent, is_called
+from simplemem.note.diff import blame
 from simplemem.store import EnhancedStore
-from simplemem.store.history import blame
 
 ADA, BOB = agent("ada 1.0", "update_memory", "2026-01-01"), agent("bob 2.0", "update_memory", "2026-02-01")
 
@@ -19,7 +19,7 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def by_line(*versions: tuple[str, Origin], lost: str | None = None) -> list[Origin]:
+def by_line(*versions: tuple[str, Origin], lost: str | None = None) -> list[Origin | None]:
     """Who wrote the lines of the last of some texts, each by somebody; `lost` is no longer kept."""
     texts = {sha(text): text.encode() for text, _ in versions if text != lost}
     states = [(sha(text), by) for text, by in reversed(versions)]
@@ -37,8 +37,8 @@ def test_a_text_that_comes_back_brings_its_authors_along() -> None:
 
 def test_where_a_text_is_lost_nobody_is_named_who_may_not_have_written_a_line() -> None:
     versions = (("a\n", HUMAN), ("a\nb\n", ADA), ("a\nb\nc\n", BOB))
-    assert by_line(*versions, lost="a\nb\n") == [HUMAN, UNKNOWN, UNKNOWN]
-    assert by_line(("a\n", ADA), ("a\nb\n", HUMAN), ("a\nb\nc\n", BOB), lost="a\nb\n") == [ADA, UNKNOWN, UNKNOWN]
+    assert by_line(*versions, lost="a\nb\n") == [HUMAN, None, None]
+    assert by_line(("a\n", ADA), ("a\nb\n", HUMAN), ("a\nb\nc\n", BOB), lost="a\nb\n") == [ADA, None, None]
 
 
 @given(st.lists(st.tuples(st.text("ab\n", max_size=12), st.sampled_from([HUMAN, ADA, BOB])), min_size=1, max_size=6))
