@@ -115,11 +115,6 @@ def test_what_says_nearly_the_same_goes_too() -> None:
     assert without(text, [], ["Tea with milk"]) == text
 
 
-def test_a_header_that_cannot_be_read_is_left_as_it_is() -> None:
-    text = "---\ntitle: [unclosed\n---\nBody.\n"
-    assert without(text, held("x", "title", "unclosed"), []) == text
-
-
 # -- the questions
 
 
@@ -185,16 +180,6 @@ def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(store: E
     assert {path: path.read_bytes() for path in store.root.rglob("*.md")} == before
     with pytest.raises(Invalid, match="none of the questions"):
         run(store, Questions(pairs[3:], 6), {"simplemem": WORDS})
-
-
-def test_a_setting_that_finds_less_is_seen_to(store: EnhancedStore) -> None:
-    pairs = tuple(
-        Pair("mine", text, (name,)) for text, name in (("herons", "daily/2026-01-05"), ("straw", "garden/Compost"))
-    )
-    none = WORDS.model_copy(update={"index": WORDS.index.model_copy(update={"max_note_mb": 0.00001})})
-    report = run(store, Questions(pairs, 6), {"simplemem": WORDS, "nothing": none})
-    assert report["rows"][0]["mrr"]["value"] == 1.0
-    assert report["rows"][1]["difference"]["mrr"]["value"] == -1.0
 
 
 def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(notes: Path, service: EmbeddingService) -> None:

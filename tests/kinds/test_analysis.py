@@ -86,11 +86,6 @@ def test_duplicates_of_unlike_confidence_are_only_suspected(kept: Knowledge, sto
     assert analysis_of(store).contradictions(0.97) == []
 
 
-def test_without_vectors_nothing_is_compared_and_that_is_said(look: Look) -> None:
-    analysis = look(entry("a", "the very same"), entry("b", "the very same"))
-    assert analysis.themes(0.1) == [] and "there are no vectors" in analysis.method
-
-
 # -- what cannot all be right
 
 POSTGRES = entry("p", "Use Postgres for the billing store.", "decision")
@@ -144,11 +139,6 @@ def test_a_pair_is_told_with_the_words_that_disagree(look: Look) -> None:
     (each,) = look(POSTGRES, MYSQL, entry("x", "Something else altogether.")).contradictions()
     assert (each.one.id, each.other.id, each.said, each.instead) == ("p", "m", POSTGRES.content, MYSQL.content)
     assert each.about == "billing store"
-
-
-def test_only_one_type_may_be_asked_for(look: Look) -> None:
-    analysis = look(POSTGRES, entry("m", MYSQL.content, "pattern"))
-    assert rules(analysis.contradictions()) == ["slot"] and analysis.contradictions(same_type_only=True) == []
 
 
 @pytest.mark.parametrize("more", [{"status": "superseded"}, {"superseded_by": "x"}])
@@ -242,19 +232,3 @@ def test_an_error_is_solved_by_a_solution_linked_either_way(
     assert [each["kind"] for each in analysis_of(plain_store).antipatterns()] == ["errors without solution"]
     knowledge.link(one.id, other.id)
     assert analysis_of(plain_store).antipatterns() == []
-
-
-def test_statistics_count_what_there_is(look: Look, plain_store: EnhancedStore) -> None:
-    for _ in range(3):
-        knowledge_of(plain_store).count(["b"])
-    found = look(
-        entry("a", confidence=0.8, verified=True),
-        entry("b", kind="error", confidence=0.79),
-        entry("c", confidence=0.5),
-        entry("d", confidence=0.49, status="superseded"),
-        entry("e", confidence=None),
-    ).stats()
-    assert found["total"] == 5 and found["by_type"] == {"error": 1, "insight": 4}
-    assert found["by_confidence"] == {"high": 1, "medium": 2, "low": 1}
-    assert (found["verified"], found["superseded"], found["never_read"]) == (1, 1, 4)
-    assert [(each["id"], each["says"], each["count"]) for each in found["most_accessed"]] == [("b", "text of b", 3)]

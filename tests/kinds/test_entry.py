@@ -82,6 +82,9 @@ def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
     assert (elsewhere.type, elsewhere.confidence, elsewhere.verified) == ("insight", None, False)
     broken = read_back("---\ntags: [a\n---\ntext\n")
     assert broken.problem and "text" in broken.content
+    link = 'type: knowledge\nsuperseded_by: "[[knowledge/error/b|B]]"'
+    assert read_back(f"---\n{link}\n---\nx").is_superseded
+    assert read_back(f"---\n{link}\n---\nx").superseded_by == "knowledge/error/b"
     old = read_back("---\ntype: knowledge\ncontext: kept in the header\n---\ntext\n")
     assert old.context == "kept in the header"
 
@@ -90,12 +93,6 @@ def test_an_ordinary_note_is_looked_at_in_the_same_way() -> None:
     entry = read_entry("people/Ada.md", "---\ntype: person\ntags: [a]\n---\n# Ada\n\n## Context\n\nSee [[Bo]].")
     assert (entry.id, entry.type, entry.confidence, entry.tags) == ("people/Ada", "person", None, ("a",))
     assert entry.content == "# Ada\n\n## Context\n\nSee [[Bo]]." and entry.headline == "Ada" and not entry.is_own
-
-
-def test_superseded_is_what_says_so() -> None:
-    header = 'type: knowledge\nstatus: Superseded\nsuperseded_by: "[[knowledge/error/b|B]]"\nsuperseded_at: 2026-01-02'
-    entry = read_back(f"---\n{header}\n---\nx")
-    assert entry.is_superseded and entry.superseded_by == "knowledge/error/b" and entry.superseded_at == "2026-01-02"
 
 
 def test_a_headline_is_what_a_reader_sees_first() -> None:

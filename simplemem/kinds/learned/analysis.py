@@ -1,9 +1,8 @@
-"""What entries show when they are counted and compared: contradictions, themes, habits. Each finding names the entries it
-is from, and no sentence says more than a count does.
+"""What entries show when they are counted and compared: contradictions, themes, habits. Each finding names its entries,
+and no sentence says more than a count does. Compared are the vectors of the index; no model is asked.
 
-Compared are the vectors that the index has; no model is asked. Contradictions are told by three rules, each pair labelled
-with its own (capabilities.md §3.5): *slot*, one subject with two values; *polarity*, the same words once affirmed and once
-denied; *duplicate?*, alike but of different confidence. Which of two is true, only a reader can say.
+Contradictions are told by three rules, each pair labelled with its own (capabilities.md §3.5): *slot*, one subject with
+two values; *polarity*, the same words once affirmed and once denied; *duplicate?*, alike but of different confidence.
 """
 
 from __future__ import annotations
@@ -143,8 +142,8 @@ class Analysis:
     def contradictions(
         self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
     ) -> list[Contradiction]:
-        """Every pair of entries that hold and disagree, told once by the strongest rule. Two of which one leads to the other
-        take no part: somebody has looked at those."""
+        """Every pair of entries that hold and disagree, told once by the strongest rule. Two of which one leads to the
+        other take no part: somebody has looked at those."""
         found: dict[tuple[int, int], Contradiction] = {}
         linked = {(path, other.path) for path, ties in self._related.items() for _, other in ties}
 
@@ -167,7 +166,7 @@ class Analysis:
         return sorted(found.values(), key=lambda each: ("slot", "polarity", "duplicate?").index(each.rule))
 
     def _disagreeing(self) -> Iterator[tuple[str, str, _Statement, _Statement]]:
-        """Pairs of sentences with what they are about: those that give one subject two values, then those of one frame."""
+        """Pairs of sentences and what they are about: those that give a subject two values, then those of one frame."""
         by_subject: dict[frozenset[str], list[_Statement]] = defaultdict(list)
         by_frame: dict[tuple[str, ...], list[_Statement]] = defaultdict(list)
         for number, entry in enumerate(self.standing):
@@ -210,8 +209,8 @@ class Analysis:
     # -- themes
 
     def themes(self, threshold: float = 0.75, least: int = 2) -> list[Theme]:
-        """Groups of near entries, grown around the most read, then the surest, then the newest; the largest first. No entry
-        is in two of them."""
+        """Groups of near entries, grown around the most read, then the surest, then the newest; the largest first. No
+        entry is in two of them."""
         around: dict[int, dict[int, float]] = defaultdict(dict)
         for (one, other), score in self.near(threshold).items():
             around[one][other] = around[other][one] = score
