@@ -25,16 +25,15 @@ Held = tuple[Bullet, Relation]
 
 
 class GraphEdit(ChangeSet):
-    """The pages that one change touches. `coming` are names that this change or a later one of the same import makes
-    entities of; `files` are the pages chosen for names so far."""
+    """The pages that one change of the graph touches."""
 
-    def __init__(self, network: Network, files: dict[str, str], coming: Collection[str] = ()) -> None:
+    def __init__(self, network: Network) -> None:
         super().__init__(network.bench)
         self._network = network
         self._now = now()
         self._order = network.last_order + 1
-        self._files, self._coming = files, coming
-        self._stems = {compare_key(base_name(path)): path for path in files.values()}  # or a name that a link waits for
+        self._files: dict[str, str] = {}  # new pages, by the names they are for
+        self._stems: dict[str, str] = {}  # their paths by file name, or a name that a new link waits for
         self._lines: dict[str, dict[str, list[str]]] = {}  # that are added, by page and section
         self._held: dict[str, dict[tuple[str, str, str], Held]] = {}
         self._loosened: set[str] = set()  # pages that lost relations, or that those led to
@@ -61,7 +60,8 @@ class GraphEdit(ChangeSet):
 
     def make(self, entity: Entity, *, stub: bool = False) -> str:
         """A new page. Returns its path."""
-        path = self._files.get(entity.name) or self._choose(entity.name)
+        path = file_for(entity.name, lambda path: self._is_taken(path, entity.name))
+        self._files[entity.name] = self._stems[compare_key(base_name(path))] = path
         self.put(path, pages.new_page(path, entity, self._order, self._now, stub=stub))
         self._order += 1
         return path
@@ -101,10 +101,7 @@ class GraphEdit(ChangeSet):
         """Add a relation to the page of its source, which is made if need be. A link to a name that nothing has yet leads
         to it once it is made."""
         source = self._find(relation.source) or self.make(Entity(relation.source, ""), stub=True)
-        target = self._find(relation.target)
-        if target is None and relation.target in self._coming:
-            target = self._choose(relation.target)
-        link = self._link_to(target, relation.target, source)
+        link = self._link_to(self._find(relation.target), relation.target, source)
         line = pages.bond_line(relation.type, link, relation.attributes)
         self._lines.setdefault(source, {}).setdefault("relations", []).append(line)
 
@@ -174,22 +171,12 @@ class GraphEdit(ChangeSet):
 
     # -- files
 
-    def _choose(self, name: str) -> str:
-        """The path of a new page."""
-        path = file_for(name, lambda path: self._is_taken(path, name))
-        self._files[name] = self._stems[compare_key(base_name(path))] = path
-        return path
-
     def _is_taken(self, path: str, name: str) -> bool:
         """Whether a link to this file would be doubtful, or another is in the way."""
         stem = base_name(path)
         called = [*self.bench.files_called(stem), *self.bench.files_called(f"{stem}.md")]
-        return bool(
-            self._stems.get(compare_key(stem), name) != name
-            or called
-            or self.bench.is_taken(path)
-            or self._network.is_awaited(stem, name)
-        )
+        is_ours = self._stems.get(compare_key(stem), name) != name
+        return bool(is_ours or called or self.bench.is_taken(path) or self._network.is_awaited(stem, name))
 
 
 def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:

@@ -5,7 +5,7 @@ What is read is what the vault holds now, whoever wrote it; what is changed is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, NotFound
@@ -170,7 +170,6 @@ class KnowledgeGraph:
         for relation in graph.relations:
             leaving.setdefault(relation.source, []).append(relation)
         names = list(dict.fromkeys([*(each.name for each in graph.entities), *leaving]))
-        files: dict[str, str] = {}  # so that a page can link to one that a later step makes
         counts = [0, 0, 0]
         for first in range(0, len(names), _BATCH):
             some = names[first : first + _BATCH]
@@ -183,7 +182,7 @@ class KnowledgeGraph:
                 related = self._relate(edit, (each for name in some for each in leaving.get(name, ())))
                 return len(new), len(related), sum(len(texts) for _, texts in learned)
 
-            done = self._change(draft, By(tool="import") | by, files, entities)
+            done = self._change(draft, By(tool="import") | by)
             counts = [count + more for count, more in zip(counts, done, strict=True)]
             if progress is not None:
                 progress(first + len(some), len(names))
@@ -228,17 +227,8 @@ class KnowledgeGraph:
         pages = map(self.network.named, (relation.source, relation.target))
         return all(page is not None and not page.is_stub for page in pages)
 
-    def _change(
-        self,
-        draft: Callable[[GraphEdit], R],
-        by: By,
-        files: dict[str, str] | None = None,
-        coming: Collection[str] = (),
-    ) -> R:
-        def make(_bench: object) -> GraphEdit:
-            return GraphEdit(self.network, {} if files is None else files, coming)
-
-        return self.network.change(draft, by, make)[0]
+    def _change(self, draft: Callable[[GraphEdit], R], by: By) -> R:
+        return self.network.change(draft, by, lambda _bench: GraphEdit(self.network))[0]
 
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:

@@ -18,7 +18,7 @@ from simplemem.kinds.graph.network import entity_of, graph_of_pages
 from simplemem.kinds.graph.page import GraphPage, place, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.memory import HistoryEntry
-from simplemem.note.names import name_of
+from simplemem.note.names import base_name, name_of
 from simplemem.store import EnhancedStore
 
 _MOST: Final = 10_000
@@ -49,14 +49,12 @@ def entity_history(store: EnhancedStore, name: str) -> list[PastVersion[Entity]]
 
 def relation_history(store: EnhancedStore, wanted: Relation) -> list[PastVersion[Relation]]:
     """All that a relation was, oldest first."""
-    network, target = graph_of(store).network, _path_of(store, wanted.target)
-    among = {*store.bench.indexed(), target}  # as if the target were still there
+    target = base_name(_path_of(store, wanted.target))
 
     def relation_on(page: GraphPage | None) -> Relation | None:
-        if page is None or page.name != wanted.source:
-            return None
-        for bond, path, name in network.resolved([page], among)[page.path]:
-            if bond.type == wanted.type and (path == target if path else name == wanted.target):
+        for bond in page.bonds if page is not None and page.name == wanted.source else ():
+            leads_there = base_name(bond.link) == target if bond.link else bond.name == wanted.target
+            if bond.type == wanted.type and leads_there:
                 return replace(wanted, attributes=bond.attributes)
         return None
 
