@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import stat
 import sys
 from pathlib import Path
@@ -53,21 +51,6 @@ def test_what_was_imported_is_exported_as_it_was(run: Run, vault: Path, file: Pa
     again = run("import", "graph", str(file), "--json").json
     assert (again["entities"], again["relations"], again["entities_there"], again["relations_there"]) == (0, 0, 2, 1)
     assert again["broken"] == [{"line": 4, "why": "it is not JSON"}]
-
-
-def test_an_import_of_many_steps_is_taken_back_by_one_command_that_it_names(
-    run: Run, vault: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "memory.jsonl"
-    many = [{"type": "entity", "name": f"e{k}", "entityType": "t", "observations": []} for k in range(600)]
-    file.write_text("\n".join(map(json.dumps, many)), encoding="utf-8")
-    run("new", "before", "--content", "mine")
-    before = notes_of(vault)
-    told = run("import", "graph", str(file)).out
-    assert len(notes_of(vault)) == len(before) + 600
-    command = shlex.split(told.strip().split("undo with: ")[1])
-    assert run(*command[1:], "--yes").code == 0
-    assert notes_of(vault) == before
 
 
 def test_what_cannot_be_done_is_said_with_a_way_out(run: Run) -> None:

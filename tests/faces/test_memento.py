@@ -65,15 +65,10 @@ def test_what_is_kept_with_a_relation_stands_behind_its_bullet(memento: Any, vau
     assert all(abs(moment - weighed["updatedAt"]) < 2000 for moment in times.values())
 
 
-def test_a_relation_that_is_not_there_is_told_in_its_words(memento: Any) -> None:
-    missing = memento("get_relation", **USES)
-    assert (missing.failed, missing.text) == (False, "Relation not found: Aurora -> uses -> Postgres")
-    refused = memento("update_relation", relation=USES)
-    assert (refused.failed, refused.text) == (True, "Relation not found: Aurora -> Postgres (uses)")
-
-
 def test_an_update_keeps_what_it_does_not_name_and_replaces_metadata(memento: Any) -> None:
     memento("create_relations", relations=[{**USES, "strength": 0.9, "confidence": 0.8, "metadata": {"a": 1}}])
+    assert memento("get_relation", **{**USES, "to": "Ann"}).text == "Relation not found: Aurora -> uses -> Ann"
+    assert memento("update_relation", relation={**USES, "to": "Ann"}).text == "Relation not found: Aurora -> Ann (uses)"
     done = memento("update_relation", relation={**USES, "confidence": 0.4, "metadata": {"b": 2}})
     assert done.text == "Relation updated successfully"
     told = memento.json("get_relation", **USES)

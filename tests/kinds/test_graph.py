@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import load_settings
 from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
 from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
 from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
@@ -69,13 +68,6 @@ def test_a_hand_written_note_and_bullet_are_in_the_graph_at_once(store: Enhanced
     assert edges(graph.open(["Ada"])) == [("Bob", "knows", "Ada")]
     (store.root / "graph/Bob.md").unlink()
     assert texts(graph.search("is new")) == {}
-
-
-def test_a_client_and_a_person_change_one_note(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    graph.create_entities([an("Ada", "person", "likes tea")])
-    write(store, "graph/Ada.md", "<!-- mine -->\n" + note(store, "graph/Ada.md").split("---\n\n")[1] + "- by hand\n")
-    graph.add_observations([("Ada", [Observation("by the client"), Observation("by hand")])])
-    assert note(store, "graph/Ada.md") == "<!-- mine -->\n## Observations\n- likes tea\n- by hand\n- by the client\n"
 
 
 def test_writers_at_once_lose_nothing(store: EnhancedStore) -> None:
@@ -295,14 +287,3 @@ def test_a_relation_leads_to_a_note_whose_name_no_link_can_say(store: EnhancedSt
         write(store, f"graph/{name}.md", "- x\n")
         graph.create_relations([Relation("C# notes", "is like", name)])
     assert edges(graph.read()) == [("C# notes", "is like", "C# notes"), ("C# notes", "is like", "a [b]")]
-
-
-def test_where_nothing_may_be_deleted_relations_still_go(tmp_path: Path) -> None:
-    settings = load_settings(vault=tmp_path).model_copy(update={"no_delete": True})
-    with open_store(tmp_path, settings=settings) as store:
-        graph = graph_of(store)
-        graph.create_entities([an("Ada")])
-        graph.create_relations([Relation("Bob", "knows", "Ada")])
-        assert graph.delete_relations([Relation("Bob", "knows", "Ada")]) == 1
-        assert edges(graph.read()) == []
-        assert (tmp_path / "graph" / "Bob.md").exists()

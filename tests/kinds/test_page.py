@@ -79,11 +79,6 @@ def test_in_another_note_relations_count_above_its_headings() -> None:
     assert (page.is_own, said(page), related(page)) == (False, [], [("grown_in", "Fujian")])
 
 
-def test_a_note_without_observations_is_told_by_its_description() -> None:
-    page = read("---\ntype: project\ndescription: Moving house\n---\ntext\n", "work/Move.md")
-    assert (page.name, page.type, said(page)) == ("Move", "project", ["Moving house"])
-
-
 @pytest.mark.parametrize("name", ["", "a/b", "n\nx", "\ud800", '"q"', "true", "123", "~", "null", " x ", "a: b #c"])
 def test_a_name_and_a_type_come_back_whatever_they_are(name: str) -> None:
     page = read(new(name, name, order=3))
@@ -186,11 +181,6 @@ def test_behind_a_comment_that_nobody_closed_nothing_is_read_or_added(mark: str)
         changed = pages.with_lines(text, read(text), "observations", ["- two"])
         assert said(read(changed))[-1:] == ["two"]
         assert changed.endswith(f"{mark} later\n- hidden\n")
-
-
-def test_marks_of_a_comment_in_code_and_within_a_line_hide_no_bullet() -> None:
-    text = "## Observations\n- 100 %% sure\n- two\n```\n%%\n<!--\n```\n- three\n\nwords %% and <!-- words\n- four\n"
-    assert said(read(text)) == ["100 %% sure", "two", "three", "four"]
 
 
 def test_a_page_is_bare_until_somebody_writes_on_it() -> None:

@@ -43,16 +43,6 @@ def test_a_name_that_no_file_has_leads_to_its_history_when_it_is_gone_too(store:
     assert texts(store, name) == [["first"]]
 
 
-def test_what_a_person_wrote_between_two_changes_is_a_version(store: EnhancedStore) -> None:
-    made(store, "A")
-    page = store.root / "graph/A.md"
-    page.write_text(page.read_text() + "- by hand\n")
-    store.sync()
-    graph_of(store).add_observations([("A", [Observation("last")])], who="maker 1")
-    assert texts(store, "A") == [["first"], ["first", "by hand"], ["first", "by hand", "last"]]
-    assert [each.by for each in entity_history(store, "A")] == ["maker 1", "", "maker 1"]
-
-
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_what_only_git_remembers_is_told(store: EnhancedStore, write: Callable[[str, str], Path]) -> None:
     def git(*words: str, when: str = "2026-01-01T10:00:00Z") -> None:
