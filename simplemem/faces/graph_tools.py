@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EXACT: Final = "exact"  # the context in which a face takes no single thing for a list
 _LINE = 4096
+_TOKENS = 8000  # of a graph in an answer
 
 
 # --- what stands in lists of arguments, and what answers are made of
@@ -91,7 +92,6 @@ Learnt = TypedDict("Learnt", {"results": list[Added], "notFound": list[str]})
 Deleted = TypedDict("Deleted", {"deleted": list[str], "notFound": list[str]})
 Removed = TypedDict("Removed", {"deleted": int, "notFound": list[str]})
 Unrelated = TypedDict("Unrelated", {"deleted": int})
-_Part = TypedDict("_Part", {"entities": list[EntityOut], "relations": list[RelationOut], "total": int})
 _Way = TypedDict("_Way", {"name": str, "entityType": str, "depth": int, "path": list[RelationOut]})
 _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
@@ -101,11 +101,10 @@ _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
 @dataclass(frozen=True)
 class Rules:
-    """What one face makes of the graph's tools. `voice` words what a verb did or found, of a graph what fits so many
-    tokens. A relation to a name that no entity has waits for one or is passed over (`relate_missing`), an observation of
-    such a name is passed over or refuses the whole call. With `twins_learn` an entity that is there already learns what is
-    new. A face that `is_reference` keeps what is said twice in one call. `hints` are a verb's, where they are not those
-    of the toolset `graph`."""
+    """What one face makes of the graph's tools. `voice` words what a verb did or found. A relation to a name that no entity
+    has waits for one or is passed over (`relate_missing`), an observation of such a name is passed over or refuses the
+    whole call. With `twins_learn` an entity that is there already learns what is new. A face that `is_reference` keeps
+    what is said twice in one call. `hints` are a verb's, where they are not those of the toolset `graph`."""
 
     voice: Callable[..., Reply[Any]]
     manner: Manner = OURS
@@ -142,18 +141,16 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
 # --- the verbs
 
 
-def create_entities(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: List[EntityIn], reason: str = ""
-) -> Reply[Made]:
+def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: List[EntityIn]) -> Reply[Made]:
     """Add entities to the knowledge graph, each with a name, a type and what is known of it."""
     wanted = [
         Entity(each.name, each.entityType, tuple(map(Observation, rules.once(each.observations)))) for each in entities
     ]
-    made = graph.create_entities(wanted, **caller, reason=reason)
+    made = graph.create_entities(wanted, **caller)
     new = {each.name for each in made}
     there = [each for each in wanted if each.name not in new]
     more = [(each.name, each.observations) for each in there] if rules.twins_learn else []
-    learned = graph.add_observations(more, missing="skip", **caller, reason=reason) if more else ()
+    learned = graph.add_observations(more, missing="skip", **caller) if more else ()
     existing = list(dict.fromkeys(each.name for each in there))
     data = {"entities": [each.as_dict() for each in made], "existing": existing}
     return rules.voice("create_entities", data | ({"merged": _added(learned)} if rules.twins_learn else {}))
@@ -164,15 +161,12 @@ def create_relations(
     caller: Caller,
     rules: Rules,
     relations: List[RelationIn],
-    create_missing: Annotated[bool, about("relate names without an entity too")] = False,
-    reason: str = "",
 ) -> Reply[Related]:
     """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
     wanted = [each.relation() for each in relations]
-    missing = "stub" if create_missing else rules.relate_missing
-    made = graph.create_relations(wanted, missing=missing, **caller, reason=reason)
+    made = graph.create_relations(wanted, missing=rules.relate_missing, **caller)
     ends = list(dict.fromkeys(end for each in wanted for end in (each.source, each.target)))
-    names = {each.name for each in graph.open(ends).entities} if missing == "skip" else set(ends)
+    names = {each.name for each in graph.open(ends).entities} if rules.relate_missing == "skip" else set(ends)
     absent = [end for end in ends if end not in names]
     lacking = [each for each in wanted if {each.source, each.target} - names]
     if lacking and len(lacking) == len(wanted):
@@ -182,14 +176,14 @@ def create_relations(
 
 
 def add_observations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: List[Addition], reason: str = ""
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: List[Addition]
 ) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
     additions = [
         (each.entityName, [Observation(text, each.attributes()) for text in rules.once(each.contents)])
         for each in observations
     ]
-    learned = graph.add_observations(additions, missing=rules.add_missing, **caller, reason=reason)
+    learned = graph.add_observations(additions, missing=rules.add_missing, **caller)
     known = {name for name, _ in learned}
     absent = list(dict.fromkeys(name for name, _ in additions if name not in known))
     if absent and not learned:
@@ -205,11 +199,10 @@ def delete_entities(
     graph: KnowledgeGraph,
     caller: Caller,
     rules: Rules,
-    names: Annotated[List[str], also("names", "entityNames", "entity_names", "name")],
-    reason: str = "",
+    names: Annotated[List[str], also("entityNames", "entity_names", "names", "name")],
 ) -> Reply[Deleted]:
     """Delete entities and the relations from and to them (they can be brought back)."""
-    absent = graph.delete_entities(names, **caller, reason=reason)
+    absent = graph.delete_entities(names, **caller)
     gone = [name for name in dict.fromkeys(names) if name not in absent]
     return rules.voice("delete_entities", {"deleted": gone, "notFound": list(dict.fromkeys(absent))})
 
@@ -219,19 +212,18 @@ def delete_observations(
     caller: Caller,
     rules: Rules,
     deletions: Annotated[List[Removal], also("deletions", "observations")],
-    reason: str = "",
 ) -> Reply[Removed]:
     """Delete facts from entities, each given as it stands there."""
     wanted = [(each.entityName, each.observations) for each in deletions]
-    count, absent = graph.delete_observations(wanted, **caller, reason=reason)
+    count, absent = graph.delete_observations(wanted, **caller)
     return rules.voice("delete_observations", {"deleted": count, "notFound": list(dict.fromkeys(absent))})
 
 
 def delete_relations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: List[RelationIn], reason: str = ""
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: List[RelationIn]
 ) -> Reply[Unrelated]:
     """Delete relations of the knowledge graph."""
-    count = graph.delete_relations([each.relation() for each in relations], **caller, reason=reason)
+    count = graph.delete_relations([each.relation() for each in relations], **caller)
     return rules.voice("delete_relations", {"deleted": count})
 
 
@@ -246,32 +238,27 @@ def _nobody(graph: KnowledgeGraph, absent: Sequence[str]) -> NotFound:
     )
 
 
-Budget = Annotated[int, at_most(50_000), Field(ge=100)]
-
-
-def read_graph(graph: KnowledgeGraph, rules: Rules, budget_tokens: Budget = 4000) -> Reply[_Part]:
+def read_graph(graph: KnowledgeGraph, rules: Rules) -> Reply[GraphOut]:
     """Read the knowledge graph."""
-    return rules.voice("read_graph", graph.read().as_dict(), budget_tokens)
+    return rules.voice("read_graph", graph.read().as_dict())
 
 
 def search_nodes(
     graph: KnowledgeGraph,
     rules: Rules,
     query: Annotated[str, about("a text that name, type or an observation contains")],
-    budget_tokens: Budget = 4000,
-) -> Reply[_Part]:
+) -> Reply[GraphOut]:
     """Find entities that contain a text, letter for letter whatever its case, and their relations."""
-    return rules.voice("search_nodes", graph.search(query).as_dict(), budget_tokens)
+    return rules.voice("search_nodes", graph.search(query).as_dict())
 
 
 def open_nodes(
     graph: KnowledgeGraph,
     rules: Rules,
     names: Annotated[List[str], also("names", "name", "entityNames")],
-    budget_tokens: Budget = 4000,
-) -> Reply[_Part]:
+) -> Reply[GraphOut]:
     """Read entities by their exact names, with their relations."""
-    return rules.voice("open_nodes", graph.open(names).as_dict(), budget_tokens)
+    return rules.voice("open_nodes", graph.open(names).as_dict())
 
 
 VERBS: Final = (
@@ -316,10 +303,10 @@ def traverse_graph(
 # --- ... and how it words its answers
 
 
-def _sentences(_verb: str, data: Data, tokens: int = 0) -> Reply[Any]:
+def _sentences(verb: str, data: Data) -> Reply[Any]:
     """What was done and what could not be, in sentences; a graph as lines between marks, as much as fits."""
-    if tokens:
-        return _graph_part(data, tokens)
+    if verb in ("read_graph", "search_nodes", "open_nodes"):
+        return _graph_part(data)
     said: list[str] = []
     if made := data.get("entities"):
         said.append(f"Made {render.listed(each['name'] for each in made)}.")
@@ -340,28 +327,29 @@ def _sentences(_verb: str, data: Data, tokens: int = 0) -> Reply[Any]:
     return Reply(" ".join(said) or "There was nothing to do.", data)
 
 
-def _graph_part(whole: Data, tokens: int) -> Reply[Any]:
-    """The entities that fit so many tokens, one at least, each with the relations it is the first to have an end of."""
+def _graph_part(whole: Data) -> Reply[Any]:
+    """The entities that fit an answer, one at least, each with the relations it is the first to have an end of."""
     known, its = {each["name"] for each in whole["entities"]}, defaultdict[str, list[Data]](list)
     for relation in whole["relations"]:
         its[next((end for end in (relation["from"], relation["to"]) if end in known), "")].append(relation)
-    found: Data = {"entities": [], "relations": its.pop("", []), "total": len(whole["entities"])}
+    found: Data = {"entities": [], "relations": its.pop("", [])}
+    left = _TOKENS
     lines = [_arrow(each) for each in found["relations"]]
     for entity in whole["entities"]:
         own = its.pop(entity["name"], [])
         kind = f" ({render.line(entity['entityType'])})" if entity["entityType"] else ""
         facts = [render.line(text, _LINE) for text in entity["observations"]]
         rows = [f"## {render.name_of(entity['name'])}{kind}", *(f"- {each}" for each in (*facts, *map(_arrow, own)))]
-        tokens -= count_tokens("\n".join(rows))
-        if tokens < 0 and found["entities"]:
+        left -= count_tokens("\n".join(rows))
+        if left < 0 and found["entities"]:
             break
         found["entities"].append(entity)
         found["relations"] += own
         lines += rows
     if not lines:
         return Reply("No entity is found. search_memories finds by meaning.", found)
-    count, total = len(found["entities"]), found["total"]
-    more = "A higher budget_tokens shows more; search_nodes and open_nodes show some." if count < total else ""
+    count, total = len(found["entities"]), len(whole["entities"])
+    more = "search_nodes and open_nodes show the others." if count < total else ""
     head = f"{render.counted(count, 'entity', 'entities')} of {total}:"
     return Reply(render.answer(head, "\n".join(lines), more), found)
 

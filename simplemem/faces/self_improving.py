@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from simplemem.faces import graph_tools as verbs
 from simplemem.faces.arguments import Several, Share, Words, about, also, at_most, one_of
-from simplemem.faces.face import HIDDEN, Call, Caller, Data, Manner, Reply, Tool, tool
-from simplemem.faces.graph_tools import GraphOut, RelationOut, Rules, graph_tools
+from simplemem.faces.face import Call, Caller, Data, Manner, Reply, Tool, tool
+from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.page import ENTITY
 
@@ -100,26 +100,18 @@ def search_nodes(
     return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
 
 
-_WHOLE: Final = {"budget_tokens": HIDDEN, "return": Reply[GraphOut]}
-_RELATIONS = Annotated[Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")]
 _RULES: Final = Rules(
     _said,
     MANNER,
     hints={
-        "create_entities": {"entities": Several[TypedEntityIn], "reason": HIDDEN},
+        "create_entities": {"entities": Several[TypedEntityIn]},
         "create_relations": {
-            "relations": _RELATIONS,
-            "create_missing": HIDDEN,
-            "reason": HIDDEN,
+            "relations": Annotated[
+                Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")
+            ]
         },
-        "add_observations": {"observations": Several[FactsIn], "reason": HIDDEN},
-        "open_nodes": _WHOLE | {"names": Annotated[Several[str], Field(max_length=50)]},
-        "read_graph": _WHOLE,
-        "delete_entities": {
-            "names": Annotated[Several[str], also("entityNames")],
-            "reason": HIDDEN,
-        },
-        "delete_observations": {"reason": HIDDEN},
+        "add_observations": {"observations": Several[FactsIn]},
+        "open_nodes": {"names": Annotated[Several[str], Field(max_length=50)]},
     },
 )
 GRAPH: tuple[Tool, ...] = (

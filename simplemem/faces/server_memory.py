@@ -7,15 +7,14 @@ server is done better, in ways no client can see: nothing acknowledged is lost, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
 from simplemem.errors import Invalid
 from simplemem.faces import graph_tools as verbs
-from simplemem.faces.arguments import also
-from simplemem.faces.face import HIDDEN, Data, Manner, Reply, Tool
-from simplemem.faces.graph_tools import Added, EntityOut, GraphArguments, GraphOut, List, RelationOut, Rules
+from simplemem.faces.face import Data, Manner, Reply, Tool
+from simplemem.faces.graph_tools import Added, EntityOut, GraphArguments, RelationOut, Rules
 from simplemem.faces.render import pretty
 from simplemem.faces.schema import closed
 from simplemem.kinds.graph.values import NoSuchEntity
@@ -80,18 +79,12 @@ def graph_text(graph: KnowledgeGraph) -> str:
     return pretty(graph.read().as_dict())
 
 
-_BARE: Final = {"reason": HIDDEN}
-_WHOLE: Final = {"budget_tokens": HIDDEN, "return": Reply[GraphOut]}
+_ANSWERS = {"entities": Reply[Entities], "relations": Reply[Relations], "observations": Reply[Results]}
 HINTS: Final[dict[str, dict[str, Any]]] = {
-    "create_entities": _BARE | {"return": Reply[Entities]},
-    "create_relations": _BARE | {"create_missing": HIDDEN, "return": Reply[Relations]},
-    "add_observations": _BARE | {"return": Reply[Results]},
-    "delete_entities": _BARE | {"names": Annotated[List[str], also("entityNames")], "return": Reply[Done]},
-    "delete_observations": _BARE | {"return": Reply[Done]},
-    "delete_relations": _BARE | {"return": Reply[Done]},
-    "read_graph": _WHOLE,
-    "search_nodes": _WHOLE,
-    "open_nodes": _WHOLE,
+    verb.__name__: {
+        "return": Reply[Done] if verb.__name__.startswith("delete") else _ANSWERS[verb.__name__.split("_")[1]]
+    }
+    for verb in verbs.VERBS[:6]
 }
 RULES: Final = Rules(_as_json, JsonText(), relate_missing="stub", add_missing="refuse", is_reference=True, hints=HINTS)
 TOOLS: tuple[Tool, ...] = verbs.graph_tools(RULES, *verbs.VERBS)

@@ -51,8 +51,6 @@ def test_what_cannot_be_related_is_said_beside_what_was(club: Ask) -> None:
     assert "There is no entity Nobody" in done.text
     refused = club("create_relations", relations=[relation("Ann", "cleo")])
     assert (refused.code, refused.data["error"]["candidates"]) == ("not_found", ["Cleo"])
-    made = club("create_relations", relations=[relation("Ann", "Nobody")], create_missing=True)
-    assert made.data["relations"] == [relation("Ann", "Nobody")]
 
 
 def test_observations_go_to_those_who_are_there(club: Ask) -> None:
@@ -65,28 +63,24 @@ def test_observations_go_to_those_who_are_there(club: Ask) -> None:
 
 
 def test_a_deletion_takes_the_relations_along_and_is_undone_as_one(club: Ask) -> None:
-    gone = club("delete_entities", names=["Bob", "Nobody"], reason="moved away")
+    gone = club("delete_entities", names=["Bob", "Nobody"])
     assert gone.data == {"deleted": ["Bob"], "notFound": ["Nobody"]}
     assert "Deleted Bob." in gone.text and "no entity Nobody" in gone.text
     assert club("read_graph").data["relations"] == []
     last = club("memory_history", limit=1).data["versions"][0]
-    assert (last["who"], last["tool"], last["reason"]) == ("test 1", "delete_entities", "moved away")
+    assert (last["who"], last["tool"]) == ("test 1", "delete_entities")
     club("undo_change", version=last["version"])
     assert len(club("read_graph").data["relations"]) == 2
     asked = [relation("Ann", "Bob"), relation("Ann", "Cleo")]
     assert club("delete_relations", relations=asked).data == {"deleted": 1}
 
 
-def test_of_a_long_graph_as_much_is_read_as_fits_and_at_least_one(graph: Ask) -> None:
-    graph("create_entities", entities=[entity(f"e{k}", f"word {k} " * 20) for k in range(30)])
-    graph("create_relations", relations=[relation(f"e{k}", f"e{(k + 7) % 30}") for k in range(30)])
-    part = graph("read_graph", budget_tokens=600)
-    assert (part.data["total"], part.data["entities"][0]["name"]) == (30, "e0")
-    assert 3 < len(part.data["entities"]) < 15 and "budget_tokens" in part.text
-    whole = graph("read_graph", budget_tokens=50_000).data
-    assert (len(whole["entities"]), len(whole["relations"])) == (30, 30)
-    graph("create_entities", entities=[entity("big", "word " * 2000)])
-    assert len(graph("open_nodes", names="big", budget_tokens=100).data["entities"]) == 1
+def test_of_a_long_graph_as_much_is_read_as_fits(graph: Ask) -> None:
+    graph("create_entities", entities=[entity(f"e{k}", "word " * 600) for k in range(40)])
+    part = graph("read_graph")
+    assert 5 < len(part.data["entities"]) < 20
+    assert " of 40" in part.text and "open_nodes show the others" in part.text
+    assert len(graph("open_nodes", names=["e38", "e39"]).data["entities"]) == 2
 
 
 def test_what_notes_say_stands_between_marks(graph: Ask) -> None:
