@@ -6,7 +6,7 @@ machine: the note is read again right before its text is sent, whatever the inde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
@@ -52,8 +52,7 @@ def fill(
     fails ends it with `Unavailable`; what was made until then is kept.
     """
     adopt(database, embedder)
-    texts = _Texts(vault, database, embedder, None if embedder.remote else ready, private)
-    ask = _Asking(embedder, stopped)
+    work = _Fill(vault, database, embedder, stopped, None if embedder.remote else ready, private)
     passed: set[int] = set()
     done, total = 0, -1
     while not stopped():
@@ -66,22 +65,22 @@ def fill(
         waiting = [row for row in waiting if row[0] not in passed][:_NOTES_AT_ONCE]
         if not waiting:
             break
-        for batch in texts.batches(waiting, found):
-            stored = _embed(database, embedder, batch, ask)
+        for batch in work.batches(waiting, found):
+            stored = work.embed(batch)
             if stored is None:
                 return done
             done += stored
-            passed |= {each.id for each in batch}
+            passed |= {note.id for note in batch}
             database.checkpoint(amid_much=True)
             if progress is not None:
                 progress("vectors", min(len(passed), total), max(total, len(passed)))
             if stopped():
                 return done
     with database.reading() as db:
-        if not vectors.may_be_complete(db, embedder.name, texts.unreadable):
+        if not vectors.may_be_complete(db, embedder.name, work.unreadable):
             return done
     with database.writing() as db:
-        vectors.switch_if_complete(db, embedder.name, texts.unreadable)
+        vectors.switch_if_complete(db, embedder.name, work.unreadable)
     database.checkpoint()
     return done
 
@@ -94,31 +93,35 @@ class _ToEmbed(NamedTuple):
     rows: list[tuple[int, str]]
 
 
-class _Texts:
-    """The texts of the notes that wait. One that cannot be read just now does not hold up the others."""
+class _Fill:
+    """Reads the texts of the notes that wait, and asks for their vectors."""
 
     def __init__(
-        self, vault: Vault, database: Database, embedder: Embedder, ready: Waiting | None, private: Sequence[str]
+        self,
+        vault: Vault,
+        database: Database,
+        embedder: Embedder,
+        stopped: Callable[[], bool],
+        ready: Waiting | None,
+        private: Sequence[str],
     ) -> None:
-        self._vault = vault
-        self._database = database
-        self._embedder = embedder
-        self._ready = ready
-        self._private = private
-        self.unreadable: set[int] = set()
+        self._vault, self._database, self._embedder, self._stopped = vault, database, embedder, stopped
+        self._ready, self._private = ready, private
+        self._took_any = False  # whether the embedder has taken a text yet
+        self.unreadable: set[int] = set()  # just now; one such note does not hold up all others
 
     def batches(self, waiting: Sequence[tuple[int, str]], generation: Generation) -> Iterator[list[_ToEmbed]]:
         """As many notes at once as the embedder takes texts, one at least."""
         batch: list[_ToEmbed] = []
         for note_id, path in waiting:
-            batch.append(self._of(note_id, path, generation))
+            batch.append(self._texts(note_id, path, generation))
             if sum(len(note.rows) for note in batch) >= self._embedder.batch:
                 yield batch
                 batch = []
         if batch:
             yield batch
 
-    def _of(self, note_id: int, path: str, generation: Generation) -> _ToEmbed:
+    def _texts(self, note_id: int, path: str, generation: Generation) -> _ToEmbed:
         with self._database.reading() as db:
             wanted = vectors.places_without_vectors(db, note_id, shelf_of(generation))
         kept = self._ready.take(note_id) if self._ready is not None else None
@@ -133,52 +136,39 @@ class _Texts:
         if self._embedder.remote and private_reason(path, note, self._private) is not None:
             return _ToEmbed(note_id, file.sha256, [])
         facts = facts_of(path, note, file.entry.mtime_ns)
-        rows = to_embed(places(note_id, facts), facts)
+        every = to_embed(places(note_id, facts), facts)
         return _ToEmbed(
-            note_id, file.sha256, [(id_, words) for id_, words in rows if wanted.get(id_) == text_hash(words)]
+            note_id, file.sha256, [(id_, words) for id_, words in every if wanted.get(id_) == text_hash(words)]
         )
 
+    def embed(self, batch: Sequence[_ToEmbed]) -> int | None:
+        """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
+        meanwhile is left for later. None when another process makes vectors of another embedder now."""
+        name = self._embedder.name
+        made, refused = self._asked(list(dict.fromkeys(words for note in batch for _, words in note.rows)))
+        with self._database.writing() as db:
+            found = vectors.generation_of(db, name)
+            if found is None:
+                return None
+            widths = sorted({len(vector) for vector in made.values()} | ({found.dimension} - {0}))
+            if len(widths) > 1:
+                raise Unavailable(
+                    f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was",
+                    hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
+                )
+            if made and not found.dimension:
+                vectors.set_dimension(db, name, widths[0])
+            done = 0
+            for note in batch:
+                why = next((refused[words] for _, words in note.rows if words in refused), "")
+                rows = {id_: made[words] for id_, words in note.rows if words in made}
+                if note.sha256:
+                    done += vectors.put(db, note.id, note.sha256, rows, shelf_of(found), why)
+            return done
 
-def _embed(database: Database, embedder: Embedder, batch: Sequence[_ToEmbed], ask: _Asking) -> int | None:
-    """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
-    meanwhile is left for later. None when another process makes vectors of another embedder now."""
-    made, refused = ask.vectors(list(dict.fromkeys(words for note in batch if note.sha256 for _, words in note.rows)))
-    with database.writing() as db:
-        found = vectors.generation_of(db, embedder.name)
-        if found is None:
-            return None
-        _must_fit(embedder, found, made)
-        if made and not found.dimension:
-            vectors.set_dimension(db, embedder.name, len(next(iter(made.values()))))
-        done = 0
-        for note in batch:
-            whys = [refused[words] for _, words in note.rows if words in refused]
-            rows = {id_: made[words] for id_, words in note.rows if words in made}
-            if note.sha256:
-                done += vectors.put(db, note.id, note.sha256, rows, shelf_of(found), "".join(whys[:1]))
-        return done
-
-
-def _must_fit(embedder: Embedder, generation: Generation, made: Mapping[str, bytes]) -> None:
-    widths = {len(vector) for vector in made.values()} | ({generation.dimension} - {0})
-    if len(widths) > 1:
-        raise Unavailable(
-            f"{embedder.name} gives vectors of {' and '.join(map(str, sorted(widths)))} numbers; "
-            "it is not the model it was",
-            hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
-        )
-
-
-class _Asking:
-    """Asks the embedder. When it refuses a batch, the halves are asked until the text is found that it refuses."""
-
-    def __init__(self, embedder: Embedder, stopped: Callable[[], bool]) -> None:
-        self._embedder = embedder
-        self._stopped = stopped
-        self._took_any = False  # whether the embedder has taken a text yet
-
-    def vectors(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
-        """The vectors of the texts it takes, and what it says of the others."""
+    def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
+        """The vectors of the texts that the embedder takes, and what it says of the others. When it refuses a batch, the
+        halves are asked until the text is found that it refuses."""
         if not texts:
             return {}, {}
         given = texts if self._embedder.reads_sentences else [without_stop_words(words) for words in texts]
@@ -194,6 +184,5 @@ class _Asking:
             self._took_any = True
             return made, {}
         half = len(texts) // 2
-        first, refused = self.vectors(texts[:half])
-        second, refused_too = self.vectors(texts[half:])
+        (first, refused), (second, refused_too) = self._asked(texts[:half]), self._asked(texts[half:])
         return first | second, refused | refused_too

@@ -18,31 +18,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, filters, legs, links, nearest, notes, vectors
+from simplemem.index import audit, door, filters, legs, links, nearest, notes, vectors
 from simplemem.index.database import Database, build_beside, open_database, state_of
-from simplemem.index.door import (
-    AnyOf,
-    Called,
-    Changes,
-    Embedded,
-    Estimate,
-    Index,
-    Known,
-    MadeBefore,
-    Mark,
-    Matches,
-    Narrow,
-    Nearness,
-    NoteId,
-    NotePage,
-    Outline,
-    PlaceId,
-    Question,
-    Shown,
-    Standing,
-    StoredLink,
-    nothing_made_before,
-)
+from simplemem.index.door import Index, Known, Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
 from simplemem.index.nearest import VectorsInMemory
@@ -158,7 +136,7 @@ class Sidecar(Index):
 
     # -- a search
 
-    def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
+    def vocabulary(self, asked: Sequence[Sequence[door.AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
         return self._read(lambda db: (legs.vocabulary(db, asked, most) if asked else (), self._kept(db).standing))
 
     def ask(self, question: Question) -> Matches:
@@ -187,7 +165,7 @@ class Sidecar(Index):
 
     def _nearest(
         self, db: apsw.Connection, vector: bytes, ids: Sequence[int] | None, limit: int, also: Collection[int]
-    ) -> dict[NoteId, Nearness]:
+    ) -> dict[NoteId, door.Nearness]:
         found = in_use(db)
         wanted = (found.embedder if found is not None else "", len(vector))
         with self._guard:
@@ -201,20 +179,20 @@ class Sidecar(Index):
 
     def shown(
         self,
-        some: Mapping[NoteId, PlaceId],
+        some: Mapping[NoteId, door.PlaceId],
         question: Question,
         *,
         blocks: bool = False,
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
-    ) -> Mapping[NoteId, Shown]:
-        def read(db: apsw.Connection) -> Mapping[NoteId, Shown]:
+    ) -> Mapping[NoteId, door.Shown]:
+        def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
             vector, counts = self._vector(db, question), self._counts_of(db)
             return filters.shown(db, some, question, vector, counts, blocks=blocks, beside=beside, among=among)
 
         return self._read(read)
 
-    def holding(self, groups: Sequence[AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
+    def holding(self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
         return self._read(legs.holding, groups, some)
 
     def _counts_of(self, db: apsw.Connection) -> Counts:
@@ -232,27 +210,27 @@ class Sidecar(Index):
 
     # -- notes and their names
 
-    def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
+    def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> door.NotePage:
         return self._read(filters.page, narrow, sort, limit, after)
 
     def known(self, paths: Iterable[str] | None = None) -> dict[str, Known]:
         return self._read(notes.known_at, paths)
 
-    def outline(self, path: str) -> Outline | None:
+    def outline(self, path: str) -> door.Outline | None:
         return self._read(links.outline, path)
 
-    def since(self, mark: Mark | None) -> Changes:
-        def read(db: apsw.Connection) -> Changes:
-            now = Mark(self.database.generation, notes.newest_rev(db))
+    def since(self, mark: door.Mark | None) -> door.Changes:
+        def read(db: apsw.Connection) -> door.Changes:
+            now = door.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
-                return Changes(now, (), -1, whole=False)
+                return door.Changes(now, (), -1, whole=False)
             whole = mark is None or mark.generation != now.generation
             rev = -1 if whole or mark is None else mark.rev
-            return Changes(now, notes.known_since(db, rev), notes.count(db), whole)
+            return door.Changes(now, notes.known_since(db, rev), notes.count(db), whole)
 
         return self._read(read)
 
-    def called(self, name: str) -> Called:
+    def called(self, name: str) -> door.Called:
         return self._read(notes.called, name)
 
     def near_names(self, prefix: str, limit: int) -> list[str]:
@@ -266,7 +244,7 @@ class Sidecar(Index):
     def files_named(self, key: str) -> Sequence[str]:
         return self._read(links.files_named, key)
 
-    def links(self, to: str | None = None) -> list[StoredLink]:
+    def links(self, to: str | None = None) -> list[door.StoredLink]:
         return self._read(links.stored, to)
 
     def sources_that_could_mean(self, paths: Iterable[str]) -> list[str]:
@@ -280,12 +258,12 @@ class Sidecar(Index):
     def standing(self) -> Standing:
         return self._read(lambda db: self._kept(db).standing)
 
-    def embedded(self, embedder: str, remote: bool) -> Embedded:
+    def embedded(self, embedder: str, remote: bool) -> door.Embedded:
         return self._read(vectors.embedded, embedder, remote)
 
     def estimate(
-        self, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore = nothing_made_before
-    ) -> Estimate:
+        self, embedder: str, remote: bool, *, anew: bool = False, known: door.MadeBefore = door.nothing_made_before
+    ) -> door.Estimate:
         return self._read(vectors.estimate, embedder, remote, anew=anew, known=known)
 
     def vectors_of(self, note: NoteId) -> list[bytes]:

@@ -138,18 +138,6 @@ def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
         afresh.close()
 
 
-def test_when_the_last_note_that_waited_is_deleted_the_new_vectors_are_whole(
-    kept: Kept, half: Half, vault: Path
-) -> None:
-    kept.fill(WHOLE)
-    half.fails_after = 5
-    with pytest.raises(Unavailable):
-        kept.fill(half)
-    (vault / "n5.md").unlink()
-    kept.fill(half)
-    assert kept.in_use() == "half"
-
-
 def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(kept: Kept, half: Half, vault: Path) -> None:
     kept.fill(WHOLE)
     (vault / "n2.md").rename(vault / "n2.away")  # and the index has not heard of it
@@ -158,18 +146,6 @@ def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(kept: Kept, hal
     (vault / "n2.away").rename(vault / "n2.md")
     assert fill.fill(kept.vault, kept.database, half) == 1
     assert len(kept.nearest(half, "honey bees")) == 6
-
-
-def test_going_back_costs_nothing_and_going_on_costs_the_rest(kept: Kept, half: Half) -> None:
-    kept.fill(WHOLE)
-    half.fails_after = 4
-    with pytest.raises(Unavailable):
-        kept.fill(half)
-    assert kept.fill(WHOLE) == 0
-    assert kept.in_use() == WHOLE.name
-    half.fails_after = 10_000
-    assert kept.fill(half) == 2
-    assert kept.in_use() == "half"
 
 
 def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Path) -> None:
