@@ -121,6 +121,7 @@ _ACTS: dict[str, Callable[[EnhancedStore, str, Callable[[st.SearchStrategy[Any]]
         name, {"status": draw(st.sampled_from(["done", True, None, "Ann, B"]))}
     ),
     "move": lambda store, name, draw: store.move(name, draw(_PATHS)),
+    "delete": lambda store, name, _: store.delete(name),
     "read": lambda store, name, _: store.read(name),
     "search": lambda store, name, _: store.search(f"words {name}", mode="text"),
 }
