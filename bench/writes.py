@@ -3,15 +3,12 @@
     python bench/writes.py [--notes 1000] [--times 60]
 
 Prints for each the median wall time, how much of it the disk's syncs took, what is left (the goal is 3 ms), and the CPU
-time, which is what would be left on a machine that nobody else uses. Also what it costs to make an empty file there: a
-create or a change makes two, and a file system that looks long for a free place (ext4, where many files were deleted lately)
-takes as long for one as all our code. Another disk is tried with TMPDIR=FOLDER.
+time, which is what would be left on a machine that nobody else uses. Another disk is tried with TMPDIR=FOLDER.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import tempfile
@@ -53,17 +50,6 @@ class Syncs:
         self.count += 1
 
 
-def file_making(folder: Path, times: int) -> float:
-    """The median CPU milliseconds in which an empty file is made in a folder."""
-    took = []
-    for k in range(times):
-        began = time.process_time()
-        fd = os.open(folder / f"empty-{k}", os.O_CREAT | os.O_EXCL | os.O_RDWR)
-        took.append(1000 * (time.process_time() - began))
-        os.close(fd)
-    return statistics.median(took)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--notes", type=int, default=1000)
@@ -90,7 +76,6 @@ def main() -> None:
                     f"{(syncs.count - count) / given.times:.1f} syncs; {statistics.median(beyond):.1f} ms beyond them, "
                     f"{statistics.median(cpus):.1f} ms of it CPU"
                 )
-        print(f"an empty file made beside the notes: {file_making(vault / 'bench', given.times):.2f} ms CPU")
 
 
 if __name__ == "__main__":

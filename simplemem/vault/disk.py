@@ -253,7 +253,7 @@ def same_file(here: Beneath, one: str, other: str) -> bool:
 
 class Intruded(Exception):
     """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
-    `write.py` makes a Conflict of it.
+    `writer.py` makes a Conflict of it.
     """
 
     def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:

@@ -66,7 +66,7 @@ class Step:
     @property
     def staged(self) -> str | None:
         """The staged file, when it is one of ours."""
-        return self.temp if self.temp and TEMP.fullmatch(self.temp.rpartition("/")[2]) else None
+        return self.temp if self.temp and not is_trash(self.temp) else None
 
     @property
     def via(self) -> str:
@@ -77,20 +77,15 @@ class Step:
 
 def is_trash(path: str) -> bool:
     """Whether a path lies in one of the two trash folders."""
-    trash = next((trash for trash in (OWN_TRASH, OBSIDIAN_TRASH) if path.startswith(trash + "/")), None)
-    return trash is not None and is_path(path.removeprefix(trash + "/"))
-
-
-def _spelled(steps: Sequence[Step], folders: Sequence[str]) -> bytes:
-    """A plan as a line under its seal. `folders` are those that will be made for it."""
-    actions = [step.version._asdict() | {"temp": step.temp} for step in steps]
-    line = json.dumps({"folders": list(folders), "steps": actions}).encode()
-    return sha256(line).encode() + b"\n" + line + b"\n"
+    return any(
+        path.startswith(f"{trash}/") and is_path(path[len(trash) + 1 :]) for trash in (OWN_TRASH, OBSIDIAN_TRASH)
+    )
 
 
 def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
-    """A plan, or None when it is damaged or asks for what no plan of ours asks for. Only notes are named in one, only our
-    own staged files and the trash are taken from: none can reach a hidden file such as a hook of git."""
+    """The steps of a plan and the folders that are made for it, or None when it is damaged or asks for what no plan of ours
+    asks for. Only notes are named in one, only our own staged files and the trash are taken from: none can reach a hidden
+    file such as a hook of git."""
     seal, _, line = data.partition(b"\n")
     line = line.partition(b"\n")[0]
     if seal != sha256(line).encode():
@@ -103,19 +98,16 @@ def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
             if version is None or not is_path(version.path) or not (version.before or version.after):
                 return None
             steps.append(Step(version, temp))
-            if temp is not None and not (isinstance(temp, str) and (is_trash(temp) or _is_staged(temp))):
+            above, _, name = (temp or "").rpartition("/")
+            is_staged = TEMP.fullmatch(name) and (not above or is_path(above))
+            if temp is not None and not is_staged and not is_trash(temp):
                 return None
             if not (is_trash if steps[-1].kind == "trash" else is_path)(steps[-1].target):
                 return None
         folders = plan["folders"]
         return (steps, folders) if steps and all(isinstance(each, str) and is_path(each) for each in folders) else None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-
-
-def _is_staged(path: str) -> bool:
-    above, _, name = path.rpartition("/")
-    return TEMP.fullmatch(name) is not None and (not above or is_path(above))
 
 
 # -- how far a step has come, told by what lies where
@@ -152,6 +144,14 @@ def _state_of(here: Beneath, step: Step) -> State:
 def _is_twice(here: Beneath, one: str, other: str) -> bool:
     """Whether one file has both names."""
     return _listed(here, one) is not None and _listed(here, other) is not None and same_file(here, one, other)
+
+
+def _carry_on(here: Beneath, source: str, target: str) -> None:
+    """Bring a carry to its end that may have stopped halfway."""
+    if _is_twice(here, source, target):
+        disk.remove(here, source)
+    else:
+        disk.carry(here, source, target)
 
 
 def _listed(here: Beneath, path: str) -> str | None:
@@ -231,7 +231,9 @@ class Journal:
         # What is one rename a power cut cannot halve; what takes several needs the plan on the disk first, and a move takes
         # two where the disk knows no rename that spares.
         halves = len(steps) > 1 or any(step.kind == "move" for step in steps)
-        self._put_down(here, _spelled(steps, folders), sync=halves)
+        actions = [step.version._asdict() | {"temp": step.temp} for step in steps]
+        line = json.dumps({"folders": list(folders), "steps": actions}).encode()
+        self._put_down(here, sha256(line).encode() + b"\n" + line + b"\n", sync=halves)
         if self._durable and (halves or parent(PLAN) in here.made):
             self._sync_folders(here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)})
 
@@ -291,13 +293,6 @@ class Journal:
                 disk.carry(here, target, source)
             raise Intruded(source, found)
 
-    def _carry_on(self, here: Beneath, source: str, target: str) -> None:
-        """Bring a carry to its end that may have stopped halfway."""
-        if _is_twice(here, source, target):
-            disk.remove(here, source)
-        else:
-            disk.carry(here, source, target)
-
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
         """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""
         tidy = True
@@ -323,17 +318,13 @@ class Journal:
     def _sync(self, here: Beneath, steps: Sequence[Step]) -> None:
         # All renames come first and then the syncs in a row: the first makes the file system write its own journal,
         # which holds them all, and the rest find little to do.
-        folders: set[Parts] = {tuple(DISPLACED.split("/"))}
-        for step in steps:
-            folders |= {parent(path) for path in (step.version.path, step.target, step.temp) if path}
-        self._sync_folders(here, folders)
+        paths = [path for step in steps for path in (step.version.path, step.target, step.temp) if path]
+        self._sync_folders(here, {tuple(DISPLACED.split("/")), *map(parent, paths)})
         disk.sync_path(here, LOG, last=True)
 
     def _sync_folders(self, here: Beneath, folders: set[Parts]) -> None:
         """Make the names in these folders durable, and the folders that were made themselves."""
-        for made in here.made:
-            folders |= {made, made[:-1]}
-        for folder in sorted(folders):
+        for folder in sorted({*folders, *here.made, *(made[:-1] for made in here.made)}):
             with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
                 disk.sync_folder(here, folder)
 
@@ -341,13 +332,12 @@ class Journal:
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
         """Take back the steps that are done, and what is begun of the next."""
-        begun = list(steps[:done])
-        for failed in steps[done : done + 1]:
+        begun = done
+        if done < len(steps):
             # Where the disk lacks a call, a step takes several, and this one may have stopped between them.
-            self._gather(here, failed)
-            if _state_of(here, failed) not in _NOT_BEGUN:
-                begun.append(failed)
-        for step in reversed(begun):
+            self._gather(here, steps[done])
+            begun += _state_of(here, steps[done]) not in _NOT_BEGUN
+        for step in reversed(steps[:begun]):
             with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
                 self._revert(here, step)
         for number, step in enumerate(steps):
@@ -359,12 +349,12 @@ class Journal:
         version, temp = step.version, step.temp or ""
         if step.kind == "put":
             if _hash_at(here, version.path) == version.after:
-                self._carry_on(here, version.path, temp)
+                _carry_on(here, version.path, temp)
             return
         if temp and _hash_at(here, step.target) == version.after:
             disk.swap(here, temp, step.target, expected=version.after or "", ours=version.before or "")
         if step.kind != "swap":
-            self._carry_on(here, step.via if _hash_at(here, step.via) else step.target, version.path)
+            _carry_on(here, step.via if _hash_at(here, step.via) else step.target, version.path)
 
     def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
         for path in (step.staged, disk.aside(step.staged)) if step.staged else ():
@@ -411,7 +401,7 @@ class Journal:
                 elif state == "between" and _is_twice(here, path, step.via):  # still under its old name too
                     disk.remove(here, step.via)
                 elif state == "between":
-                    self._carry_on(here, step.via, step.target)
+                    _carry_on(here, step.via, step.target)
                 elif state == "doubled":
                     disk.remove(here, path)
                 elif state == "carried":
