@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplemem.errors import NotFound
-from simplemem.index.changes import ChangeTable, grow
+from simplemem.index.changes import ChangeTable
 from simplemem.index.database import open_database
 from simplemem.vault.log import LOG, Log
 from simplemem.vault.paths import WHOLE_ACCESS, Access, Beneath
@@ -92,17 +90,6 @@ def test_a_note_is_followed_back_through_its_moves(tmp_path: Path) -> None:
     assert changes.of("c.md") == [] and changes.gone() == ["b.md"] and changes.newest() == 7
 
 
-def test_a_version_is_found_however_it_is_spelled(tmp_path: Path) -> None:
-    act(tmp_path, "create", "a.md")
-    act(tmp_path, "update", "a.md")
-    changes = table(tmp_path)
-    for spelling in ("v000002", "v2", "2", " v000002 "):
-        assert changes.find(spelling).op == "update"
-    for wrong in ("v3", "", "v", "x1", "-1", "2.0", "v" + "9" * 40, "\u0662", "v2\n{}"):
-        with pytest.raises(NotFound):
-            changes.find(wrong)
-
-
 @pytest.mark.parametrize("what", ["restored", "cut", "gone", "half a line"])
 def test_another_log_in_its_place_is_read_anew(tmp_path: Path, what: str) -> None:
     changes = table(tmp_path)
@@ -172,14 +159,3 @@ def test_what_somebody_else_took_away_has_no_past_while_it_is_gone(tmp_path: Pat
 
 
 # -- when it cannot be asked
-
-
-def test_a_table_that_is_behind_catches_up_before_it_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes = table(tmp_path)
-    asked: list[Callable[..., None]] = []
-    act(tmp_path, "create", "a.md")
-    assert ids(changes) == ["v000001"]
-    monkeypatch.setattr("simplemem.index.changes.grow", lambda db, log: asked.append(grow) or grow(db, log))
-    assert ids(changes) == ["v000001"] and not asked, "nothing is written for a question"
-    act(tmp_path, "update", "a.md")
-    assert ids(changes) == ["v000002", "v000001"] and len(asked) == 1

@@ -124,17 +124,6 @@ def test_a_copy_is_found_by_its_name_and_all_by_the_name_of_their_note(parted: E
         parted.conflict_merges("Ida")
 
 
-def test_a_copy_that_cannot_be_read_hides_no_other(parted: EnhancedStore, write: Write, vault: Path) -> None:
-    other = "Kite (Ada's conflicted copy 2026-01-01)"
-    write(f"{other}.md", TEXT)
-    parted.sync()
-    (vault / f"{COPY}.md").unlink()
-    (vault / f"{COPY}.md").mkdir()
-    found = {merge.copy.name: merge for merge in parted.conflict_merges()}
-    assert found[other].clean
-    assert COPY not in found or found[COPY].problem
-
-
 def test_in_a_repository_the_version_both_began_as_may_be_a_commit(
     git: Any, vault: Path, write: Write, plain_store: EnhancedStore
 ) -> None:

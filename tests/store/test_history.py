@@ -169,19 +169,6 @@ def test_what_cannot_be_brought_back_says_why(plain_store: EnhancedStore, vault:
     assert (vault / "n.md").read_bytes() == files[1]
 
 
-def test_a_note_deleted_outside_comes_back_as_it_was_last(vault: Path, plain_store: EnhancedStore) -> None:
-    last = texts_of(plain_store, vault, "n", "one", "two")[-1]
-    plain_store.create("m", "only")
-    plain_store.move("m", "moved")
-    for name in ("n", "moved"):
-        kept = (vault / f"{name}.md").read_bytes()
-        (vault / f"{name}.md").unlink()
-        restored = plain_store.restore(name)
-        assert (vault / f"{name}.md").read_bytes() == kept and restored.previous_sha256 is None
-        assert "deleted outside simplemem" in restored.warnings[0]
-    assert (vault / "n.md").read_bytes() == last
-
-
 def test_a_note_is_read_as_it_was_under_the_name_it_had(plain_store: EnhancedStore, write: Write) -> None:
     plain_store.create("n", "# Part\n\none\n\n# Rest\n")
     plain_store.move("n", "m")
@@ -295,17 +282,6 @@ def test_the_whole_vault_is_given_as_what_differs_from_now(vault: Path, plain_st
     assert differing(plain_store, "now") == {}
     plain_store.undo(plain_store.history("gone", limit=1)[0].version)
     assert "gone.md" not in differing(plain_store, "v4")
-
-
-def test_a_text_that_was_found_stood_nowhere(vault: Path, plain_store: EnhancedStore) -> None:
-    saved = plain_store.create("n", "one")
-    with (vault / "n.md").open("r+b") as editor:
-        plain_store.update("n", content="two")
-        editor.write(b"late")
-    plain_store.sync()
-    assert plain_store.history("n", limit=1)[0].op == "recovered"
-    assert at(plain_store, "n.md", saved.version).sha256 == saved.sha256
-    assert differing(plain_store, "now") == {}
 
 
 @pytest.mark.parametrize(

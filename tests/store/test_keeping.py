@@ -52,16 +52,6 @@ def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_
         assert len(store.search("plum", limit=100).hits) == 60
 
 
-def test_an_index_deleted_under_a_server_is_made_again(vault: Path, write: Write) -> None:
-    for k in range(30):
-        write(f"n{k}.md", f"plum {k}")
-    with served(vault) as store:
-        shutil.rmtree(vault / ".simplemem")
-        assert eventually(lambda: len(store.search("plum", limit=50).hits) == 30 and store.state().state == "ready")
-        write("more.md", "plum")
-        assert eventually(lambda: "more.md" in indexed(store))
-
-
 LEADER = """
 import sys, time
 from pathlib import Path

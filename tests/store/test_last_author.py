@@ -49,16 +49,6 @@ def test_a_hit_says_who_changed_its_note_last_and_when_if_that_is_asked(harbour:
     assert names(harbour, "crane author:any") == names(harbour, "crane")
 
 
-def test_every_change_has_another_author(harbour: EnhancedStore, write: Write) -> None:
-    harbour.update("hand", append="The crane sings.", tool="update_memory", **BOB)
-    assert names(harbour, "crane author:bob") == {"hand"}
-    write("machine.md", "A person wrote all of it again, the crane too.\n")
-    harbour.sync()
-    assert names(harbour, "crane author:human") == {"machine"}
-    harbour.undo("hand", who="command line")
-    assert names(harbour, "crane author:human") == {"hand", "machine"}
-
-
 def test_a_note_keeps_its_author_under_another_name(harbour: EnhancedStore, vault: Path) -> None:
     harbour.move("machine", "log/May", tool="move_memory", **BOB)
     assert names(harbour, "crane author:ada") == {"log/May"}

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
-from simplemem.errors import Conflict, ReadOnly
+from simplemem.errors import Conflict
 from simplemem.memory import Finding
 from simplemem.store import EnhancedStore
 
@@ -82,18 +81,6 @@ def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedSt
     finding = broken(plain_store)
     assert "Apollo was deleted in v000002, `simplemem undo v000002` brings it back" in finding.message
     assert (finding.level, finding.fix, plain_store.plan_mending().changes) == ("warning", "", ())
-
-
-def test_the_last_note_that_had_a_path_is_what_it_means(plain_store: EnhancedStore, write: Write) -> None:
-    plain_store.create("a/Plan", "first")
-    plain_store.move("a/Plan", "b/Old plan")
-    plain_store.create("a/Plan", "second")
-    plain_store.move("a/Plan", "c/New plan")
-    write("diary.md", "[[a/Plan]]\n")
-    assert broken(plain_store).candidates == ("c/New plan",)
-    plain_store.undo("c/New plan")
-    write("diary.md", "[[c/New plan]]\n")
-    assert broken(plain_store).candidates == ("a/Plan",), "a move that was undone leads back"
 
 
 # -- by names
@@ -191,17 +178,3 @@ def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(plain_store: Enh
     with pytest.raises(Conflict):
         plain_store.mend(mending)
     assert files(plain_store.root) == before and plain_store.history() == ()
-
-
-def test_a_vault_that_may_not_be_written_is_looked_at_and_not_mended(vault: Path, write: Write) -> None:
-    write("people/Ada.md", "Ada")
-    write("a.md", "[[team/Ada]]\n")
-    settings = Settings.model_validate({"embed": {"provider": "none"}})
-    with EnhancedStore(vault, settings, read_only=True) as store:
-        store.sync()
-        before = files(vault)
-        mending = store.plan_mending()
-        assert [finding.fix for finding in mending.findings] == ["lead [[team/Ada]] to people/Ada"]
-        with pytest.raises(ReadOnly):
-            store.mend(mending)
-        assert files(vault) == before

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import Conflict, Invalid, Unreadable
+from simplemem.errors import Conflict, Invalid
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -117,18 +117,6 @@ def test_an_append_or_an_edit_whose_place_is_there_is_made_on_a_line_that_others
         plain_store.update("Kite", **change, if_sha256=read)
     plain_store.update("Kite", **change, if_sha256=conflict.value.details["accept"])
     assert plain_store.read("Kite").content.endswith(both)
-
-
-def test_a_note_whose_header_broke_meanwhile_is_not_rewritten_by_a_merge(
-    plain_store: EnhancedStore, write: Write, vault: Path, read: str
-) -> None:
-    broken = TEXT.replace("tags: [kite]", "tags: [kite")
-    write("Kite.md", broken)
-    offer = f"{read[:16]}+{plain_store.read('Kite').sha256[:16]}"
-    refused(plain_store, read)
-    with pytest.raises(Unreadable):
-        plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
-    assert (vault / "Kite.md").read_text() == broken
 
 
 def test_a_secret_that_may_not_be_written_is_not_kept_with_an_offer_either(vault: Path, write: Write) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from simplemem.errors import NotFound, ReadOnly, SimplememError
 from simplemem.store import EnhancedStore
-from simplemem.vault import disk
 
 CANARY = "quetzalcoatl"
 Open = Callable[..., EnhancedStore]
@@ -134,21 +133,6 @@ def test_a_note_that_was_deleted_in_a_hidden_place_leaves_no_past_outside_of_it(
         assert [entry.op for entry in store.history("out")] == ["update"]
 
 
-def test_a_text_that_was_found_and_may_be_of_a_hidden_note_is_not_told(opened: Open, write: Write, vault: Path) -> None:
-    write("tea.md", "Oolong.\n")
-    write("plans/will.md", f"{CANARY}.\n")
-    with opened() as person:
-        person.sync()
-        with person._core.vault.lock(), person._core.vault._beneath() as here:
-            disk.stage(here, ("plans",), f"{CANARY} new.\n".encode(), like=None, sync=False, hold=False)
-        person._core.vault.recover()
-    with opened() as person:
-        assert CANARY in repr(person.history(diff=True))
-    with opened(hidden=["plans/will"]) as store:
-        store.sync()
-        assert CANARY not in past_of(store, ("will", "tea"))
-
-
 # -- undoing many
 
 
@@ -182,20 +166,6 @@ def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, w
 
 
 # -- doctor
-
-
-def test_doctor_mends_nothing_that_may_not_be_changed_and_everything_else(opened: Open, write: Write) -> None:
-    write("other/plan.md", "Seen.\n")
-    for path in ("tea.md", "Archive/old.md"):
-        write(path, "[[gone/plan]]\n")
-    with opened(read_only=["Archive/"]) as store:
-        store.sync()
-        mending = store.plan_mending()
-        assert [change.path for change in mending.changes] == ["tea.md"]
-        assert any("Archive/old" in why for why in mending.unmended)
-        assert store.mend(mending).version
-        assert store.read("tea").links[0].target == "other/plan"
-        assert store.read("Archive/old").text == "[[gone/plan]]\n"
 
 
 def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(opened: Open, write: Write) -> None:

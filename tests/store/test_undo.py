@@ -105,15 +105,6 @@ def test_what_was_taken_back_already_is_passed_over(grown: EnhancedStore) -> Non
     assert [note.name for note in shown.notes] == ["kept"] and shown.left == ()
 
 
-def test_a_client_that_took_somebodys_change_back_did_change_something(grown: EnhancedStore, vault: Path) -> None:
-    mine = grown.update("edited", append="mine", who="me")
-    there = files(vault)
-    grown.undo(mine.version, who=AGENT)
-    assert becomes(grown, "v6") == {"edited": "changed back"}
-    grown.undo_all("claude-ai", "v6")
-    assert files(vault) == there
-
-
 def test_a_name_given_away_and_used_again_gets_its_old_note_back(grown: EnhancedStore, vault: Path) -> None:
     before = files(vault)
     grown.move("moved", "there", who=AGENT)
