@@ -280,12 +280,6 @@ _ALSO_ENGLISH = STOP_WORDS | frozenset(
     me mi mine mis mit mon na ne o on os ou pas per plus pour que' sa se sea ser she sin so son sou sur ta te ten tes tot
     tout tu u un van' via vi war was we wel wig wie will wo y zo""".split()
 )
-_NAMES = {
-    "de": "de deu ger german deutsch", "es": "es spa spanish español espanol castellano",
-    "fr": "fr fra fre french français francais", "it": "it ita italian italiano", "nl": "nl nld dut dutch nederlands",
-    "pt": "pt por portuguese português portugues",
-}  # fmt: skip
-_TOLD = {name: language for language, names in _NAMES.items() for name in names.split()}
 # Letters that make one small word enough.
 _TELLING_LETTERS = {"de": "äöüß", "es": "ñ¿¡", "fr": "œçêèà", "it": "òìùè", "nl": "ĳ", "pt": "ãõ"}
 
@@ -313,7 +307,8 @@ _ALL_TELLING = frozenset(_TELLING)
 def language_of(text: str, told: str | None = None) -> str:
     """The language of a note, one of LANGUAGES or "". What the note says itself is believed."""
     if told:
-        return _TOLD.get(told.strip().casefold().replace("_", "-").partition("-")[0], "")
+        code = told.strip().casefold()[:2]  # de, de-AT, pt_BR
+        return code if code in LANGUAGES else ""
     middle = len(text) // 2
     sample = text if len(text) <= 2 * _SAMPLE else f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]}"
     in_order = sample.lower().split()
