@@ -32,26 +32,14 @@ class Heading(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A piece of the body: paragraph, item, quote, heading, table, code, math, html or definition.
-
-    It begins after the indent of its first line, with the marks that stand there, and ends before its last
-    line's end. `heading` is the index of the heading it stands under (a heading's own), -1 above the first.
-    """
+    """A piece of the body: paragraph, item, quote, heading, table, code, math, html or definition. It begins after the
+    indent of its first line. `heading` is the index of the heading it stands under (a heading's own), -1 above the first."""
 
     kind: str
     start: int
     end: int
     line: int
     heading: int
-
-
-class InlineTag(NamedTuple):
-    """A `#tag` in the body, without its hash."""
-
-    name: str
-    line: int
-    start: int
-    end: int
 
 
 class Link(NamedTuple):
@@ -80,7 +68,7 @@ class Body(NamedTuple):
     headings: tuple[Heading, ...]
     blocks: tuple[Block, ...]
     links: tuple[Link, ...]
-    tags: tuple[InlineTag, ...]
+    tags: tuple[str, ...]  # without their hashes
     block_ids: tuple[tuple[str, int], ...]
     start: int = 0
 
@@ -94,7 +82,7 @@ _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 _BLOCK_ID = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
 
 _WITH_TEXT = frozenset({"paragraph", "item", "quote", "heading", "math"})
-_WITH_IDS = frozenset({"paragraph", "item", "quote", "heading", "table"})
+_WITH_IDS = _WITH_TEXT - {"math"} | {"table"}
 
 
 def read_body(text: str, start: int) -> Body:
@@ -127,8 +115,8 @@ def read_body(text: str, start: int) -> Body:
         if has_ids and kind in _WITH_IDS and (found := _BLOCK_ID.search(lines[end - 1])) is not None:
             ids.append((found[1], end - 1 + first_line))
         blocks.append(Block(kind, begins, ends, first + first_line, len(headings) - 1))
-    inline = tuple(scanner.links), tuple(scanner.tags)
-    return Body(tuple(headings), tuple(blocks), *inline, tuple(ids), start)
+    tags = tuple(name for _, name in scanner.tags)
+    return Body(tuple(headings), tuple(blocks), tuple(scanner.links), tags, tuple(ids), start)
 
 
 def _split(text: str, start: int) -> tuple[list[str], list[int]]:
@@ -137,13 +125,9 @@ def _split(text: str, start: int) -> tuple[list[str], list[int]]:
         lines = text[start:].split("\n")
         ends = accumulate((len(line) + 1 for line in lines), initial=start)
         return lines, list(ends)[:-1]
-    lines, starts, at = [], [start], start
-    for found in _LINE_END.finditer(text, start):
-        lines.append(text[at : found.start()])
-        at = found.end()
-        starts.append(at)
-    lines.append(text[at:])
-    return lines, starts
+    ends = [found.span() for found in _LINE_END.finditer(text, start)]
+    starts = [start, *(after for _, after in ends)]
+    return [text[at:end] for at, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)], starts
 
 
 def count_lines(text: str, start: int, end: int) -> int:
@@ -171,14 +155,13 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
 def read_value_link(value: str) -> Link | None:
     """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
     value = value.strip()
-    if value.startswith("[[") and value.endswith("]]"):
-        if not _WIKI_END.search(value, 2, len(value) - 2):
-            return _read_wikilink(value, 0, len(value), False, 0)
-    elif value.startswith("[") and value.endswith(")"):
-        scanner = _InlineScanner(value, [0], 0)
-        scanner.read(0, len(value))
-        return next((link for link in scanner.links if (link.start, link.end) == (0, len(value))), None)
-    return None
+    if value.startswith("[[") and value.endswith("]]") and not _WIKI_END.search(value, 2, len(value) - 2):
+        return _read_wikilink(value, 0, len(value), False, 0)
+    if not (value.startswith("[") and value.endswith(")")):
+        return None
+    scanner = _InlineScanner(value, [0], 0)
+    scanner.read(0, len(value))
+    return next((link for link in scanner.links if (link.start, link.end) == (0, len(value))), None)
 
 
 def _read_wikilink(text: str, start: int, end: int, embed: bool, line: int) -> Link | None:
@@ -254,7 +237,7 @@ class _InlineScanner:
     def __init__(self, text: str, line_starts: Sequence[int], first_line: int) -> None:
         self.text = text
         self.links: list[Link] = []
-        self.tags: list[InlineTag] = []
+        self.tags: list[tuple[int, str]] = []  # where they stand, and their names
         self.line_starts, self.first_line = line_starts, first_line
 
     def read_row(self, start: int, end: int) -> None:
@@ -280,8 +263,7 @@ class _InlineScanner:
         self.nested = False  # a link is complete at its end, one inside it before that
         links, tags, at = len(self.links), len(self.tags), start
         while (found := _TOKEN.search(text, at, end)) is not None:
-            at = found.end()
-            token = found[0]
+            at, token = found.end(), found[0]
             first = token[0]
             if first == "#":
                 tag = _TAG.match(text, at - 1, end)
@@ -300,7 +282,7 @@ class _InlineScanner:
                 at = self._open(found.start(), token)
         if self.nested:
             self.links[links:] = sorted(self.links[links:], key=lambda link: link.start)
-            self.tags[tags:] = sorted(self.tags[tags:], key=lambda tag: tag.start)
+            self.tags[tags:] = sorted(self.tags[tags:])
 
     def _line_of(self, offset: int) -> int:
         return bisect_right(self.line_starts, offset) - 1 + self.first_line
@@ -314,7 +296,7 @@ class _InlineScanner:
         end = at + 1 + len(name)
         if not name or (name.isascii() and name.isdigit()):
             return end
-        self.tags.append(InlineTag(name, self._line_of(at), at, end))
+        self.tags.append((at, name))
         return self._past(end)
 
     def _may_begin(self, at: int) -> bool:
@@ -326,15 +308,12 @@ class _InlineScanner:
         while before > self.start and text[before - 1] in "*_~=":
             before -= 1
         if before < at:
-            run = text[before:at]
-            if run.replace("==", "").replace("~~", "").strip("*_"):
-                return False
-            opener = before == self.start or before == self.chunk or text[before - 1] in _SPACE
-            return opener or text[before - 1] in "!\"'(,-.:;>?[{|"
-        if text[at - 1] == ">":  # a quote's mark without a space after it
-            line = max(text.rfind("\n", self.start, at), text.rfind("\r", self.start, at)) + 1 or self.start
-            return _QUOTE_MARKS.match(text, line, at).end() == at  # type: ignore[union-attr]
-        return False
+            is_emphasis = not text[before:at].replace("==", "").replace("~~", "").strip("*_")
+            is_opener = before in (self.start, self.chunk) or text[before - 1] in _SPACE
+            return is_emphasis and (is_opener or text[before - 1] in "!\"'(,-.:;>?[{|")
+        # A quote's mark without a space after it.
+        line = max(text.rfind("\n", self.start, at), text.rfind("\r", self.start, at)) + 1 or self.start
+        return text[at - 1] == ">" and _QUOTE_MARKS.match(text, line, at).end() == at  # type: ignore[union-attr]
 
     def _code(self, at: int, after: int) -> int:
         if self.ticks is None:
@@ -371,7 +350,7 @@ class _InlineScanner:
             self.no_comment = close < 0
             return at + 1 if close < 0 else self._past(close + 3)
         found = _TAG_OR_AUTOLINK.match(text, at, self.end)
-        return at + 1 if found is None else self._past(found.end())
+        return self._past(found.end()) if found else at + 1
 
     def _open(self, at: int, token: str) -> int:
         """A wikilink, or brackets that may become a Markdown link."""

@@ -46,7 +46,7 @@ class Note:
 
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
-        return read_tags(self.header.properties, [tag.name for tag in self.body.tags])
+        return read_tags(self.header.properties, self.body.tags)
 
     @cached_property
     def aliases(self) -> tuple[str, ...]:
