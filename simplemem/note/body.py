@@ -123,8 +123,7 @@ def _split(text: str, start: int) -> tuple[list[str], list[int]]:
     """The lines from `start` on and where each begins. Lines end at LF, CRLF or a lone CR."""
     if text.find("\r", start) < 0:
         lines = text[start:].split("\n")
-        ends = accumulate((len(line) + 1 for line in lines), initial=start)
-        return lines, list(ends)[:-1]
+        return lines, list(accumulate((len(line) + 1 for line in lines), initial=start))[:-1]
     ends = [found.span() for found in _LINE_END.finditer(text, start)]
     starts = [start, *(after for _, after in ends)]
     return [text[at:end] for at, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)], starts
