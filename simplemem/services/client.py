@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import logging
 import re
 import threading
 import time
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
-_LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 * 1024 * 1024  # of an answer: a thousand long vectors, written out
 _MOST_BYTES_OF_A_REFUSAL = 20_000
 _EXAMPLE = "For example http://localhost:1234/v1 or https://api.openai.com/v1."
@@ -38,7 +36,6 @@ class Address:
     url: str
     host: str
     local: bool  # nothing sent there leaves this machine
-    encrypted: bool
 
 
 def address_of(url: str, setting: str = "embed.url") -> Address:
@@ -63,7 +60,7 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
         local = (getattr(address, "ipv4_mapped", None) or address).is_loopback
     except ValueError:
         pass  # a name
-    return Address(f"{parts.scheme}://{place}{parts.path.rstrip('/')}", place, local, parts.scheme == "https")
+    return Address(f"{parts.scheme}://{place}{parts.path.rstrip('/')}", place, local)
 
 
 class ServiceClient:
@@ -88,7 +85,6 @@ class ServiceClient:
         self._patience = patience or Patience(name, timeout=timeout)
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
-        self._warned = False
 
     def post(
         self,
@@ -133,9 +129,6 @@ class ServiceClient:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
-            if not (self.address.encrypted or self.address.local or self._warned):
-                self._warned = True
-                _LOG.warning("the key for %s travels unencrypted, as its url is not https", self.name)
         ends = time.monotonic() + seconds
         try:
             url = self.address.url + path

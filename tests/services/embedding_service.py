@@ -94,7 +94,6 @@ class EmbeddingService:
         self.dimension = dimension
         self.asked: list[Asked] = []
         self.received = bytearray()  # every byte of every body, and of every request line and header
-        self.connections = 0
         self.dripping = 0  # how many endless answers are being given now
         self.answered = 0  # how many requests have had an answer, whatever it was
         self.always: Answer = WELL
@@ -176,10 +175,6 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 65_536  # an answer leaves as one piece
     disable_nagle_algorithm = True
-
-    def setup(self) -> None:
-        super().setup()
-        self.of.connections += 1
 
     def log_message(self, *_: object) -> None:
         """Silence: the tests look at `asked`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from pydantic import SecretStr
 from waiting import eventually
 
 from simplemem.errors import Unavailable
-from simplemem.services.client import Address, ServiceClient, address_of, quoted
+from simplemem.services.client import ServiceClient, address_of, quoted
 from simplemem.services.keys import Key
 from simplemem.services.patience import Patience
 
@@ -66,22 +65,6 @@ def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> N
         with pytest.raises(Unavailable, match="lives at another address"):
             keyed.post("/x", REQUEST)
         assert elsewhere.asked == []
-
-
-def test_an_unencrypted_key_for_another_machine_is_warned_of_once(
-    service: EmbeddingService, caplog: pytest.LogCaptureFixture
-) -> None:
-    far = Address(service.url, "far.example", local=False, encrypted=False)  # a name for the machine this runs on
-    with caplog.at_level(logging.WARNING):
-        asking = ServiceClient("the service", far, Key(SecretStr("sk-1234567890")))
-        for _ in range(2):
-            asking.post("/embeddings", REQUEST)
-        ServiceClient("the service", far, Key(None)).post("/embeddings", REQUEST)
-        ServiceClient("the service", address_of(service.url), Key(SecretStr("sk-1234567890"))).post(
-            "/embeddings", REQUEST
-        )
-    assert ["unencrypted" in record.getMessage() for record in caplog.records] == [True]
-    assert "sk-1234567890" not in caplog.text
 
 
 # -- what a service said, without what it repeats of what it was sent
