@@ -47,12 +47,6 @@ def test_it_ends_when_its_input_does(bare: Bare) -> None:
     assert bare.process.wait(2) == 0
 
 
-def test_it_ends_when_the_input_ends_before_a_word_was_said(tmp_path: Path) -> None:
-    with Bare(tmp_path) as bare:
-        bare.end_input()
-        assert bare.process.wait(PATIENCE) == 0  # its start is waited for too
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_it_ends_on_a_signal(bare: Bare, number: int) -> None:
     bare.process.send_signal(number)

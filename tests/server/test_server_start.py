@@ -33,29 +33,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
     """Beside its files: a vault called .memories, config.toml, variables."""
     (here / "config.toml").write_text("max_memory_length = 20\n[voyage_ai]\napi_key = 'k'\n")
+    long = "this is longer than twenty"
     with Bare(here, command=serving("--profile", "simplemem"), cwd=here) as bare:
-        hello = bare.initialize()
-        assert "create memories as you learn" in hello["instructions"]
+        assert "create memories as you learn" in bare.initialize()["instructions"]
         assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][:6] == ORIGINAL
         made = bare.call("create_memory", name="a", metadata=META, content="short enough")
-        assert made["content"][0]["text"] == "Memory 'a' was created."
-        assert "structuredContent" not in made
-        refused = bare.call("create_memory", name="b", metadata=META, content="this is longer than twenty")
-        assert refused["isError"] is True
-        assert refused["content"][0]["text"].startswith("too_long: ")
+        assert made["content"][0]["text"] == "Memory 'a' was created." and "structuredContent" not in made
+        refused = bare.call("create_memory", name="b", metadata=META, content=long)
+        assert refused["isError"] is True and refused["content"][0]["text"].startswith("too_long: ")
     assert (here / ".memories" / "a.md").is_file()
-    with Bare(
-        here,
-        command=serving("--config", "config.toml"),
-        cwd=here,
-        env={"SIMPLEMEM_MAX_MEMORY_LENGTH": "40", "SIMPLEMEM_PROFILE": "simplemem"},
-    ) as bare:
+    env = {"SIMPLEMEM_MAX_MEMORY_LENGTH": "40", "SIMPLEMEM_PROFILE": "simplemem"}
+    with Bare(here, command=serving("--config", "config.toml"), cwd=here, env=env) as bare:
         bare.initialize()
-        assert not bare.call("create_memory", name="b", metadata=META, content="this is longer than twenty")["isError"]
+        assert not bare.call("create_memory", name="b", metadata=META, content=long)["isError"]
         assert bare.call("create_memory", name="c", metadata=META, content="forty " * 9)["isError"]
         listed = bare.call("list_memories")["content"][0]["text"]
-        assert "## a\n" in listed
-        assert "## b\n" in listed
+        assert "## a\n" in listed and "## b\n" in listed
 
 
 @pytest.mark.parametrize(
