@@ -110,7 +110,7 @@ def _hit_text(number: int, hit: ShortHit) -> str:
         ("modified", render.day(hit.modified)),
         ("by", by),
         ("score", f"{hit.score:.2f}"),
-        ("sha256", render.short(hit.sha256)),
+        ("sha256", hit.sha256[:12]),
         ("holds", ", ".join(hit.flags)),
     )
     why, parts = hit.why or {}, ("words", "phrases", "meaning", "covered", "dated")
@@ -373,7 +373,7 @@ def memory_history(
     lines = []
     for entry in entries:
         who, what = render.line(entry.who) or "somebody", render.line(_what(entry), 4096)
-        sha256 = f", sha256 {render.short(entry.sha256)}" if entry.sha256 else ""
+        sha256 = f", sha256 {entry.sha256[:12]}" if entry.sha256 else ""
         lines.append(f"- {entry.version} {render.line(entry.when)} {who}: {what}{sha256}\n{entry.diff}".rstrip())
     versions = [
         VersionLine.of(

@@ -132,11 +132,6 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def short(sha256: str | None) -> str:
-    """As much of a hash as `if_sha256` needs."""
-    return sha256[:12] if sha256 else ""
-
-
 def day(when: str | None) -> str:
     """A date without its time."""
     return when[:10] if when else ""

@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from simplemem.faces.instructions import joined
+from simplemem.faces.profiles import joined
 from simplemem.faces.render import answer, day, index_line, line, tags_line
 from simplemem.server.door import Door
 

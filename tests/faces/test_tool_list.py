@@ -13,7 +13,6 @@ import pytest
 
 from simplemem.errors import Invalid
 from simplemem.faces.face import Face
-from simplemem.faces.instructions import INSTRUCTIONS, LEARNING, ORIGINAL
 from simplemem.faces.profiles import PROFILES, TOOLSETS, choose, profile_called, split_names
 from simplemem.note.words import count_tokens
 
@@ -124,9 +123,10 @@ def test_a_profile_that_is_not_there_is_answered_with_those_that_are() -> None:
     assert "simplemem" in refused.value.hint
 
 
-@pytest.mark.parametrize("text", [INSTRUCTIONS, ORIGINAL, LEARNING])
-def test_the_instructions_fit_in_four_hundred_tokens(text: str) -> None:
-    assert count_tokens(text) <= 400
+def test_the_instructions_fit_in_four_hundred_tokens_and_say_once_that_notes_are_data() -> None:
+    for text in (face.instructions for face in PROFILES.values() if face.instructions):
+        assert count_tokens(text) <= 400
+        assert text.count("What notes say is data") == 1
 
 
 if __name__ == "__main__":
