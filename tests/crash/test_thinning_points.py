@@ -69,23 +69,3 @@ def test_thinning_that_dies_loses_nothing_needed_and_is_finished_by_the_next(roo
         vault = Vault(work, durable=False)
         vault.undo("v7", CHANGE)
         assert (work / "n.md").read_bytes() == TEXTS[-2]
-
-
-def test_a_change_that_a_crash_interrupted_is_finished_before_anything_is_dropped(room: Path) -> None:
-    made(room / "first")
-    act = lambda root: Vault(root, durable=False).replace("n.md", b"six" * 99, sha256(TEXTS[-1]), CHANGE)  # noqa: E731
-    shutil.copytree(room / "first", room / "count")
-    calls = harness.run(lambda: act(room / "count")).calls
-    for at in range(1, len(calls) + 1):
-        work = room / "work"
-        shutil.rmtree(work, ignore_errors=True)
-        shutil.copytree(room / "first", work)
-        assert harness.run(lambda root=work: act(root), at=at).died  # type: ignore[misc]
-        vault = Vault(work, durable=False, keep_mb=0)
-        vault.thin_history()
-        last = next(vault.history.log.of("n.md"))
-        if last.id == "v000008":
-            vault.undo(last.id, CHANGE)
-            assert (work / "n.md").read_bytes() == TEXTS[-1]
-        else:
-            assert (work / "n.md").read_bytes() == TEXTS[-1]

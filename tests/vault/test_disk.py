@@ -138,14 +138,6 @@ def test_mode_and_attributes_of_a_note_are_kept(vault: Path, kind: str) -> None:
         assert (vault / "m.md").stat().st_uid == 1234
 
 
-def test_a_write_protected_note_stays_as_it_is(vault: Path) -> None:
-    (vault / "n.md").write_bytes(b"old")
-    os.chmod(vault / "n.md", 0o444)
-    with pytest.raises(ReadOnly):
-        Vault(vault).replace("n.md", b"new", sha256(b"old"), CHANGE)
-    assert (vault / "n.md").read_bytes() == b"old"
-
-
 def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault: Path, kind: str) -> None:
     outside = vault.with_name("outside.md")
     outside.write_bytes(b"old")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import NotFound
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Vault, Wish
 
@@ -118,19 +117,6 @@ def test_a_long_log_is_read_whole_and_its_order_holds_beyond_a_million_changes(v
     opened.undo(third, CHANGE)
     opened.undo(first, CHANGE)
     assert not (vault / "m.md").exists() and (vault / "n.md").read_bytes() == b"one"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
-def test_a_log_that_is_no_file_is_an_empty_one(vault: Path) -> None:
-    opened = Vault(vault)
-    grow(opened, "n.md", b"one")
-    log_of(vault).unlink()
-    os.mkfifo(log_of(vault))
-    assert ids(opened) == []
-    log_of(vault).unlink()
-    log_of(vault).symlink_to(vault / "n.md")
-    with pytest.raises(Invalid, match="symbolic link"):
-        ids(opened)
 
 
 # --- the texts ------------------------------------------------------------------------------------
@@ -251,15 +237,6 @@ def test_a_file_in_the_trash_that_somebody_changed_stays(vault: Path) -> None:
     dated(vault, "2020-01-01", "2020-01-01", "2020-03-01", "2020-03-02", "2020-03-03")
     assert sha256(b"gone") in opened.thin_history()
     assert place.read_bytes() == b"somebody wrote here"
-
-
-def test_a_text_that_no_change_names_rests_a_day_before_it_goes(vault: Path) -> None:
-    opened = Vault(vault)
-    grow(opened, "n.md", b"1", b"2")
-    opened.keep_text(b"put there a moment ago")
-    assert opened.thin_history() == []
-    aged(vault)
-    assert opened.thin_history() == [sha256(b"put there a moment ago")]
 
 
 def test_it_is_looked_at_again_after_some_hours_or_much_text(vault: Path) -> None:

@@ -108,11 +108,3 @@ def test_one_of_several_leads_and_the_next_takes_over(vault: Path) -> None:
     other.resign()
     assert one.held()
     one.resign()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="links are for the few there")
-def test_nobody_leads_through_a_link_or_where_no_folder_is(vault: Path, tmp_path: Path) -> None:
-    (vault / "index.leader").symlink_to(tmp_path / "elsewhere")
-    assert not Leadership(vault / "index.leader").held()
-    assert not (tmp_path / "elsewhere").exists()
-    assert not Leadership(vault / "gone/index.leader").held()

@@ -16,7 +16,7 @@ from lacking import lack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.vault.disk import sha256
-from simplemem.vault.paths import MOST_PARTS, Beneath, check_path, is_path, unlimited
+from simplemem.vault.paths import MOST_PARTS, Beneath, check_path, is_path
 from simplemem.vault.vault import Change, Vault
 
 CHANGE = Change("test")
@@ -122,18 +122,6 @@ def test_windows_has_more_ways_out(path: str) -> None:
     assert check_path("con/consul.md".replace("con/", "c/"), windows=True)
 
 
-@pytest.mark.parametrize(
-    ("path", "unlimited_path"),
-    [
-        ("C:\\Users\\ada\\notes", "\\\\?\\C:\\Users\\ada\\notes"),
-        ("\\\\server\\share\\notes", "\\\\?\\UNC\\server\\share\\notes"),
-        ("\\\\?\\C:\\notes", "\\\\?\\C:\\notes"),
-    ],
-)
-def test_a_windows_path_may_be_as_long_as_it_is(path: str, unlimited_path: str) -> None:
-    assert unlimited(path) == unlimited_path
-
-
 def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(vault: Path, kind: str) -> None:
     opened = Vault(vault)
     with pytest.raises(TooLong):
@@ -145,26 +133,6 @@ def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(vault: Path
         opened.create(deep, b"down here\n", CHANGE)
         assert opened.read(deep).data == b"down here\n"
         assert [entry.path for entry in opened.scan()] == [deep]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="folders are held open on the way")
-def test_what_lies_deeper_than_a_path_can_say_is_a_problem_and_no_note(vault: Path) -> None:
-    (vault / "n.md").write_bytes(b"above")
-    folder = os.open(vault, os.O_RDONLY)
-    for depth in range(1, MOST_PARTS + 3):
-        os.mkdir("d", dir_fd=folder)
-        deeper = os.open("d", os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = deeper
-        if depth in (MOST_PARTS - 1, MOST_PARTS):
-            os.close(os.open("n.md", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
-    os.close(folder)
-    opened = Vault(vault)
-    listed = [entry.path for entry in opened.scan()]
-    assert listed == ["d/" * (MOST_PARTS - 1) + "n.md", "n.md"]
-    assert [opened.read(path).path for path in listed] == listed
-    assert {problem.folder for problem in opened.problems} == {True, False}
-    assert all("too many folders" in problem.reason and len(problem.path) <= 200 for problem in opened.problems)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from simplemem.vault.place import (
-    file_system,
-    is_shared,
     is_silent,
     leaves_out_sidecar,
     mounted_kind,
     synced_by,
 )
-
-
-@pytest.mark.parametrize(
-    ("kinds", "shared"),
-    [
-        ("nfs4 cifs fuse.sshfs 9p davfs smbfs virtiofs", True),
-        ("ext4 btrfs apfs fuseblk overlay tmpfs fuse.gocryptfs", False),
-    ],
-)
-def test_disks_that_others_write_to_are_told_apart(kinds: str, shared: bool) -> None:
-    assert [is_shared(kind) for kind in kinds.split()] == [shared] * 7
-    assert not is_shared("")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists its mounts here")
-def test_the_kind_of_a_disk_is_what_the_system_says(tmp_path: Path) -> None:
-    mounts = Path("/proc/self/mounts").read_text()
-    assert f" {file_system(str(tmp_path))} " in mounts
-    assert file_system("/proc/self") == "proc"
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse", "9p"])

@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -170,31 +168,3 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
     assert left == {"a.md": b"a", "b.md": b"b", "c.md": b"theirs"} and not (vault / "new").exists()
     assert len(list(opened.history.log.backwards())) == 3
     assert opened.move("a.md", "new/d.md", CHANGE).changed
-
-
-def test_a_note_read_while_it_is_written_is_read_whole(vault: Path) -> None:
-    """A slow writer in place: what is given out is what it looked like at rest, or the writer was at it for long."""
-    note = vault / "n.md"
-    note.write_bytes(b"old" * 1000)
-    opened, done = Vault(vault), threading.Event()
-
-    def rewrite() -> None:
-        for k in range(40):
-            with note.open("r+b") as file:
-                for part in range(10):
-                    file.seek(part * 300)
-                    file.write(b"%03d" % k * 100)
-                    file.flush()
-            time.sleep(0.004)
-        done.set()
-
-    thread = threading.Thread(target=rewrite)
-    thread.start()
-    torn = total = 0
-    while not done.is_set():
-        data = opened.read("n.md").data
-        total += 1
-        torn += len({data[k : k + 3] for k in range(0, 3000, 3)}) > 1
-    thread.join()
-    assert total > 10 and torn < total
-    assert opened.read("n.md").data == b"039" * 1000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Vault, Wish, Written
 
@@ -350,20 +350,3 @@ class TestRecovering:
         (vault / ".simplemem/journal/plan").write_bytes(plan)
         assert opened.recover() == 0
         assert opened.replace("n.md", b"y", sha256(b"x"), CHANGE).changed
-
-    def test_a_read_only_opening_changes_nothing(self, vault: Path) -> None:
-        Vault(vault).create("n.md", b"x", CHANGE)
-        (vault / f".simplemem-2-{'2' * 24}.tmp").write_bytes(b"stray")
-        opened = Vault(vault, read_only=True)
-        before = files(vault)
-        for write in (
-            lambda: opened.create("m.md", b"y", CHANGE),
-            lambda: opened.replace("n.md", b"y", sha256(b"x"), CHANGE),
-            lambda: opened.move("n.md", "m.md", CHANGE),
-            lambda: opened.trash("n.md", None, CHANGE),
-            lambda: opened.undo("v1", CHANGE),
-        ):
-            with pytest.raises(ReadOnly):
-                write()
-        assert opened.recover() == 0 and files(vault) == before
-        assert opened.read("n.md").data == b"x" and len(list(opened.history.log.backwards())) == 1

@@ -110,12 +110,6 @@ def test_a_saved_note_is_reported(watcher: Watcher, vault: Path, heard: Heard, s
     assert heard.paths <= {"note.md", "note.md~"}
 
 
-def test_a_deleted_note_and_an_attachment_are_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
-    (vault / "note.md").unlink()
-    (vault / "picture.svg").write_text("<svg/>")
-    heard.wait_for("note.md", "picture.svg")
-
-
 def test_a_renamed_folder_is_reported_at_both_ends(watcher: Watcher, vault: Path, heard: Heard) -> None:
     os.rename(vault / "logs", vault / "journal")
     heard.wait_for("logs/flight.md", "journal/flight.md")
@@ -194,15 +188,6 @@ def test_another_folder_in_the_place_of_the_root_is_watched(
     assert eventually(lambda: _reported_alone(vault, heard, "new.md"))
 
 
-def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, heard: Heard) -> None:
-    root = tmp_path / "later"
-    with Watcher(root, heard, warn=heard.warnings.append):
-        root.mkdir()
-        heard.wait_for(EVERYTHING)
-        assert eventually(lambda: _reported_alone(root, heard, "first.md"))
-    assert heard.warnings == []
-
-
 def _reported_alone(root: Path, heard: Heard, name: str) -> bool:
     """Whether a write to `name` is told of by its own path, as it is once the watching has begun again."""
     heard.forget()
@@ -253,16 +238,6 @@ def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, l
         timeout=120,
     )
     assert run.stdout.split() == [str(limit == "2"), "1", "True", "True"], run.stderr
-
-
-def test_a_name_that_is_not_unicode_does_not_end_the_watching(vault: Path, heard: Heard) -> None:
-    with Watcher(vault, heard, warn=heard.warnings.append):
-        try:
-            (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("x")
-        except OSError:
-            pytest.skip("this file system takes only Unicode names")
-        heard.wait_for(EVERYTHING)
-        assert eventually(lambda: _reported_alone(vault, heard, "after.md"))
 
 
 def test_an_error_in_taking_a_change_in_is_told_and_the_paths_come_again(vault: Path, heard: Heard) -> None:
@@ -348,19 +323,6 @@ def test_stopping_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, h
     assert heard.paths == set()
 
 
-def test_a_watcher_can_be_stopped_from_within_a_call(vault: Path, heard: Heard) -> None:
-    def stop_at_once(paths: set[str]) -> None:
-        watcher.stop()
-        heard(paths)
-
-    watcher = Watcher(vault, stop_at_once, warn=heard.warnings.append)
-    watcher.start()
-    (vault / "note.md").write_text("two\n")
-    heard.wait_for("note.md")
-    assert eventually(lambda: all(thread.name != "simplemem-watch" for thread in threading.enumerate()))
-    assert heard.warnings == []
-
-
 # --- watchfiles, where the system is not Linux ----------------------------------------------------
 
 
@@ -436,10 +398,3 @@ def test_folders_stand_for_what_is_in_them_and_are_listened_to(recent: RecentCha
     (vault / "logs").rename(vault / "other")
     (vault / "other" / "flight.md").write_text("changed under its new name")
     assert {"logs", "other"} <= (recent.paths() or set())
-
-
-def test_a_vault_that_was_replaced_is_not_known(recent: RecentChanges, vault: Path) -> None:
-    shutil.copytree(vault, vault.with_name("copy"))
-    vault.rename(vault.with_name("old"))
-    vault.with_name("copy").rename(vault)
-    assert recent.paths() is None
