@@ -37,7 +37,7 @@ Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was
 Moment = Annotated[float, about("Milliseconds since 1970")]
 _AT: Final = "at"  # when a relation or an observation was last said to be so
 _SINCE: Final = "created"
-_REST: Final = "metadata"  # what no attribute can be called
+_REST: Final = "metadata"  # all of it, where one of its names is none for an attribute
 _OWN: Final = frozenset({"strength", "confidence", _AT, _SINCE, _REST})
 _KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
@@ -59,14 +59,11 @@ class _Weighed(GraphArguments):
         """These as attributes. A strength and a confidence of `before` that are not given again are kept, metadata is
         replaced."""
         kept = before or {}
-        said = {"strength": self.strength, "confidence": self.confidence}
-        found = {
-            key: value for key, each in said.items() if (value := kept.get(key) if each is None else each) is not None
-        }
+        weights = {key: kept[key] for key in ("strength", "confidence") if key in kept}
+        found = weights | self.model_dump(include={"strength", "confidence"}, exclude_none=True)
         metadata = _metadata(kept) if self.metadata is None else self.metadata
-        plain = {key: value for key, value in metadata.items() if _KEY.fullmatch(key) and key not in _OWN}
-        rest = {key: value for key, value in metadata.items() if key not in plain}
-        found |= plain | ({_REST: rest} if rest else {})
+        is_plain = all(_KEY.fullmatch(key) and key not in _OWN for key in metadata)
+        found |= metadata if is_plain else {_REST: metadata}
         if not found:
             return {}
         moment = datetime.now(UTC) if self.updatedAt is None else _moment(self.updatedAt)

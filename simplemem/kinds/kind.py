@@ -1,21 +1,32 @@
-"""A kind of note above the store: where its notes lie, and how one is read into a value and rendered.
+"""A kind of note above the store: where its notes lie, how one is read and rendered, and how several are changed as one
+step. An entity of the graph, an entry of what was learned: each is an ordinary note with a `type:`.
 
-An entity of the graph, an entry of what was learned: each is an ordinary note with a `type:`. `Shelf` (shelf.py) holds the
-values of a whole vault and changes several notes as one step, `StateLog` (state_log.py) keeps what no note holds.
+A `Shelf` holds all notes of a kind in one vault, read once, and again when the index says that one changed, whoever changed
+it. An item is known by its path; what is asked of many items by some key is a `Lookup`. What no note holds is in a
+`StateLog` (state_log.py).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypedDict, TypeVar
 
+from simplemem.errors import Conflict, TooLong, Unreadable
+from simplemem.note.header import read_header
+from simplemem.note.names import name_of
 from simplemem.note.properties import render_header
-from simplemem.store import Read
+from simplemem.store import Bench, Carried, Draft, Mark, Read
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
+
+M = TypeVar("M")
+R = TypeVar("R")
+_MAKING: Final = threading.Lock()
 
 
 class NoteValue(Protocol):
@@ -32,8 +43,6 @@ class NoteValue(Protocol):
 
 
 T = TypeVar("T", bound=NoteValue)
-M = TypeVar("M")
-_MAKING: Final = threading.Lock()
 
 
 class By(TypedDict, total=False):
@@ -65,6 +74,203 @@ class Kind(Generic[T]):
         header = {key: value for key, value in first.items() if value}
         header |= {key: value for key, value in properties.items() if key not in first}
         return render_header(header | {"created": now, "modified": now}) + (f"\n{body}" if body else "")
+
+
+class Lookup:
+    """Paths by key."""
+
+    def __init__(self) -> None:
+        self._paths: dict[Hashable, set[str]] = {}
+
+    def __getitem__(self, key: Hashable) -> AbstractSet[str]:
+        return self._paths.get(key, frozenset())
+
+    def move(self, path: str, old: Iterable[Hashable], new: Iterable[Hashable]) -> None:
+        """The keys of a path are others now."""
+        for key in old:
+            self._paths.get(key, set()).discard(path)
+        for key in new:
+            self._paths.setdefault(key, set()).add(path)
+
+
+class ChangeSet:
+    """The notes that one change touches: as they are now, and as they shall be."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self._before: dict[str, str | None] = {}
+        self._after: dict[str, str | None] = {}
+
+    def find(self, path: str) -> str | None:
+        """The text of a note as this change has made it so far, None when there is no such note."""
+        if path not in self._after:
+            read = next(iter(self.bench.read([path])), None)
+            if read is not None:
+                broken = read_header(read.text).problem
+                if problem := read.problem or (broken.message if broken is not None else ""):
+                    raise Unreadable(
+                        f"{name_of(path)} cannot be changed: {problem}", hint="Mend it in an editor, then try again."
+                    )
+            self._before[path] = self._after[path] = None if read is None else read.text
+        return self._after[path]
+
+    def text(self, path: str) -> str:
+        """The text of a note that must be there."""
+        text = self.find(path)
+        if text is None:
+            self.bench.look_at([path])  # the index does not know yet that it has gone, or does not believe it
+            raise Conflict(f"{name_of(path)} has gone", current_sha256=None)
+        return text
+
+    def put(self, path: str, text: str) -> None:
+        """Give a note this text; one that was not read before is new."""
+        self._before.setdefault(path, None)
+        self._after[path] = text
+
+    def drop(self, path: str) -> None:
+        """Put a note into the trash."""
+        if self.find(path) is not None:
+            self._after[path] = None
+
+    def drafts(self) -> list[Draft]:
+        """What is to be written."""
+        most, before = self.bench.max_note_bytes, self._before
+        for path, text in self._after.items():
+            if text is not None and 4 * len(text) > most and len(text.encode("utf-8", "replace")) > most:
+                raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
+        return [Draft(path, text, before[path]) for path, text in self._after.items() if text != before[path]]
+
+
+S = TypeVar("S", bound=ChangeSet)
+
+
+class Shelf(Generic[T]):
+    """The items of a vault. Whoever looks at them does so while `reading`."""
+
+    def __init__(self, bench: Bench, kind: Kind[T]) -> None:
+        self.bench = bench
+        self.kind = kind
+        self.lock = threading.RLock()
+        self.items: dict[str, T] = {}
+        self.changed_by_others = 0  # grows when a person or another process changes an item
+        self.is_read = False
+        self._lookups: list[tuple[Lookup, Callable[[T], Iterable[Hashable]]]] = []
+        self._order: list[T] | None = None
+        self._mark: Mark | None = None
+        self._notes: set[str] = set()  # the paths of all notes, of this kind or not
+
+    def lookup(self, keys: Callable[[T], Iterable[Hashable]]) -> Lookup:
+        """Paths of items by keys of theirs, from now on."""
+        made = Lookup()
+        self._lookups.append((made, keys))
+        return made
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the shelf, with all on it that was saved up to now."""
+        self.bench.catch_up()
+        with self.lock:
+            self.refresh()
+            yield
+
+    def in_order(self) -> list[T]:
+        """All items, in the order of their kind."""
+        if self._order is None:
+            self._order = sorted(self.items.values(), key=self.kind.place)
+        return self._order
+
+    def change(self, draft: Callable[[S], R], by: By, make: Callable[[Bench], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
+        """Draft on what the vault holds now and write it as one step. Somebody who saves one of the notes meanwhile makes
+        it be drafted again. Returns what the draft returned, and what was written."""
+        answers: list[R] = []
+        drafts: list[Draft] = []
+
+        def attempt() -> list[Draft]:
+            self.refresh()
+            step = make(self.bench)
+            answers.append(draft(step))
+            drafts[:] = step.drafts()
+            return drafts
+
+        self.bench.catch_up()
+        with self.lock:
+            carried = self.bench.change(
+                attempt, who=by.get("who", ""), tool=by.get("tool", ""), reason=by.get("reason", "")
+            )
+            shas = {each.path: each.sha256 or "" for each in carried.written}
+            written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
+            gone = [each.path for each in drafts if each.text is None]
+            self._take(written, gone=gone, came=[each.path for each in drafts if each.before is None])
+        return answers[-1], carried
+
+    # -- keeping up
+
+    def refresh(self) -> None:
+        """Read what changed since this was last asked."""
+        noticed = self.bench.since(self._mark)
+        if noticed.mark == self._mark:
+            return
+        changed = {each.path: each for each in noticed.notes}
+        came, gone = changed.keys() - self._notes, set[str]()
+        if len(self._notes) + len(came) != noticed.count:
+            gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
+        held = {path: self.items[path].sha256 for path in changed if path in self.items}
+        wanted = [
+            path
+            for path, note in changed.items()
+            if held.get(path, "") != note.sha256 and (path in held or self.kind.holds(path, note.type))
+        ]
+        if self.is_read and (wanted or gone & self.items.keys()):
+            self.changed_by_others += 1
+        self._take(self.bench.read(sorted(wanted)), gone=gone, came=came)
+        for path in [path for path, note in changed.items() if note.is_copy and path in self.items]:
+            if self._has_twin(self.items[path]):
+                self._take((), gone=[path], came=[path])
+        self._mark = noticed.mark  # whatever failed before this is noticed again
+        self.is_read = True
+
+    def _take(self, read: Iterable[Read], *, gone: Collection[str], came: Collection[str]) -> None:
+        """Take in notes as they are now, and that others are gone. `came` and `gone` are of any kind: they may change what
+        a link means."""
+        changed = set(gone)
+        for path in gone:
+            self.forget(path)
+        for each in read:
+            item = self.kind.read(each)
+            changed.add(item.path)
+            if item.is_own or self.is_needed(item.path):
+                self.place(item)
+            else:
+                self.forget(item.path)
+        self._notes -= set(gone)
+        self._notes |= set(came)
+        self.settle(changed, {*gone, *came})
+
+    def is_needed(self, path: str) -> bool:  # noqa: ARG002
+        """Whether a note of another kind is held all the same."""
+        return False
+
+    def settle(self, changed: Collection[str], files: Collection[str]) -> None:
+        """Items `changed`, and `files` of any kind came or went: work out what follows from that."""
+
+    def place(self, item: T) -> None:
+        """Hold what a note was read into."""
+        old = self.items.get(item.path)
+        for lookup, keys in self._lookups:
+            lookup.move(item.path, keys(old) if old is not None else (), keys(item))
+        self.items[item.path] = item
+        self._order = None
+
+    def forget(self, path: str) -> None:
+        """Hold a note no longer."""
+        if (old := self.items.pop(path, None)) is not None:
+            for lookup, keys in self._lookups:
+                lookup.move(path, keys(old), ())
+            self._order = None
+
+    def _has_twin(self, item: T) -> bool:
+        twin, told = self.kind.twin, self.kind.twin(item)
+        return told is None or any(twin(each) == told and each.path != item.path for each in self.items.values())
 
 
 def one_of(store: EnhancedStore, make: Callable[[EnhancedStore], M]) -> M:

@@ -56,7 +56,7 @@ def test_what_is_kept_with_a_relation_stands_behind_its_bullet(memento: Any, vau
     weighed = {**USES, "strength": 0.9, "confidence": 0, "metadata": metadata, "updatedAt": now() - 9 * DAY}
     memento("create_relations", relations=[weighed])
     [line] = [each for each in (vault / "graph/Aurora.md").read_text().split("\n") if "[[Postgres]]" in each]
-    assert line.startswith("- uses [[Postgres]] %% strength=0.9 confidence=0 since=2026-10-01 ")
+    assert line.startswith("- uses [[Postgres]] %% strength=0.9 confidence=0 metadata={")
     assert line.endswith(" %%")
     told = memento.json("get_relation", **USES)
     assert {key: told[key] for key in (*USES, "strength", "confidence")} == {**USES, "strength": 0.9, "confidence": 0}

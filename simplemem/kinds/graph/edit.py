@@ -16,7 +16,7 @@ from simplemem.kinds.graph.network import Network, graph_of_pages
 from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, read_page
 from simplemem.kinds.graph.spelling import literal
 from simplemem.kinds.graph.values import Entity, Observation, Relation
-from simplemem.kinds.shelf import ChangeSet
+from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, check_name, compare_key, legal_name, name_of
 from simplemem.store import Draft, now
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from simplemem.kinds.graph.page import ENTITY, Bond, GraphPage, place
 from simplemem.kinds.graph.values import Entity, Graph, Relation
-from simplemem.kinds.shelf import Lookup, Shelf
+from simplemem.kinds.kind import Lookup, Shelf
 from simplemem.note.names import base_name, compare_key
 from simplemem.store import Bench
 
@@ -74,11 +74,10 @@ class Network(Shelf[GraphPage]):
         """Pages as entities, all of them unless some are given, with the relations that have an end among them."""
         if pages is None:
             return graph_of_pages(self.in_order(), self._ties, self.items)
-        sources: Iterable[GraphPage] = self.in_order()
+        near = {page.path: page for page in pages}
         if len(pages) <= _MANY:
-            near = {page.path: page for page in pages}
             near |= {source.path: source for page in pages for source in self.pointing_at(page.path, page.name)}
-            sources = sorted(near.values(), key=place)
+        sources = sorted(near.values(), key=place) if len(pages) <= _MANY else self.in_order()
         names = {page.name for page in pages}
         every = graph_of_pages(sources, self._ties, self.items).relations
         relations = tuple(each for each in every if each.source in names or each.target in names)

@@ -22,7 +22,7 @@ from simplemem.note.properties import remove_property, set_property
 FOLDER: Final = "graph"
 _OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
 _SECTIONS: Final = frozenset({"observations", "relations"})
-BETWEEN: Final = "\0\n\0"  # texts that are searched together
+BETWEEN: Final = "\uffff\ufffe"  # texts that are searched together: no text says it
 _BARE: Final = "relates_to"  # a link without a word before it
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")

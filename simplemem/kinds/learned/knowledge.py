@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import By, Kind, one_of
+from simplemem.kinds.kind import By, ChangeSet, Kind, Shelf, one_of
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, MOST_CHARACTERS, TYPES, KnowledgeEntry
-from simplemem.kinds.shelf import ChangeSet, Shelf
 from simplemem.kinds.state_log import StateLog
 from simplemem.memory import Filter, Hit
 from simplemem.note.names import path_of
