@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
-from simplemem.note.header import read_header
+from simplemem.note.header import RefusedError, read_header, read_plain_yaml, read_yaml
 from simplemem.note.properties import remove_item, remove_property, render_header, replace_scalar, set_property
 from simplemem.note.splice import is_plain_safe
 
@@ -213,6 +213,27 @@ written_scalars = st.one_of(
 written = st.one_of(
     written_scalars, st.lists(written_scalars, max_size=4), st.dictionaries(keys, written_scalars, max_size=3)
 )
+
+
+def plain_and_full(text: str) -> tuple[str | None, str]:
+    """What the reader of plain headers and libyaml make of a header, with all places; None where the first leaves it."""
+    plain = read_plain_yaml(text, 0, len(text))
+    try:
+        return repr(plain) if plain else None, repr(read_yaml(text, 0, len(text)))
+    except RefusedError as refused:
+        return repr(plain) if plain else None, refused.message
+
+
+@relaxed
+@given(samples(), simple, st.text("ab12 .:/+(),'&!?=;@_[]{}\"|%~^$*<>-#é\t", max_size=9))
+def test_the_reader_of_plain_headers_agrees_with_libyaml_or_says_nothing(
+    sample: Sample, scalar: tuple[str, Any], value: str
+) -> None:
+    for text in ("".join(sample.parts()[1:]), f"a b: {scalar[0]}\nl:\n  - {value}\n", f"x: {value}\n"):
+        plain, full = plain_and_full(text)
+        assert plain is None or plain == full
+    plain, full = plain_and_full("title: Notes on Ada\ntags:\n  - person\n  - 'a b'\nempty:\nn: 12\nup: \"[[A#b]]\"\n")
+    assert plain == full
 
 
 @relaxed
