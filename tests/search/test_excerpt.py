@@ -96,11 +96,3 @@ def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
     assert there is not None
     assert there.line == 41
     assert "cranes of the harbour" in snippet(text, passages[1], there, LIMIT)
-
-
-def test_a_block_of_millions_of_characters_is_shown_where_its_words_stand() -> None:
-    text = "\u00fcber und dr\u00fcber. " * 200_000 + "Das Caf\u00e9 liegt am See."
-    block = place(0, len(text))
-    around, found = where_words_stand(text, [block], block, ["cafe"], LIMIT)
-    assert around is not None and found is not None
-    assert "Caf\u00e9" in snippet(text, around, found, LIMIT)

@@ -136,32 +136,6 @@ def test_a_pair_of_characters_that_is_nowhere_is_looked_for_by_them(vault_of_all
     assert "its characters" in answer.degraded
 
 
-def test_a_note_may_say_its_language_and_change_it(store: EnhancedStore, write: Write) -> None:
-    write("note.md", "---\nlang: fr\n---\nChevaux.\n")
-    store.sync()
-    assert found(store, "cheval") == ["note"]
-    write("note.md", "---\nlang: en\n---\nChevaux.\n")
-    store.sync()
-    assert found(store, "cheval") == []
-
-
-@pytest.mark.parametrize(
-    ("before", "sentence", "question"),
-    [
-        ("这是另一个故事。" * 80, "上海港口使用氢气。", "氢气"),
-        ("ระหว่างทาง" * 80, "ฉันชอบดื่มน้ำชา", "น้ำชา"),
-        ("Es ist eine andere Geschichte von früher. " * 30, "Die Häuser waren kalt.", "häuser"),
-        ("This is another story of long ago. " * 30, "The crane was repaired.", "crane"),
-    ],
-)
-def test_a_long_paragraph_is_shown_where_the_words_stand(
-    store: EnhancedStore, write: Write, before: str, sentence: str, question: str
-) -> None:
-    write("long.md", f"{before}{sentence}{before}\n")
-    store.sync()
-    assert sentence in store.search(question, mode="text").hits[0].snippet
-
-
 def test_what_was_not_read_of_a_question_is_said_beside_what_was_asked_instead(vault_of_all: EnhancedStore) -> None:
     said = vault_of_all.search("kuberntes " * 250, mode="text").degraded
     assert said.startswith("Only the first 2,000 characters") and '"kubernetes" was looked for instead' in said

@@ -50,16 +50,6 @@ def test_everything_else_is_only_words(text: str) -> None:
     assert query.words
 
 
-@given(st.text(max_size=200))
-def test_no_text_is_ever_syntax_to_sqlite(text: str) -> None:
-    db = apsw.Connection(":memory:")
-    db.execute("CREATE VIRTUAL TABLE t USING fts5 (x)").fetchall()
-    db.execute("INSERT INTO t VALUES ('some words')").fetchall()
-    query = read_query(text)
-    if query.words:
-        db.execute("SELECT * FROM t WHERE t MATCH ?", (" OR ".join(fts_terms(query.terms())),)).fetchall()
-
-
 def test_a_long_word_behind_a_minus_is_read_once_whatever_stands_behind_it() -> None:
     """Two ways to read each of its letters would be more ways than anybody waits for."""
     assert read_query("crane -" + "\u00e9" * 60 + "!").words == ("crane", "\u00e9" * 60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from simplemem.config import Settings
 from simplemem.services.embed import ServiceEmbedder
 from simplemem.services.keys import Key
 from simplemem.services.wordllama import WordLlama
-from simplemem.store import EnhancedStore
 from simplemem.store.embedding import cache_path, choice_of, embedder_of
 
 KEY = "sk-test-0123456789abcdefghij"
@@ -61,21 +59,3 @@ def test_vectors_of_services_lie_beside_the_index(tmp_path: Path) -> None:
     assert cache_path(tmp_path / "notes.db") == tmp_path / "notes-vectors.db"
     assert cache_path(tmp_path / "index-0123abcd.db") == tmp_path / "vectors.db"
     assert cache_path(tmp_path / "notes-index-0123abcd.db") == tmp_path / "notes-vectors.db"
-
-
-def test_an_index_made_anew_pays_for_nothing_again(
-    vault: Path, write: Callable[[str, str], Path], service: EmbeddingService
-) -> None:
-    for k in range(10):
-        write(f"note {k}.md", f"# Note {k}\n\nA text of its own, number {k}.\n")
-    with EnhancedStore(vault, served_by(service)) as store:
-        store.sync()
-        before = store.search("number 7", mode="semantic").hits[0].name
-        service.asked.clear()
-        store.sync(rebuild=True)
-        write("note 10.md", "# Note 10\n\nSomething new.\n")
-        (vault / "note 3.md").rename(vault / "note three.md")
-        store.sync()
-        assert service.texts()
-        assert all("Something new." in text for text in service.texts())
-        assert store.search("number 7", mode="semantic").hits[0].name == before

@@ -129,20 +129,6 @@ def test_a_rule_that_only_this_process_knows_holds_against_an_index_made_without
     assert b"harbour ferry" in far.received and b"quagga" not in far.received
 
 
-def test_an_embedder_on_this_machine_is_given_private_notes_too(
-    service: EmbeddingService, open_with: Open, write: Write
-) -> None:
-    write("secret.md", "---\nprivate: true\n---\nThe quagga is kept in a box.")
-    store = open_with(url=f"{service.url}/v1")
-    store.sync()
-    assert meant(store, "quagga") == ["secret"]
-    assert store.stats()["embedding"]["private"] == 0
-    store.close()
-    built_in = open_with(provider="wordllama")
-    built_in.sync()
-    assert built_in.stats()["embedder"].startswith("wordllama") and meant(built_in, "a box") == ["secret"]
-
-
 # -- one embedder after another
 
 

@@ -45,17 +45,6 @@ def test_a_link_written_into_a_note_in_place(store: EnhancedStore, vault: Path) 
     assert (vault / "n3.md").read_text() == "Note 3 beside [[other]]"
 
 
-def test_a_folder_that_came_and_one_that_was_renamed(store: EnhancedStore, vault: Path) -> None:
-    (vault / "new" / "deep").mkdir(parents=True)
-    (vault / "new" / "deep" / "hand.md").write_text("See [[n2]].")
-    (vault / "first").rename(vault / "second")
-    (vault / "second" / "n1.md").write_text("And [[n2]].")
-    store.move("n2", "third/other")
-    assert (vault / "new" / "deep" / "hand.md").read_text() == "See [[other]]."
-    assert (vault / "second" / "n1.md").read_text() == "And [[other]]."
-    assert store.read("second/n0").content == "Note 0"
-
-
 def test_a_link_in_a_vault_whose_index_was_thrown_away(store: EnhancedStore, vault: Path, write: Write) -> None:
     write("hand.md", "See [[n2]].")
     for left in (vault / ".simplemem").glob("index.db*"):

@@ -94,19 +94,6 @@ def test_a_mistyped_name_is_answered_with_the_nearest(named: EnhancedStore) -> N
         named.read("  ")
 
 
-@pytest.mark.parametrize(
-    "name", [".obsidian/app", ".simplemem/config", "../outside", "/etc/passwd", "a\0b", "x" * 5000]
-)
-def test_no_name_leads_out_of_the_vault_or_into_what_is_hidden(
-    plain_store: EnhancedStore, write: Write, vault: Path, name: str
-) -> None:
-    write(".obsidian/app.md", "hidden")
-    write("../outside.md", "outside")
-    plain_store.sync()
-    with pytest.raises((NotFound, Invalid)):
-        plain_store.read(name)
-
-
 def test_names_are_completed_from_their_beginning_or_their_last_part(named: EnhancedStore) -> None:
     assert named.names("proj") == ["projects/Apollo"]
     assert named.names("APO") == ["Apollo 13", "projects/Apollo"]
@@ -219,34 +206,6 @@ def test_hostile_questions_are_only_words(store: EnhancedStore, write: Write, mo
     assert found(store, "plum " * 10_000) == ["a"]
     assert found(store, " ".join(f"word{k}" for k in range(10_000))) == []
     assert found(store, "NEAR(plum pear)") == found(store, "plum*") == found(store, "title:plum") == ["a"]
-
-
-HALF = "\ud83d"  # of an emoji, as a program sends it that cut a text in two
-
-
-def test_half_a_character_is_no_error_but_of_ours(named: EnhancedStore) -> None:
-    for question in (HALF, f"x {HALF}", f"tag:{HALF}", f"path:{HALF}", f"type:{HALF}", f'"{HALF}"', f"x -{HALF}"):
-        named.search(question)
-        named.context(question)
-        named.backlinks("Ada", query=question)
-    for asked in (
-        lambda: named.read(HALF),
-        lambda: named.resolve(HALF),
-        lambda: named.history(HALF),
-        lambda: named.undo(HALF),
-        lambda: named.delete(HALF),
-        lambda: named.move(HALF, "x"),
-        lambda: named.create(HALF, "x"),
-        lambda: named.update("Ada", append=HALF),
-        lambda: named.change_tags("Ada", {HALF: True}),
-        lambda: named.update("Ada", metadata={HALF: HALF}),
-    ):
-        with pytest.raises(SimplememError):
-            asked()
-    for narrow in (Filter(prefix=HALF), Filter(type=HALF), Filter(tags={HALF: ""}), Filter(tags={"a": HALF})):
-        assert named.list(filter=narrow).items == ()
-    assert named.names(HALF) == []
-    assert named.read("Ada").content == "z"
 
 
 def test_an_answer_says_whether_it_is_whole(vault: Path, write: Write) -> None:

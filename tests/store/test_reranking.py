@@ -3,7 +3,6 @@ words and meaning, said aloud, when the reranker fails."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -152,17 +151,6 @@ def test_a_dead_one_is_asked_a_few_times_and_then_costs_nothing(
     assert len(service.asked) == 3
 
 
-def test_one_that_cannot_be_made_is_told_of_with_what_is_wrong(vault: Path, notes: None) -> None:
-    chosen = Settings.model_validate({"embed": {"provider": "none"}, "rerank": {"provider": "http"}})
-    with EnhancedStore(vault, chosen) as store:
-        store.sync()
-        found = store.search(QUERY)
-        warnings = store.stats()["warnings"]
-    assert names(found) == ORDER
-    assert "The reranker http cannot be used (the setting rerank.url is empty)" in found.degraded
-    assert any("rerank.url" in warning for warning in warnings)
-
-
 # -- private notes
 
 
@@ -216,30 +204,6 @@ def test_a_folder_that_a_rule_keeps_private_is_never_sent_even_before_the_index_
         assert "journal/monday" in names(store.search(QUERY, limit=10))
     assert len(service.sent()) == 10
     assert b"secret" not in service.received
-
-
-# -- the providers
-
-
-needs_the_client = pytest.mark.skipif(
-    importlib.util.find_spec("voyageai") is None, reason="the extra voyage is not here"
-)
-
-
-@needs_the_client
-def test_the_key_and_model_of_the_original_serve_voyage(vault: Path, service: RerankService, notes: None) -> None:
-    chosen = Settings.model_validate({
-        "embed": {"provider": "none"},
-        "rerank": {"provider": "voyage", "url": service.voyage, "seconds": 20},
-        "voyage_ai": {"api_key": "pa-of-the-original-file", "rerank_model": "rerank-lite-1"},
-    })  # fmt: skip
-    with EnhancedStore(vault, chosen) as store:
-        store.sync()
-        assert names(store.search(QUERY)) == ["c", "e", "b", "d", "a"]
-        assert store.stats()["reranker"] == "voyage/rerank-lite-1"
-    (asked,) = service.asked
-    assert asked.json["model"] == "rerank-lite-1"
-    assert asked.headers["Authorization"] == "Bearer pa-of-the-original-file"
 
 
 def test_a_search_without_a_reranker_loads_nothing_of_it(vault: Path, notes: None) -> None:

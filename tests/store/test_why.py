@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
-from simplemem.errors import Ambiguous, Invalid, NotFound
+from simplemem.errors import Invalid, NotFound
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
 
@@ -89,17 +88,6 @@ def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore
         assert told["hint"]
 
 
-def test_a_note_that_is_too_large_says_so_and_which_setting_lets_it_in(vault: Path, write: Write) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.001}})
-    write("large.md", "crane " * 1000)
-    with EnhancedStore(vault, settings) as store:
-        store.sync()
-        told = why(store, "crane", "large")
-    assert told["verdict"] == "not_indexed"
-    assert "6000 bytes" in told["because"]
-    assert "index.max_note_mb" in told["hint"]
-
-
 def test_whether_something_lies_outside_the_vault_is_not_told(harbour: EnhancedStore, vault: Path) -> None:
     outside = vault.parent / ".keys"
     outside.mkdir()
@@ -117,17 +105,6 @@ def test_whether_something_lies_outside_the_vault_is_not_told(harbour: EnhancedS
     ):
         with pytest.raises((NotFound, Invalid)):
             harbour.search("crane", why=name)
-
-
-def test_a_name_that_nothing_has_is_an_error_with_those_that_are_near(harbour: EnhancedStore, write: Write) -> None:
-    with pytest.raises(NotFound) as missing:
-        harbour.search("crane", why="beees")
-    assert missing.value.details["candidates"] == ["bees"]
-    write("a/Same.md", "x")
-    write("b/Same.md", "x")
-    harbour.sync()
-    with pytest.raises(Ambiguous):
-        harbour.search("crane", why="Same")
 
 
 # -- from a vault

@@ -144,15 +144,6 @@ def test_a_change_that_changes_nothing_is_no_change(plain_store: EnhancedStore, 
     assert len(plain_store.history("a")) == 1
 
 
-@pytest.mark.parametrize(
-    "wanted", [{}, {"content": "a", "append": "b"}, {"append": "b", "edits": []}, {"edits": []}, {"metadata": {}}]
-)
-def test_what_to_change_must_be_said_once(plain_store: EnhancedStore, wanted: dict[str, Any]) -> None:
-    plain_store.create("a", "one")
-    with pytest.raises(Invalid):
-        plain_store.update("a", **wanted)
-
-
 # -- hashes, conflicts, repetitions
 
 
@@ -201,17 +192,6 @@ def test_a_repeated_create_and_move_succeed(plain_store: EnhancedStore) -> None:
     moved = plain_store.move("a", "b")
     assert plain_store.move("a", "b").name == moved.name == "b"
     assert len(plain_store.history()) == 2
-
-
-def test_a_change_without_a_hash_is_made_on_what_is_there_now(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    plain_store.create("a", "mine")
-    file = vault / "a.md"
-    file.write_text(file.read_text() + "by hand\n")
-    plain_store.update("a", append="appended")
-    plain_store.change_tags("a", {"x": True})
-    assert plain_store.read("a").content == "mine\nby hand\nappended\n"
 
 
 def test_a_file_is_put_in_place_as_an_editor_saves_it(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
