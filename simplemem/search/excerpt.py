@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from simplemem.index.door import Position
 
@@ -71,21 +72,13 @@ def snippet(text: str, passage: Position, place: Position | None, limit: int) ->
 
 def _plain(text: str) -> str:
     """In small letters without accents, every character in its place."""
-    return text.lower() if text.isascii() else text.translate(_PLAIN)
+    return text.lower() if text.isascii() else "".join(map(_letter, text))
 
 
-class _Plain(dict[int, str]):
-    """Each character thought about once: a block may hold millions, and has few different ones."""
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        apart = unicodedata.normalize("NFD", character)
-        found = (apart if len(apart) > 1 and unicodedata.combining(apart[1]) else character)[0].lower()[0]
-        self[code] = found
-        return found
-
-
-_PLAIN = _Plain()
+@lru_cache(maxsize=10_000)
+def _letter(character: str) -> str:
+    apart = unicodedata.normalize("NFD", character)
+    return (apart[0] if len(apart) > 1 and unicodedata.combining(apart[1]) else character).lower()[0]
 
 
 def squeezed(text: str) -> str:

@@ -37,7 +37,6 @@ from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.paths import Access
 from simplemem.vault.vault import Entry, Vault
 
-_COMMIT_SECONDS, _COMMIT_SECONDS_OF_A_SERVER = 5.0, 0.5  # that an end waits for a last commit
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
@@ -82,8 +81,7 @@ class Core:
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
         self._scanned = self.index.database.meta("scanned") is not None
-        self._doubted = 0
-        self._doubted_since = 0.0
+        self._doubted, self._doubted_since = 0, 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
 
     def close(self) -> None:
@@ -94,7 +92,7 @@ class Core:
         self._catching_up.end()
         self.embedding.close()
         self.index.close()
-        self.committing.close(_COMMIT_SECONDS_OF_A_SERVER if self.long_lived else _COMMIT_SECONDS)
+        self.committing.close(0.5 if self.long_lived else 5.0)  # seconds for a last commit
 
     def start(self, *, embed: bool) -> None:
         self.long_lived = True
@@ -113,10 +111,6 @@ class Core:
         if self.read_only or self.vault.read_only:
             raise ReadOnly(f"the vault {self.root} is open for reading only")
         self._follow_obsidian()
-
-    def hidden_reason(self, path: str) -> str | None:
-        """Why a note is left out of recall, None for most."""
-        return self._hidden(path)
 
     def entry(self, path: str) -> Entry | None:
         """What lies at a path now; None for nothing, or nothing that may be read."""
@@ -177,9 +171,8 @@ class Core:
             if len(there) == 1:
                 return there[0]
             if there:
-                names = [name_of(path) for path in there]
-                hint = "Use one of the candidates."
-                raise Ambiguous(f"{name!r} is the {kind} of {len(there)} memories", candidates=names, hint=hint)
+                names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} memories"
+                raise Ambiguous(many, candidates=names, hint="Use one of the candidates.")
         near = self._names_like(wanted)
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
@@ -198,7 +191,8 @@ class Core:
 
     def sync_of(self, database: Database) -> Sync:
         """What keeps a database in step with this vault."""
-        return Sync(self.vault, database, self.hidden_reason, self.settings.max_note_bytes, self.settings.embed.private)
+        largest, private = self.settings.max_note_bytes, self.settings.embed.private
+        return Sync(self.vault, database, lambda path: self._hidden(path), largest, private)
 
     def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool, begin: bool) -> SyncReport:
         with collector_at_rest():
