@@ -76,10 +76,12 @@ def test_when_the_leader_dies_another_takes_over(vault: Path, write: Write) -> N
     try:
         assert leader.stdout is not None
         assert leader.stdout.readline() == "leading\n"
+        before = set(threading.enumerate())
         with served(vault) as follower:
             heard: set[str] = set()
             follower.on_change(heard.update)
-            assert not any(thread.name.startswith("simplemem-watch") for thread in threading.enumerate())
+            fresh = set(threading.enumerate()) - before
+            assert not any(thread.name.startswith("simplemem-watch") for thread in fresh)
             write("b.md", "pear")  # the leader sees it, and the follower hears of it
             assert eventually(lambda: "b.md" in indexed(follower) and "b" in heard)
             leader.send_signal(signal.SIGKILL)

@@ -168,7 +168,7 @@ def test_a_store_can_be_closed_twice_and_from_within_its_background(vault: Path)
     store.start()
     store.close()
     store.close()
-    assert not [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("simplemem")]
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "simplemem-background"]
 
 
 def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -180,7 +180,7 @@ def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, capl
     while store.state().notes == 0:
         assert not store.wait_until_settled(0.005)
     store.close()
-    assert not [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("simplemem")]
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "simplemem-background"]
     assert caplog.records == []
     with EnhancedStore(vault, PLAIN) as again:
         assert 0 < again.state().notes < 1200
