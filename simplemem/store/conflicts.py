@@ -114,18 +114,12 @@ def _wanted(core: Core, found: ConflictMerge, keep: Keep) -> bytes | None:
     if keep == "copy":
         return core.vault.read(found.copy.path).data
     if found.text is None:
-        raise Unreadable(
-            f"{found.copy.name} cannot be merged: {found.problem}",
-            hint="Keep one of the two with --keep note or --keep copy, or mend it in an editor first.",
-        )
+        hint = "Keep one of the two with --keep note or --keep copy, or mend it in an editor first."
+        raise Unreadable(f"{found.copy.name} cannot be merged: {found.problem}", hint=hint)
     if keep == "merge" and not found.clean:
-        raise Conflict(
-            f"{found.copy.of} and its copy say different things in {found.conflicts} "
-            f"place{'' if found.conflicts == 1 else 's'}",
-            current_sha256=found.note_sha256,
-            diff=found.diff,
-            hint="Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both.",
-        )
+        hint = "Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both."
+        message = f"{found.copy.of} and its copy say different things in {found.conflicts} places"
+        raise Conflict(message, current_sha256=found.note_sha256, diff=found.diff, hint=hint)
     if keep not in ("merge", "marked"):
         raise Invalid(f"unknown way to merge: {keep!r}", hint="Ways are: merge, note, copy, marked.")
     return found.text.encode("utf-8", "surrogatepass")
@@ -146,29 +140,20 @@ def _likely_base(core: Core, copy: ConflictCopy, note: bytes, other: bytes) -> t
                 states.append(sha)
     oldest, at = {sha: number for number, sha in enumerate(states)}, 0
     while at < len(states):  # what the note was made of; what was taken back is passed over
-        if states[at] == sha256(other):
-            return other.decode("utf-8", "replace"), named.get(
-                states[at], ""
-            )  # an earlier version: nothing in it is new
+        if states[at] == sha256(other):  # an earlier version: nothing in it is new
+            return other.decode("utf-8", "replace"), named.get(states[at], "")
         at = oldest[states[at]] + 1
     texts = [(core.vault.history.content(sha), where) for sha, where in named.items()]
-    if texts and texts[-1][0] is None:
-        texts = [each for each in texts if each[0] is not None][
-            :-1
-        ]  # the true one may be among those that were dropped
+    if texts and texts[-1][0] is None:  # the true one may be among those that were dropped
+        texts = [each for each in texts if each[0] is not None][:-1]
     commits = committed_texts(core, copy.original, _MOST_VERSIONS)
     texts += [(data, f"commit {commit.commit[:10]}") for commit, data in commits]
-    best, found, least = None, "", 0
-    for data, said in reversed(texts):
-        if data is None or data in (note, other) or not (_is_akin(data, note) and _is_akin(data, other)):
-            continue
-        distance = _distance(data, note) + _distance(data, other)
-        if best is None or distance < least:
-            best, found, least = data, said, distance
-    try:
-        return (None, "") if best is None else (best.decode("utf-8"), found)
-    except UnicodeDecodeError:
-        return None, ""
+    likely = [
+        (_distance(data, note) + _distance(data, other), number, data.decode("utf-8", "replace"), said)
+        for number, (data, said) in enumerate(reversed(texts))
+        if data is not None and data not in (note, other) and _is_akin(data, note) and _is_akin(data, other)
+    ]
+    return min(likely)[2:] if likely else (None, "")
 
 
 def _is_akin(one: bytes, other: bytes) -> bool:

@@ -24,7 +24,6 @@ from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core
 from simplemem.store.mending import check_links
 from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, synced_by
-from simplemem.vault.vault import Entry
 
 _SHOWN = 20  # rows in which two indexes differ
 _LITTLE_ROOM = 200_000_000
@@ -55,29 +54,19 @@ def _check_headers(core: Core, _: Progress) -> Iterator[Finding]:
     for path, problem in _problems(core):
         if problem.startswith("its header"):
             place = _PLACE.search(problem)
-            line = int(place[1]) if place else 0
             message = f"{_PLACE.sub('', problem)}; {_SERVED}"
+            line = int(place[1]) if place else 0
             yield Finding("headers", "warning", path, message, "Mend it in an editor.", line)
 
 
 def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
-    most = core.settings.max_note_bytes
-    large = {entry.path: entry.size for entry in _notes(core) if entry.size > most}
-    for path, size in sorted(large.items()):
-        message = f"{size:,} bytes: notes over {most:,} are not indexed"
-        yield Finding("notes", "warning", path, message, "Split it, or raise the setting index.max_note_mb.")
     for path, why in core.not_indexed():
-        if path not in large:
-            yield Finding("notes", "warning", path, f"not indexed: {why}")
+        hint = "Split it, or raise the setting index.max_note_mb." if why.endswith("are not indexed") else ""
+        yield Finding("notes", "warning", path, why, hint)
     for path, problem in _problems(core):
-        if problem.startswith("its header"):
-            continue
-        data = _data(core, path)
-        is_utf16 = data is not None and data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        hint = "Save it as UTF-8 in an editor."
-        if "binary" in problem and not is_utf16:
-            hint = "If it is no text, it wants another extension than .md."
-        yield Finding("notes", "warning", path, "it is UTF-16 text, not UTF-8" if is_utf16 else problem, hint)
+        if not problem.startswith("its header"):
+            hint = "Save it as UTF-8 in an editor; if it is no text, it wants another extension than .md."
+            yield Finding("notes", "warning", path, problem, hint)
 
 
 def _check_names(core: Core, _: Progress) -> Iterator[Finding]:
@@ -103,38 +92,25 @@ def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
 
 def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
     """Their kind and line, never what they are; only a name has to be shown, to say which note it is."""
-    hint = (
-        "Keep it in a password manager, write here where it is, and renew it: this text may have been copied and sent."
-    )
-    notes = _notes(core)
-    for entry in notes:
-        for secret in find_secrets(entry.path[:-3]):
-            message = f"its name holds a {secret.kind}: {secret.shown}"
-            yield Finding("secrets", "warning", entry.path, message, hint)
+    hint = "Keep it in a password manager, write here where it is, and renew it: it may have been copied and sent."
+    notes = [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
     for done, entry in enumerate(notes):
         if done % 250 == 0:
             tell("secrets", done, len(notes))
-        data = _data(core, entry.path) if entry.size <= core.settings.max_note_bytes else None
-        # A dump of keys is one finding too many.
-        for secret in find_secrets((data or b"").decode("utf-8", "replace"))[:20]:
-            message = f"{secret.kind}: {secret.shown}"
-            yield Finding("secrets", "warning", entry.path, message, hint, secret.line)
-
-
-def _notes(core: Core) -> list[Entry]:
-    return [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
+        text = ""
+        with suppress(SimplememError, OSError):  # another check tells of what cannot be read
+            if entry.size <= core.settings.max_note_bytes:
+                text = core.vault.read(entry.path).data.decode("utf-8", "replace")
+        for secret in find_secrets(entry.path[:-3]):
+            message = f"its name holds a {secret.kind}: {secret.shown}"
+            yield Finding("secrets", "warning", entry.path, message, hint)
+        for secret in find_secrets(text)[:20]:  # a dump of keys is one finding too many
+            yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
 
 
 def _problems(core: Core) -> list[tuple[str, str]]:
     """The notes that must not be rewritten, and why."""
     return [(row["path"], row["problem"]) for row in core.index.counts()["problems"]]
-
-
-def _data(core: Core, path: str) -> bytes | None:
-    """The bytes of a file; None when it cannot be read, of which another check tells."""
-    with suppress(SimplememError, OSError):
-        return core.vault.read(path).data
-    return None
 
 
 # -- what the vault is on
