@@ -1,9 +1,10 @@
-"""The commands knowledge init, stats, list, search, show, export, analyze and reset: what was learned, from the
+"""The commands knowledge init, stats, list, search, show, export, analyze, validate and reset: what was learned, from the
 terminal. They need no server (capabilities.md SI-34)."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -231,6 +232,31 @@ def _finding(found: Mapping[str, Any]) -> str:
     head = found.get("says") or found.get("tag") or ", ".join(found["words"])
     entries = [found] if "name" in found else found["entries"]
     return one_line(f"{head}: {', '.join(entry['name'] for entry in entries[:5])}")
+
+
+@command(_knowledge)
+def validate(vault: VaultOption = None) -> Answer:
+    """Check the header of every entry: its id, type and confidence. Changes nothing; ends with 1 when something is wrong.
+
+    $ simplemem knowledge validate
+    """
+    with _opened(vault) as (_, knowledge):
+        entries = knowledge.entries()
+    ids = Counter(entry.id for entry in entries)
+    problems = [
+        {"name": entry.name, "says": says}
+        for entry in entries
+        for is_wrong, says in (
+            (entry.problem, entry.problem),
+            (ids[entry.id] > 1, f"its id is that of {ids[entry.id] - 1} more"),
+            (entry.type not in list(EntryType), f"its type {entry.type} is none of {', '.join(EntryType)}"),
+            (entry.confidence is None, "it has no confidence from 0 to 1"),
+        )
+        if is_wrong
+    ]
+    lines: list[list[Part]] = [[f"{each['name']}: {each['says']}"] for each in problems]
+    lines.append([f"{counted(len(entries), 'entry', 'entries')}, {len(problems)} to mend"])
+    return Answer({"entries": len(entries), "problems": problems}, lines, failed=bool(problems))
 
 
 @command(_knowledge)

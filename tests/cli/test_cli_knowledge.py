@@ -116,6 +116,16 @@ def test_analyze_shows_what_to_look_at(run: Run) -> None:
     assert looked == {"what": "notes in knowledge/error/", "count": 1}
 
 
+def test_validate_tells_what_to_mend_and_ends_with_one(run: Run, vault: Path) -> None:
+    good = knowledge(run, "validate")
+    assert good.code == 0 and "4 entries, 0 to mend" in good.out
+    (vault / "knowledge" / "odd.md").write_text("---\ntype: knowledge\nknowledge_type: rumour\nconfidence: 1\n---\nx\n")
+    (vault / "knowledge" / "broken.md").write_text("---\ntags: [a\n---\nx\n")
+    found = knowledge(run, "validate", "--json")
+    assert found.code == 1
+    assert {each["name"] for each in found.json["problems"]} == {"knowledge/odd", "knowledge/broken"}
+
+
 def test_reset_wants_its_word(run: Run, vault: Path) -> None:
     before = notes_of(vault)
     for args in ((), ("--confirm", "yes"), ("--json",)):
