@@ -1,6 +1,6 @@
 """The log of changes as a table, which is how the past is asked: history, blame, undo, and what stood there when.
 
-The file is the truth (`vault/log.py`). The table is grown from it line by line, after each of our writes and before each
+The file is the truth (`vault/history.py`). The table is grown from it line by line, after each of our writes and before each
 question, from the byte up to which it was read: other processes write too. Read at once or bit by bit, it is the same.
 
 Where notes are hidden from whoever asks, so are their changes and the hashes of their texts. A note that was moved to a
@@ -23,7 +23,7 @@ import apsw
 from simplemem.errors import SimplememError
 from simplemem.index.database import Database
 from simplemem.note.words import well_formed
-from simplemem.vault.log import Log, Version, last_before, no_version, number_meant, number_of, spell, versions_in
+from simplemem.vault.history import Log, Version, last_before, no_version, number_meant, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
 
 T = TypeVar("T")

@@ -25,9 +25,9 @@ from simplemem.store.embedding import cache_path
 from simplemem.store.history import notes_at
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
+from simplemem.vault.history import Version
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.lock import SideFile
-from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, Wish, Written
 
 if TYPE_CHECKING:

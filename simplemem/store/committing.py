@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from simplemem.config import GitSettings
 from simplemem.errors import NotFound, SimplememError
 from simplemem.note.names import name_of
-from simplemem.vault.log import number_of
+from simplemem.vault.history import number_of
 from simplemem.vault.vault import Vault, Version
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from simplemem.search.dates import read_when
 from simplemem.store.core import Core
 from simplemem.store.repository import commits_of, means_commit, text_at_commit, texts_of
 from simplemem.vault.disk import sha256
-from simplemem.vault.log import Version
+from simplemem.vault.history import Version
 from simplemem.vault.vault import Entry
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from simplemem.store.history import (
 )
 from simplemem.store.repository import means_commit
 from simplemem.store.write import judge
-from simplemem.vault.log import Version
+from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish
 
 _GONE_OUTSIDE = "it was deleted outside simplemem, perhaps after other changes there"

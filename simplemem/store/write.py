@@ -23,8 +23,8 @@ from simplemem.note.properties import remove_property, render_header, set_proper
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tag_map, tag_names, tags_for_new_note
 from simplemem.store.core import Core
+from simplemem.vault.history import Version
 from simplemem.vault.links import Move, Named, name_key, resolve, rewrite_links
-from simplemem.vault.log import Version
 from simplemem.vault.vault import Change, File, Wish, Written
 
 MAX_TEXT = 10 * 1024 * 1024  # characters that a call may write

@@ -1,31 +1,268 @@
-"""Earlier versions: the log of every change we made, and the texts before and after it.
+"""Earlier versions: the log of every change we made, and the texts before and after it. Nothing here touches a note.
 
-Beside the log, `.simplemem/history/` has `objects/ab/<sha256>`, texts nobody else has a name for, and `displaced/`, which
-holds for a day the very files a write took the place of: an editor that still has one open may yet save into it, and then
-its text becomes a version too (durability.md F20). Nothing here touches a note.
+The log is a line for every change, only ever added to. Order is the order of the lines, never the clock (durability.md F12).
+It is the truth; the index keeps a table of it (`index/changes.py`), which is what questions about the past go to. What a
+write itself must know is read from its end. Beside it, `.simplemem/history/` has `objects/ab/<sha256>`, texts nobody else
+has a name for, and `displaced/`, which holds for a day the very files a write took the place of: an editor that still has
+one open may yet save into it, and then its text becomes a version too (F20). `thinning.py` drops what need not be kept.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
+import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Any, Literal, NamedTuple, get_args
 
 from simplemem.errors import NotFound
 from simplemem.vault import disk
 from simplemem.vault.disk import entry_at, sha256
-from simplemem.vault.log import Kind, Log, Version, last_before, versions_in
-from simplemem.vault.paths import READ, SIDECAR, Beneath, parent
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent, telling
 
+Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
+Kind = Literal["human", "agent", ""]
+"""Who made a change: a person, or a program such as an agent's client; "" where the log does not say."""
+
+LOG = f"{SIDECAR}/history/log.jsonl"
 DISPLACED = f"{SIDECAR}/history/displaced"
 OBJECTS = f"{SIDECAR}/history/objects"
+THINNED = f"{SIDECAR}/history/thinned"
 OWN_TRASH = f"{SIDECAR}/trash"
-_THINNED = f"{SIDECAR}/history/thinned"
-_A_DAY = 86_400.0
+A_DAY = 86_400.0
 _A_WHILE_NS = 2_000_000_000  # the coarsest clock of a file system
+COMMAND_LINE = "command line"
+"""How the history names a person who uses the commands."""
+
+_END = 1 << 13  # bytes: the last few changes are what is mostly asked for
+
+
+class Version(NamedTuple):
+    """One change of one note. All changes of one operation share a `group`, the id of its first."""
+
+    id: str
+    group: str
+    path: str
+    new_path: str | None  # where a move took it
+    when: str  # UTC, for people; the order is the ids'
+    op: Op
+    who: str
+    tool: str
+    reason: str
+    before: str | None  # sha256; None: there was no such note
+    after: str | None  # sha256; None: it was deleted
+    trash: str | None = None  # where a delete put the file
+    kind: Kind = ""
+
+    @property
+    def number(self) -> int:
+        """Its place in the order of all changes."""
+        return number_of(self.id)
+
+    @property
+    def effects(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        """What it did to each path it names: the path, the hash there before, the hash there after."""
+        if self.op == "recovered":
+            return ()  # a text that was found: it stood nowhere
+        if self.new_path is None:
+            return ((self.path, self.before, self.after),)
+        return ((self.path, self.before, None), (self.new_path, None, self.after))
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether a person made it. Old lines do not say: then a tool of agents has an underscore in its name, and a command
+        has none."""
+        return self.kind == "human" if self.kind else self.who == COMMAND_LINE and "_" not in self.tool
+
+
+_FIELDS = Version._fields
+_REQUIRED = ("id", "group", "path", "when", "op")
+_MAY_LACK = ("who", "tool", "reason", "kind")
+_TEXT = frozenset((str, type(None)))
+_OPS = frozenset(get_args(Op))
+_ID = re.compile(r"v?[0-9]{1,15}")
+
+
+def number_of(version: str) -> int:
+    """The number in the id of a version."""
+    return int(version.removeprefix("v"))
+
+
+def spell(number: int) -> str:
+    """The id of a version by its number."""
+    return f"v{number:06d}"
+
+
+def number_meant(version: str) -> int:
+    """The number of a version as people write it: 'v42', '42' and 'v000042' are one. NotFound for anything else."""
+    digits = version.strip().removeprefix("v")
+    if digits.isascii() and digits.isdigit() and len(digits) < 16:
+        return int(digits)
+    raise no_version(version)
+
+
+def no_version(version: str) -> NotFound:
+    """The error for a version that is not there."""
+    return NotFound(f"There is no version {version[:40]!r}.", hint="The history of a note lists its versions.")
+
+
+class Log:
+    """Reading needs no lock; whoever appends holds the vault's. `kind` says who makes the changes of this process."""
+
+    def __init__(self, root: str, *, kind: Kind = "agent") -> None:
+        self.root = root
+        self.kind: Kind = kind
+        self.appended = (-1, b"")  # where we added to it last, and what
+
+    # Reading
+
+    def whole_lines(self, start: int = 0) -> bytes:
+        """Its bytes from `start` on, up to the end of the last line that is complete."""
+        with self._opened() as fd:
+            data = _read_at(fd, start, max(_size(fd) - start, 0))
+        return data[: data.rfind(b"\n") + 1]
+
+    def size(self) -> int:
+        """Its bytes, 0 when there is none."""
+        with self._opened() as fd:
+            return _size(fd)
+
+    def backwards(self, mark: bytes = b"", here: Beneath | None = None) -> Iterator[Version]:
+        """The changes whose lines hold some bytes, newest first. `here` has folders open already."""
+        with self._opened(here) as fd:
+            start = max(_size(fd) - _END, 0)
+            rest, *lines = _read_at(fd, start, _END).split(b"\n")
+            yield from _with(mark, lines)
+            yield from _with(mark, (_read_at(fd, 0, start) + rest).split(b"\n"))
+
+    def of(self, path: str) -> Iterator[Version]:
+        """The changes that name a path, newest first."""
+        return (each for each in self.backwards(json.dumps(path).encode()) if path in (each.path, each.new_path))
+
+    def find(self, version: str) -> Version:
+        """The change of this id."""
+        wanted = spell(number_meant(version))
+        for known in self.backwards(wanted.encode()):
+            if known.id == wanted:
+                return known
+        raise no_version(version)
+
+    def group(self, group: str) -> list[Version]:
+        """All changes of one operation, in the order they were made. The first of them bears the group's name."""
+        return [known for known in self.since(number_of(group)) if known.group == group]
+
+    def since(self, number: int) -> list[Version]:
+        """The changes from this number on, oldest first."""
+        return list(takewhile(lambda known: known.number >= number, self.backwards()))[::-1]
+
+    def next_number(self, here: Beneath | None = None) -> int:
+        """One more than the last version in the log."""
+        return next((known.number for known in self.backwards(here=here)), 0) + 1
+
+    @contextmanager
+    def _opened(self, here: Beneath | None = None) -> Iterator[int]:
+        """It open for reading; -1 where there is none, or where something else lies in its place: a pipe would keep us
+        waiting."""
+        with Beneath(self.root) as ours, ExitStack() as held, telling("read", LOG):
+            fd = -1
+            with suppress(FileNotFoundError):
+                fd = held.enter_context((here or ours).opened(LOG, READ))
+            yield fd if fd >= 0 and stat.S_ISREG(os.fstat(fd).st_mode) else -1
+
+    # Writing
+
+    def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
+        """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
+        when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        common = {"when": when, "tool": tool[:100], "who": who[:200], "reason": _without_secrets(reason)}
+        empty = {"new_path": None, "before": None, "after": None, "kind": self.kind}
+        return [
+            Version(**(empty | common | step | {"id": spell(first + k), "group": spell(first)}))
+            for k, step in enumerate(steps)
+        ]
+
+    def append(self, here: Beneath, versions: Sequence[Version]) -> None:
+        """Add lines to the log, all or none. A half line that a crash left is closed off first."""
+        lines = b"".join(json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions)
+        here.make(parent(LOG))
+        with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
+            self.appended = disk.append_lines(fd, lines)
+
+
+def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
+    """The number of the last change before a moment (UTC, spelled as in the log), given number and time of each change,
+    newest first; 0 when there is none.
+
+    The order is the log's, and a clock may have been wrong for a while. So the log is cut where the fewest changes
+    stand on the wrong side by their time; where that is undecided, as late as it can be.
+    """
+    cut, score, best = 0, 0, 0
+    for place, (number, at) in enumerate(times):
+        if not place:
+            cut = number
+        score += 1 if at < when else -1
+        if score < best:
+            best, cut = score, number - 1
+    return cut
+
+
+def versions_in(lines: bytes) -> Iterator[Version]:
+    """The changes that some lines of the log tell, in their order."""
+    return filter(None, map(_read, lines.split(b"\n")))
+
+
+def read_version(known: object) -> Version | None:
+    """A Version from what JSON holds, or None when it is none."""
+    if not isinstance(known, dict):
+        return None
+    texts: dict[str, Any] = dict(zip(_FIELDS, map(known.get, _FIELDS), strict=True))
+    if not _TEXT.issuperset(map(type, texts.values())) or None in map(known.get, _REQUIRED):
+        return None
+    if texts["op"] not in _OPS or not _ID.fullmatch(texts["id"]) or not _ID.fullmatch(texts["group"]):
+        return None
+    for key in _MAY_LACK:
+        texts[key] = texts[key] or ""
+    return Version(**texts)
+
+
+def _with(mark: bytes, lines: Sequence[bytes]) -> Iterator[Version]:
+    return filter(None, (_read(line) for line in reversed(lines) if mark in line))
+
+
+def _read(line: bytes) -> Version | None:
+    # A line cut short by a crash is no change: the journal has it, or it never happened.
+    try:
+        return read_version(json.loads(line)) if line else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _size(fd: int) -> int:
+    return os.fstat(fd).st_size if fd >= 0 else 0
+
+
+def _read_at(fd: int, start: int, size: int) -> bytes:
+    if fd < 0:
+        return b""
+    os.lseek(fd, start, os.SEEK_SET)
+    return disk.read_all(fd, size)
+
+
+def _without_secrets(reason: str) -> str:
+    """A reason without what looks secret in it: the log is never thinned, and a commit of ours says it to whoever reads."""
+    if not reason:
+        return ""
+    from simplemem.note.secrets import find_secrets  # its patterns take a moment that only such a write should pay
+
+    for secret in reversed(find_secrets(reason)):
+        reason = reason[: secret.start] + secret.shown + reason[secret.end :]
+    return reason[:1000]
 
 
 class History:
@@ -46,9 +283,9 @@ class History:
         self.given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root = root
         self._lock = lock
-        self._keep_days = keep_days
-        self._keep_bytes = keep_mb * 1_000_000
-        self._kept = 0  # bytes, since it was thinned last
+        self.keep_days = keep_days
+        self.keep_bytes = keep_mb * 1_000_000
+        self.kept_bytes = 0  # bytes, since it was thinned last
 
     def content(self, sha: str) -> bytes | None:
         """The text with this hash, or None when it is not kept (any more), or was a hidden note's alone."""
@@ -78,21 +315,21 @@ class History:
 
     def _places(self, here: Beneath, sha: str) -> Iterator[str]:
         """Where a text may lie. The displaced files are listed only when it is not where it should be."""
-        yield _place_of(sha)
+        yield place_of(sha)
         yield from (f"{DISPLACED}/{name}" for name in here.names(DISPLACED) if name.endswith(sha))
 
     # Writing, under the vault's lock
 
     def keep(self, here: Beneath, data: bytes, sha: str) -> None:
         """Keep a text under its hash, in a file of its own. One that is there already and whole is left alone."""
-        path = _place_of(sha)
+        path = place_of(sha)
         with suppress(FileNotFoundError):
             if disk.hash_of(here, path) == sha:
                 return
         here.make(parent(path))
         # No sync of its own: until the kernel has written it, the displaced file or the trash holds the same text.
         disk.put(here, path, data, sync=False)
-        self._kept += len(data)
+        self.kept_bytes += len(data)
 
     def set_aside(self, here: Beneath, temp: str, version: str, sha: str) -> None:
         """Take a file that may be open in some editor out of the vault, watched for a day for a late save."""
@@ -130,7 +367,7 @@ class History:
             here.rest()
         return cleared
 
-    def settle(self, seconds: float = _A_DAY, *, thorough: bool = False) -> list[Version]:
+    def settle(self, seconds: float = A_DAY, *, thorough: bool = False) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
         saved: list[Version] = []
         with self._lock(), Beneath(self._root) as here:
@@ -169,50 +406,10 @@ class History:
     def is_full(self) -> bool:
         """Whether it is time to thin: that was hours ago or never, or much was kept since."""
         with Beneath(self._root) as here:
-            last = entry_at(here, _THINNED)
+            last = entry_at(here, THINNED)
         if last is None:
             return self.log.size() > 0
-        return self._kept * 20 > self._keep_bytes or abs(time.time() - last.mtime_ns / 1e9) > _A_DAY / 4
-
-    def thin(self) -> list[str]:
-        """Drop texts beyond the days and megabytes that are kept, oldest first; the hashes that went, newest first.
-
-        Age is counted back from the newest change, not from the clock, and in the order of the log: a vault that rested for
-        a year loses nothing, and a clock that was wrong for a day does not either. It may be stopped at any point and begun
-        again. The log itself stays: what was done remains known.
-        """
-        with self._lock(), Beneath(self._root) as here:
-            self.settle(thorough=True)
-            times: list[tuple[int, str]] = []  # number and time of each change, oldest first
-            last_use: dict[str, int] = {}  # of each text, the last change it was part of
-            newest: list[Version] = []  # the last operation
-            deleted: list[Version] = []
-            for version in versions_in(self.log.whole_lines()):
-                times.append((version.number, version.when))
-                if newest and newest[0].group != version.group:
-                    newest = []
-                newest.append(version)
-                last_use |= {sha: version.number for sha in (version.before, version.after) if sha}
-                deleted += [version] if version.trash else []
-            edge = _edge(times, self._keep_days)
-            cut = last_before(reversed(times), edge) if edge is not None else 0
-            needed = {version.before for version in newest}
-            dropped, total = list[str](), 0
-            for used, sha, size in sorted(_texts(here, last_use), reverse=True):
-                total += size
-                if used <= cut or (total > self._keep_bytes and sha not in needed):
-                    dropped.append(sha)
-            # The trash goes first: should this stop here, the text still tells the next time that there is something to do.
-            gone = set(dropped)
-            for version in deleted:
-                if version.before in gone or version.number <= cut:
-                    _empty(here, version)
-            for sha in dropped:
-                disk.remove(here, _place_of(sha))
-            here.make(parent(_THINNED))
-            disk.put(here, _THINNED, str(self.log.size()).encode(), sync=False)
-            self._kept = 0
-            return dropped
+        return self.kept_bytes * 20 > self.keep_bytes or abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
 
 
 def is_in_use(here: Beneath, path: str) -> bool:
@@ -227,43 +424,7 @@ def is_in_use(here: Beneath, path: str) -> bool:
         return False
 
 
-def _edge(times: Sequence[tuple[int, str]], keep_days: int) -> str | None:
-    """The moment before which texts are too old. Of the last three days with changes the one in the middle is believed,
-    so that one day under a wrong clock moves nothing."""
-    days = list(dict.fromkeys(when[:10] for _, when in reversed(times)))[:3]
-    try:
-        newest = datetime.fromisoformat(sorted(days)[(len(days) - 1) // 2]).replace(tzinfo=UTC)
-        edge = min(newest + timedelta(days=1), datetime.now(UTC)) - timedelta(days=keep_days)
-    except (IndexError, ValueError, OverflowError):
-        return None
-    return edge.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _texts(here: Beneath, last_use: dict[str, int]) -> Iterator[tuple[int, str, int]]:
-    """The texts that are kept: number of their last use, hash, size. One that no change names may be needed by whoever put
-    it there a moment ago; after a day it is as old as can be."""
-    for drawer in here.names(OBJECTS):
-        for name in here.names(f"{OBJECTS}/{drawer}"):
-            path = f"{OBJECTS}/{drawer}/{name}"
-            if disk.TEMP.fullmatch(name):
-                disk.remove(here, path)
-            elif len(name) == 64:
-                found = here.stat(path)
-                is_new = abs(time.time() - found.st_mtime) <= _A_DAY
-                yield last_use.get(name, 1 << 60 if is_new else -1), name, found.st_size
-
-
-def _empty(here: Beneath, version: Version) -> None:
-    """Take a deleted file out of our trash, if it is still what was deleted. Obsidian's own trash is not ours to empty."""
-    trash = version.trash or ""
-    if trash.startswith(f"{OWN_TRASH}/"):
-        with suppress(FileNotFoundError):
-            if disk.hash_of(here, trash) == version.before:
-                disk.remove(here, trash)
-                here.prune(parent(trash), keep=2)
-
-
-def _place_of(sha: str) -> str:
+def place_of(sha: str) -> str:
     return f"{OBJECTS}/{sha[:2]}/{sha}"
 
 

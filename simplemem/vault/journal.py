@@ -20,8 +20,7 @@ from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
 from simplemem.vault.disk import TEMP, Intruded, same_file, sha256
-from simplemem.vault.history import DISPLACED, OWN_TRASH, History
-from simplemem.vault.log import LOG, Version, read_version
+from simplemem.vault.history import DISPLACED, LOG, OWN_TRASH, History, Version, read_version
 from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, is_path, parent
 
 PLAN = f"{SIDECAR}/journal/plan"

@@ -15,12 +15,12 @@ from typing import Literal, NamedTuple
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.vault import disk
 from simplemem.vault.disk import MOST_BYTES, Entry, entry_at, entry_of, sha256
-from simplemem.vault.history import History, is_in_use
+from simplemem.vault.history import History, Kind, Version, is_in_use
 from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.lock import VaultLock, make_sidecar
-from simplemem.vault.log import Kind, Version
 from simplemem.vault.paths import SIDECAR, WHOLE_ACCESS, Access, Beneath, check_path, telling
 from simplemem.vault.scan import Scan, ScanProblem, walk
+from simplemem.vault.thinning import thin
 from simplemem.vault.writer import Change, Wish, Writer, Written, no_such
 
 __all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
@@ -236,7 +236,7 @@ class Vault:
         """Drop what of the past need not be kept any longer; the hashes that went."""
         with self.lock(), self._beneath() as here, telling("thin", SIDECAR, writing=True):
             self._journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
-            return self.history.thin()
+            return thin(self.history, here)
 
     @contextmanager
     def _changing(self, path: str) -> Iterator[None]:

@@ -18,9 +18,8 @@ from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
 from simplemem.vault.disk import Entry, Intruded, entry_at, sha256
-from simplemem.vault.history import OWN_TRASH, History
+from simplemem.vault.history import OWN_TRASH, History, Op, Version, spell
 from simplemem.vault.journal import OBSIDIAN_TRASH, Journal, Step
-from simplemem.vault.log import Op, Version, spell
 from simplemem.vault.paths import Beneath, check_path, is_path, parent, telling
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import open_database
-from simplemem.vault.log import LOG, Log
+from simplemem.vault.history import LOG, Log
 from simplemem.vault.paths import WHOLE_ACCESS, Access, Beneath
 from simplemem.vault.vault import Vault
 
