@@ -57,14 +57,6 @@ def test_what_is_sent_is_what_the_protocol_wants_and_a_key_only_where_it_belongs
     assert asked.headers["Authorization"] == f"Bearer {KEY}"
 
 
-def test_texts_go_in_batches_and_the_same_text_only_once(service: EmbeddingService) -> None:
-    texts = [f"note {k % 25}" for k in range(60)]
-    embedder = openai(service, batch=10)
-    made = embedder.documents(texts)
-    assert [len(asked.texts) for asked in service.asked] == [10, 10, 5]
-    assert made == [embedder.documents([text])[0] for text in texts]
-
-
 def test_an_empty_text_is_near_to_nothing_and_is_never_sent(service: EmbeddingService) -> None:
     embedder = openai(service)
     assert embedder.documents(["", " \n"]) == [bytes(64), bytes(64)]
@@ -318,8 +310,11 @@ def remembering(service: EmbeddingService, file: Path, model: str = "tiny", batc
     return embedder
 
 
-def test_another_process_asks_only_for_what_is_new(service: EmbeddingService, file: Path) -> None:
-    first = remembering(service, file).documents(MANY)
+def test_texts_go_in_batches_once_and_another_process_asks_only_for_what_is_new(
+    service: EmbeddingService, file: Path
+) -> None:
+    first = remembering(service, file).documents([*MANY, *MANY])[: len(MANY)]
+    assert [len(asked.texts) for asked in service.asked] == [10, 10, 5]
     service.asked.clear()
     later = remembering(service, file)
     assert later.dimension == 64  # known before anything is asked

@@ -52,19 +52,6 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not() -> None:
         assert for_good.calls == 1
 
 
-def test_a_service_that_says_when_to_come_back_is_not_asked_before() -> None:
-    moments: list[float] = []
-
-    def attempt(_: float) -> str:
-        moments.append(time.monotonic())
-        if len(moments) == 1:
-            raise Passing("429", retry_after=0.3)
-        return "answer"
-
-    assert patience().call(attempt) == "answer"
-    assert moments[1] >= moments[0] + 0.3
-
-
 def test_a_service_that_wants_to_be_left_alone_for_long_is_given_up_at_once_with_what_it_said() -> None:
     attempt, waiting = Fails(1, lambda: Passing("429", retry_after=3600)), patience()
     with pytest.raises(Unavailable) as caught:
