@@ -145,7 +145,7 @@ class ChangeTable:
         """The changes of the note that was last known by this path, newest first, whatever its path is now."""
         of_last = """lineage = (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
                      ORDER BY seq DESC LIMIT 1)"""
-        return self._ask(lambda db: list(self._seen(db, _where(db, of_last, well_formed(path)))))
+        return self._ask(lambda db: list(self._seen(db, _where(db, of_last, path))))
 
     def newest(self) -> int:
         """The number of the last change, 0 before the first."""
@@ -309,7 +309,8 @@ def _lineage(db: apsw.Connection, version: Version, path: str, new: str | None) 
 def _where(db: apsw.Connection, condition: str, *values: Any, newest: bool = True) -> Iterator[Row]:
     """The changes of which this is so, newest first or oldest first."""
     order = "DESC" if newest else "ASC"
-    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", values)
+    bound = [well_formed(value) if isinstance(value, str) else value for value in values]
+    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", bound)
 
 
 def _back(db: apsw.Connection, path: str) -> Iterator[Row]:
