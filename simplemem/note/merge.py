@@ -250,8 +250,7 @@ def _as_list(key: str, value: Any) -> list[Any] | None:
 
 
 def _merge_lists(old: list[Any], mine: list[Any], yours: list[Any], *, in_order: bool) -> list[Any]:
-    """What neither took away, in the old order, and then what either added: sorted, so that it is the same whoever is
-    called ours."""
+    """What neither took away, in the old order, and then what either added: sorted, whoever is called ours."""
     kept = [item for item in old if _among(item, mine) and _among(item, yours)]
     added = [item for item in (*mine, *yours) if not _among(item, old)]
     both = [item for at, item in enumerate(added) if not _among(item, added[:at])]

@@ -106,7 +106,7 @@ _HEX = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a
 def find_secrets(text: str) -> list[Secret]:
     """What looks secret in a text, in the order in which it stands there."""
     found: dict[int, tuple[int, str, int]] = {}  # by where it ends, so that the better known of two is kept
-    for start, end, kind, public in (*_issued(text), *_in_addresses(text), *_after_words(text)):
+    for start, end, kind, public in (*_issued(text), *_after_words(text)):
         found.setdefault(end, (start, kind, public))
     secrets: list[Secret] = []
     line, at, covered = 1, 0, 0
@@ -143,14 +143,10 @@ def _issued(text: str) -> _Found:
             match = pattern.match(text, at)
             if match is not None and _is_drawn(match[1], 3.0):
                 yield at, match.end(), kind, len(letters)
-
-
-def _in_addresses(text: str) -> _Found:
     for match in _IN_ADDRESS.finditer(text):
         user, password, host = match.groups()
-        if password == user or _EXAMPLE_HOST.fullmatch(host):
-            continue
-        if not (_MADE_UP.search(password) or _NO_VALUE.fullmatch(password) or _ELSEWHERE.match(password)):
+        is_made_up = _MADE_UP.search(password) or _NO_VALUE.fullmatch(password) or _ELSEWHERE.match(password)
+        if password != user and not _EXAMPLE_HOST.fullmatch(host) and not is_made_up:
             yield match.start(2), match.end(2), "password in an address", 0
 
 

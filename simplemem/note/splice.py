@@ -149,8 +149,15 @@ def _change_inside(text: str, place: EntryPlace, wanted: list[Any] | dict[str, A
         old, new, values = list(node.value), list(wanted), list(wanted.values())
         for number, match in enumerate(matches(old, new)):
             if match >= 0 and not same(node.value[old[number]], values[match]):
-                entry = _place_at(text, node, number)
-                edits += [_set_in_braces(entry, values[match])] if flow else _set(text, entry, values[match])
+                entry, value = _place_at(text, node, number), values[match]
+                if not flow:
+                    edits += _set(text, entry, value)
+                elif entry.value.end > entry.value.start:
+                    edits.append(
+                        (entry.value.start, entry.value.end, write_scalar(value, entry.value.style, flow=True))
+                    )
+                else:
+                    edits.append((entry.key.end, entry.value.end, ": " + write_scalar(value, flow=True)))
     else:
         ends = node.children
         begins = [node.content, *(skip_blanks(text, one.end, two.start) for one, two in pairwise(ends))]
@@ -180,13 +187,6 @@ def _change_inside(text: str, place: EntryPlace, wanted: list[Any] | dict[str, A
         mark = text[top : begins[0]] + lead
         edits += [(where, where, "".join(mark + each + place.newline for each in texts))] if texts else []
     return edits
-
-
-def _set_in_braces(place: EntryPlace, value: Any) -> Edit:
-    old = place.value
-    if old.end > old.start:
-        return old.start, old.end, write_scalar(value, old.style, flow=True)
-    return place.key.end, old.end, ": " + write_scalar(value, flow=True)
 
 
 def _change_flow(spans: list[tuple[int, int]], head: int, stop: int, new: list[str]) -> Edit:

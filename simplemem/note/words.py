@@ -47,9 +47,7 @@ class _Letters(dict[int, str]):
     that is younger than its tables for a letter: an emoji beside a word would hide the word."""
 
     def __missing__(self, code: int) -> str:
-        char = chr(code)
-        is_of_words = unicodedata.category(char) in _OF_WORDS
-        self[code] = char if is_of_words else " "
+        self[code] = chr(code) if unicodedata.category(chr(code)) in _OF_WORDS else " "
         return self[code]
 
 
@@ -194,14 +192,14 @@ def may_hold_names(text: str) -> bool:
 
 
 def _parted(text: str) -> list[list[str]]:
-    """The parts of every name in a text, once each."""
+    """The parts of every name in a text, once each. A run of random letters and a name with a sign before it (iPhone) have
+    none."""
     names = ((name, _PART.findall(name)) for name in dict.fromkeys(_NAME.findall(text)) if len(name) <= _LONGEST)
-    return [parts for name, parts in names if _are_words(parts) and not _NO_PARTS.fullmatch(name)]
-
-
-def _are_words(parts: list[str]) -> bool:
-    """Whether a name is made of words, and is not a run of random letters or a name with a sign before it (iPhone)."""
-    return len(parts) > 1 and all(len(part) > 1 or part.isdigit() for part in parts)
+    return [
+        parts
+        for name, parts in names
+        if len(parts) > 1 and all(len(part) > 1 or part.isdigit() for part in parts) and not _NO_PARTS.fullmatch(name)
+    ]
 
 
 def sequences_in(text: str) -> list[tuple[str, ...]]:

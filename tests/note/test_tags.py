@@ -78,15 +78,6 @@ def test_tags_of_all_sources_are_one_list_and_the_first_spelling_wins() -> None:
     assert read_tags({"tags": {"a": "b"}}, ["x"]) == (Tag("a/b", "map"), Tag("x", "inline"))
 
 
-@pytest.mark.parametrize(
-    "header", ["tags: [status/done]", "tags: {status: done}", "tags: status/done", "tags:\n  Status: done"]
-)
-def test_a_filter_finds_both_notations(header: str) -> None:
-    found = pairs(header)
-    assert {("status", ""), ("status", "done"), ("status/done", "")} <= found
-    assert not {key for key, _ in found if key == "stat" or key.startswith("done")}
-
-
 def test_values_that_are_no_part_of_a_tag_are_found_to_the_letter() -> None:
     assert pairs("tags: {Owner: 'Ann, B', where: at home, n: 1.5, ok: true, no: false}") == {
         ("owner", ""), ("owner", "Ann, B"), ("where", ""), ("where", "at-home"), ("where", "at home"),
@@ -234,11 +225,6 @@ def test_a_change_keeps_the_notation_of_the_note(before: str, changes: dict[str,
     assert change_tags(note(before), changes) == note(after)
     windows = note(before).replace("\n", "\r\n")
     assert change_tags(windows, changes) == note(after).replace("\n", "\r\n")
-
-
-def test_a_note_without_a_header_gets_one() -> None:
-    assert change_tags("# T\n", {"todo": True}) == "---\ntags:\n  - todo\n---\n# T\n"
-    assert change_tags("# T\n", {"todo": None}) == "# T\n"
 
 
 def test_a_list_in_the_place_of_a_value_is_not_overwritten() -> None:
