@@ -42,18 +42,18 @@ class GraphEdit(ChangeSet):
 
     def page(self, path: str) -> GraphPage | None:
         """A page as this change has made it so far, beginning with what lies on the disk now."""
-        lines = self._lines.pop(path, {})
-        text = self.text(path) if lines else self.find(path)
-        if text is None:
-            return None
-        for section, added in lines.items():
-            text = pages.with_lines(text, read_page(path, text, ""), section, added)
-            self.put(path, text)
-        return read_page(path, text, "")
+        self._settle(path)
+        text = self.find(path)
+        return None if text is None else read_page(path, text, "")
+
+    def _settle(self, path: str) -> None:
+        for section, added in self._lines.pop(path, {}).items():
+            text = self.text(path)
+            self.put(path, pages.with_lines(text, read_page(path, text, ""), section, added))
 
     def drafts(self) -> list[Draft]:
         for path in list(self._lines):
-            self.page(path)
+            self._settle(path)
         for path in sorted(self._loosened):
             self._drop_if_idle(path)
         return super().drafts()
