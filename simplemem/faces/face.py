@@ -111,10 +111,8 @@ class Manner:
     a failure has a code that programs understand."""
 
     base: type[BaseModel] = Arguments
-
-    def __init__(self, failure: str = "") -> None:
-        self._failure = failure
-        """How the text of a failure begins where another server's words are expected, in place of its code."""
+    failure = ""
+    """How the text of a failure begins where another server's words are expected, in place of its code."""
 
     def listing(self, tool: Tool) -> Data:
         """The tool as `tools/list` shows it. All four hints are given: the protocol's defaults assume the worst."""
@@ -142,7 +140,7 @@ class Manner:
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
         shown = render.error_data(error)
         text = render.error_text(shown)
-        return (self._failure + text.removeprefix(f"{error.code}: ") if self._failure else text), {"error": shown}
+        return (self.failure + text.removeprefix(f"{error.code}: ") if self.failure else text), {"error": shown}
 
     def unknown(self, name: str) -> str:  # noqa: ARG002
         """What is answered to a call of a tool that is not there; nothing for an error of the protocol."""

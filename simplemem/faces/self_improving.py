@@ -35,6 +35,8 @@ ENTITY_TYPES: Final = (
 
 
 class _Learning(Manner):
+    failure = "Error: "
+
     def perform(self, tool: Tool, call: Call, arguments: BaseModel) -> Reply[Any]:
         began = time.perf_counter()
         try:
@@ -43,7 +45,7 @@ class _Learning(Manner):
             call.knowledge.took[call.tool].append(1000 * (time.perf_counter() - began))
 
 
-MANNER: Final = _Learning("Error: ")
+MANNER: Final = _Learning()
 
 
 def as_json(data: Any) -> Reply[Any]:

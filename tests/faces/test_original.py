@@ -211,34 +211,24 @@ def test_length_is_of_plain_text() -> None:
 def test_its_file_is_looked_for_in_the_places_of_the_original(tmp_path: Path) -> None:
     own, system = tmp_path / "own", tmp_path / "system"
     env = {"XDG_CONFIG_HOME": str(own), "XDG_CONFIG_DIRS": f"{tmp_path / 'none'}:{system}"}
-    places = [
-        system / "simplemem/config.toml",
-        own / "simplemem/config.toml",
-        tmp_path / ".config/simplemem/config.toml",
-        tmp_path / "config.toml",
-    ]
     assert original_settings(tmp_path, env) == {}
-    for length, place in enumerate(places):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"max_memory_length = {length}\n")
+    for length, folder in enumerate(
+        (system / "simplemem", own / "simplemem", tmp_path / ".config/simplemem", tmp_path)
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.toml").write_text(f"max_memory_length = {length}\n")
         assert original_settings(tmp_path, env) == {"max_memory_length": length}
 
 
-def test_its_keys_are_taken_and_no_others(tmp_path: Path) -> None:
-    named = tmp_path / "mine.toml"
+def test_its_keys_are_taken_and_no_others_and_a_named_file_must_be_there(tmp_path: Path) -> None:
+    named, key = tmp_path / "mine.toml", {"path": "~/key"}
     named.write_text(
-        'vault = "/etc"\nmax_memory_length = 7\n[voyage_ai]\napi_key = {path = "~/key"}\nmodel = "m"\nother = 1\n'
+        'vault = "/etc"\nmax_memory_length = 7\n[voyage_ai]\napi_key = {path = "~/key"}\nmodel = "m"\nx = 1\n'
     )
-    assert original_settings(tmp_path, {}, named) == {
-        "max_memory_length": 7,
-        "voyage_ai.api_key": {"path": "~/key"},
-        "voyage_ai.model": "m",
-    }
+    taken = {"max_memory_length": 7, "voyage_ai.api_key": key, "voyage_ai.model": "m"}
+    assert original_settings(tmp_path, {}, named) == taken
     env = {"SIMPLEMEM_MAX_MEMORY_LENGTH": "9", "SIMPLEMEM_VOYAGE_AI_MODEL": "n"}
-    assert set(original_settings(tmp_path, env, named)) == {"voyage_ai.api_key"}
-
-
-def test_a_named_file_must_be_there_and_be_toml(tmp_path: Path) -> None:
+    assert original_settings(tmp_path, env, named) == {"voyage_ai.api_key": key}
     with pytest.raises(Unavailable):
         original_settings(tmp_path, {}, tmp_path / "nowhere.toml")
     (tmp_path / "config.toml").write_text("this is = not [toml")

@@ -27,24 +27,21 @@ def can_trace() -> bool:
     )
 
 
-def requests(names: list[str]) -> list[tuple[str, dict[str, object]]]:
+def requests(name: str) -> list[tuple[str, dict[str, object]]]:
     """Every way in which a client can name something; a tool that reads, one that writes, one that moves."""
-    asked: list[tuple[str, dict[str, object]]] = []
-    for name in names:
-        calls: list[tuple[str, dict[str, object]]] = [
-            ("read_memory", {"name": name}),
-            ("create_memory", {"name": name, "content": "x"}),
-            ("move_memory", {"name": "n", "new_name": name}),
-            ("search_memories", {"query": "harbours", "prefix": name}),
-        ]
-        asked += [("tools/call", {"name": tool, "arguments": arguments}) for tool, arguments in calls]
-        asked.append(("resources/read", {"uri": f"memory://{name}"}))
-        asked.append(("resources/read", {"uri": name}))
-        asked.append(("resources/subscribe", {"uri": f"memory://{name}"}))
-        reference = {"type": "ref/resource", "uri": "memory://{+name}"}
-        asked.append(("completion/complete", {"ref": reference, "argument": {"name": "name", "value": name}}))
-        asked.append(("prompts/get", {"name": "recall", "arguments": {"topic": name}}))
-    return asked
+    reference = {"type": "ref/resource", "uri": "memory://{+name}"}
+    calls: dict[str, dict[str, object]] = {
+        "read_memory": {"name": name}, "create_memory": {"name": name, "content": "x"},
+        "move_memory": {"name": "n", "new_name": name}, "search_memories": {"query": "harbours", "prefix": name},
+    }  # fmt: skip
+    return [
+        *(("tools/call", {"name": tool, "arguments": arguments}) for tool, arguments in calls.items()),
+        ("resources/read", {"uri": f"memory://{name}"}),
+        ("resources/read", {"uri": name}),
+        ("resources/subscribe", {"uri": f"memory://{name}"}),
+        ("completion/complete", {"ref": reference, "argument": {"name": "name", "value": name}}),
+        ("prompts/get", {"name": "recall", "arguments": {"topic": name}}),
+    ]
 
 
 def paths_named(trace: Path) -> set[str]:
@@ -70,7 +67,7 @@ def test_no_system_call_of_a_server_names_what_is_outside(tmp_path: Path) -> Non
     with Bare(room.vault, command=command, env=environment) as bare:
         bare.initialize()
         bare.request("tools/list")
-        for method, params in requests(names):
+        for method, params in (request for name in names for request in requests(name)):
             said = bare.request(method, params)
             assert SECRET not in repr(said), params
         assert bare.call("read_memory", name="notes/other")["isError"] is False  # it works, for all that
