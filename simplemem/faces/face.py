@@ -252,24 +252,23 @@ def tool(title: str, *, description: str = "", **more: Any) -> Callable[[Callabl
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """One kind of server: which tools it shows, and what else a client knows it by. A profile is one of these."""
+    """One kind of server: which tools it shows, and what else a client knows it by. A profile is one of these.
+
+    A toolset (`profiles.TOOLSETS`) is imported when a face that shows it is chosen. `vault` is the folder it works in when
+    none is named, in place of searching for one. Of the server whose place a face takes: `vault_env` told it its folder,
+    `file_env` the file of its graph (the vault lies beside it and takes it in), `settings_for` reads its settings files, or
+    the one it is given, as dotted names. One that is `known_as` a graph memory server, by name and version, has the graph as
+    its one resource, and no prompts."""
 
     name: str
     title: str
     toolsets: tuple[str, ...]
-    """Names of `profiles.TOOLSETS`: a toolset is imported when a face that shows it is chosen."""
     instructions: str = ""
     known_as: tuple[str, str] | None = None
-    """The name and version of the graph memory server whose place it takes. Such a face has the graph as its one
-    resource, and no prompts."""
     vault: str = ""
-    """The folder it works in when none is named, in place of searching for one."""
     vault_env: str = ""
-    """The variable in which the server whose place it takes was told its folder."""
     file_env: str = ""
-    """The variable in which that server was told the file of its graph: the vault lies beside it and takes it in."""
     settings_for: Callable[[Path, Mapping[str, str], Path | None], Data] | None = None
-    """Reads the settings files of that server, or the one file it is given, as dotted names."""
 
     def folder(self, env: Mapping[str, str]) -> Path | None:
         """The folder it works in when none is named: its own, or the one beside that server's file, called as that is

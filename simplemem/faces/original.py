@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _HITS = 5
 _DEFAULT_LENGTH = 2500
 _SET_BY_US = frozenset({"created", "modified"})
-_LISTED = 32_000
-"""Characters of a list: about eight thousand tokens."""
 _PARSED = 100_000
 """Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
 
@@ -160,22 +158,16 @@ def list_memories(
     page = store.list(sort="name", limit=limit, cursor=cursor)
     if not page.items:
         return Reply("There are no memories.\n")
-    most, size = _longest(store), 0
+    most = _longest(store)
     known = {"title", "description", "tags", "created", "modified", "links"}
     said = [f"# Memories ({page.total})\n"]
-    for number, item in enumerate(page.items):
+    for item in page.items:
         memory = store.read(item.name)
         length = plain_length(memory.content)
         over = f" (over the limit of {most})" if 0 < most < length else ""
-        lines = [f"## {name_of(memory.name)}", *_metadata_lines(memory, length=f"**Length:** {length}{over}", most=400)]
-        lines += [
-            f"{line(key)}: {_value(each)}" for key, each in memory.frontmatter.items() if key.lower() not in known
-        ]
-        size += sum(map(len, lines))
-        if size > _LISTED and number:
-            said.append(f"({len(page.items) - number} more of this page; ask for fewer at a time.)\n")
-            break
-        said.append("\n".join(lines) + "\n")
+        said += [f"## {name_of(memory.name)}", *_metadata_lines(memory, length=f"**Length:** {length}{over}", most=400)]
+        said += [f"{line(key)}: {_value(each)}" for key, each in memory.frontmatter.items() if key.lower() not in known]
+        said.append("")
     more = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
     return Reply("\n".join(said) + more)
 

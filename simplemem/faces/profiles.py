@@ -8,11 +8,10 @@ never meet: choosing such a pair is refused, and a face says which of the two it
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from simplemem.errors import Invalid
-from simplemem.faces.face import Data, Face, Tool
+from simplemem.faces.face import Face, Tool
 
 
 def joined(text: str) -> str:
@@ -94,12 +93,6 @@ TOOLSETS: dict[str, tuple[str, str]] = {
 """Name -> the module that holds it, and what it is called there."""
 
 
-def _original_settings(folder: Path, env: Mapping[str, str], named: Path | None) -> Data:
-    from simplemem.faces.original import original_settings
-
-    return original_settings(folder, env, named)
-
-
 PROFILES: dict[str, Face] = {
     face.name: face
     for face in (
@@ -110,7 +103,7 @@ PROFILES: dict[str, Face] = {
             ("original",),
             ORIGINAL,
             vault=".memories",
-            settings_for=_original_settings,
+            settings_for=lambda *asked: importlib.import_module("simplemem.faces.original").original_settings(*asked),
         ),
         Face(
             "server-memory",

@@ -70,22 +70,6 @@ def test_every_tool_says_what_it_is(profile: Face) -> None:
             assert tool.output["type"] == "object"
 
 
-def test_only_what_adds_is_not_called_destructive() -> None:
-    """The default `create_memory` can replace a text (overwrite); the original's cannot."""
-    harmless = {
-        name: [tool.name for tool in choose(profile) if tool.writes and not tool.destructive]
-        for name, profile in PROFILES.items()
-    }
-    adding = ["create_entities", "create_relations", "add_observations"]
-    assert harmless == {
-        "default": [],
-        "simplemem": ["create_memory"],
-        "server-memory": adding,
-        "memento": adding,
-        "self-improving": [*adding, "save_knowledge", "link_knowledge"],
-    }
-
-
 def test_an_answer_or_an_error_fits_a_schema_and_nothing_else_does() -> None:
     """Clients check structured content against the schema, of failures too."""
     for tool in choose(PROFILES["default"]):
