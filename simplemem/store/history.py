@@ -20,6 +20,7 @@ from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
 from simplemem.memory import BlamedLine, Difference, HistoryEntry, Memory
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.words import well_formed
 from simplemem.search.dates import read_when
 from simplemem.store.core import Core
 from simplemem.store.repository import commits_of, means_commit, text_at_commit, texts_of
@@ -68,7 +69,7 @@ def history(
 ) -> tuple[HistoryEntry, ...]:
     """Changes of one memory, or of all, newest first. Of one that is not narrowed down, what git knows of it as well; a
     commit of ours whose changes our history has is told as those."""
-    limit, narrowed = max(limit, 0), bool(by or tool or since or until)
+    limit, by, tool, narrowed = max(limit, 0), well_formed(by), well_formed(tool), bool(by or tool or since or until)
     after = moment_of(core, since, start=True).number if since else 0
     upto = moment_of(core, until).number if until else None
     if name is None:
@@ -131,7 +132,7 @@ def _shown(before: bytes | None, after: bytes | None) -> str | None:
 
 def path_with_a_past(core: Core, name: str) -> str:
     """A memory that is there, or one that was: by its path, or by its bare name when only one deleted one had that."""
-    path = path_of(clean_reference(name))
+    path = path_of(well_formed(clean_reference(name)))
     if core.entry(path) is None and core.changes.of(path, 1):  # it may have moved on
         last = next((each for each in core.changes.lineage(path) if each.op != "recovered"), None)
         return path if last is None else last.new_path or last.path
