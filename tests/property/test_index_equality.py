@@ -207,6 +207,10 @@ class AVault(RuleBasedStateMachine):
     def notes(self) -> list[str]:
         return [path for path in self.files() if path.casefold().endswith(".md")]
 
+    def linked(self, who: int) -> list[str]:
+        """Notes that a link means: it is seen when they go."""
+        return [path for path in self.notes() if self.stores[who]._core.index.links(path)]
+
     def folders(self) -> list[str]:
         found = (path for path in self.vault.rglob("*") if path.is_dir() and not path.is_symlink())
         return sorted(p for path in found if not (p := path.relative_to(self.vault).as_posix()).startswith("."))
@@ -318,19 +322,23 @@ class AVaultWithManyHands(AVault):
             aside.rename(self.vault / other)
             self.by_hand(other)
 
-    def unlink(self, data: st.DataObject, path: str) -> None:
-        (self.vault / path).unlink()
-
     @precondition(lambda self: self.files())
     @rule(
         data=st.data(),
         act=st.sampled_from(
-            [overwrite_with_as_many_bytes, set_the_time, rename, rename_by_case_alone, copy, swap_with_another, unlink]
+            [overwrite_with_as_many_bytes, set_the_time, rename, rename_by_case_alone, copy, swap_with_another]
         ),
     )
     def touch_a_file(self, data: st.DataObject, act: Callable[[AVaultWithManyHands, st.DataObject, str], None]) -> None:
         path = self.some(data, self.notes() or self.files())
         act(self, data, path)
+        self.by_hand(path)
+
+    @precondition(lambda self: self.files())
+    @rule(data=st.data())
+    def delete_by_hand(self, data: st.DataObject) -> None:
+        path = self.some(data, self.linked(0) or self.files())
+        (self.vault / path).unlink()
         self.by_hand(path)
 
     @precondition(lambda self: self.folders())
@@ -377,8 +385,7 @@ class AVaultWithManyHands(AVault):
     @precondition(lambda self: self.notes())
     @rule(who=st.integers(0, 1), data=st.data())
     def delete(self, who: int, data: st.DataObject) -> None:
-        linked = [path for path in self.notes() if self.stores[who]._core.index.links(path)]
-        name = self.some(data, linked or self.notes())  # what a link means more often than what none does
+        name = self.some(data, self.linked(who) or self.notes())
         self.ask(lambda: self.stores[who].delete(name))
 
     @precondition(lambda self: self.stores[0].history(limit=1))
