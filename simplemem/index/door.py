@@ -20,8 +20,6 @@ SORTS = ("modified", "created", "name", "title")
 # A file changed this shortly before it was read may change again without its time changing (durability.md F31).
 RACY_NS = 2_000_000_000
 
-# -- notes
-
 
 class Stat(NamedTuple):
     """What the disk said about a file when it was read: what tells whether it may be another."""
@@ -136,9 +134,6 @@ class Outline:
     links: Sequence[StoredLink]
 
 
-# -- questions
-
-
 class Term(NamedTuple):
     """Words side by side. With `beginning`, of the last one only the beginning is said."""
 
@@ -201,9 +196,6 @@ class Question:
     blocks: int = 1500
     nearest: int = 200
     closer: int = 100  # notes that are looked at more closely
-
-
-# -- answers
 
 
 class Match(NamedTuple):
@@ -278,9 +270,6 @@ class NotePage:
     total: int
 
 
-# -- vectors
-
-
 @dataclass(frozen=True, slots=True)
 class Generation:
     """The vectors of one embedder: in use, or still being made beside those. `dimension` is 0 until the first has come;
@@ -316,10 +305,6 @@ MadeBefore = Callable[[Sequence[bytes]], Collection[bytes]]
 """Of which texts, by their hashes, there are vectors elsewhere."""
 
 
-def nothing_made_before(_: Sequence[bytes]) -> Collection[bytes]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What an embedder has still to be given: texts of so many notes, each once, and about so many tokens. `kept` texts
@@ -336,8 +321,7 @@ class Estimate:
 class Index(Protocol):
     """What is asked of the index."""
 
-    # A search: three calls, however many hits
-
+    # A search: three calls, however many hits.
     def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
         """How many notes hold something of each of some groups of words, counted to `most`; and how far the index is."""
 
@@ -360,8 +344,7 @@ class Index(Protocol):
     def holding(self, groups: Sequence[AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
 
-    # Notes and their names
-
+    # Notes and their names.
     def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
         """Notes that pass a filter, behind so many others."""
 
@@ -380,8 +363,7 @@ class Index(Protocol):
     def near_names(self, prefix: str, limit: int) -> list[str]:
         """Paths of visible notes whose path or name begins so."""
 
-    # Files and links
-
+    # Files and links.
     def files(self) -> set[str]:
         """Every file that a link can mean."""
 
@@ -397,24 +379,20 @@ class Index(Protocol):
     def conflict_copies(self) -> list[tuple[str, str]]:
         """Every conflict copy of a note that is there, with that note."""
 
-    # Vectors
-
+    # Vectors.
     def standing(self) -> Standing:
         """How far the index is."""
 
     def embedded(self, embedder: str, remote: bool) -> Embedded:
         """How far an embedder is."""
 
-    def estimate(
-        self, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore = nothing_made_before
-    ) -> Estimate:
+    def estimate(self, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore | None = None) -> Estimate:
         """What waits for an embedder. `anew` counts as if no note had its vectors yet."""
 
     def vectors_of(self, note: NoteId) -> list[bytes]:
         """The vectors of a note's passages."""
 
-    # Counts
-
+    # Counts.
     def counts(self) -> dict[str, Any]:
         """Numbers for `stats`."""
 

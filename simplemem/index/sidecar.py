@@ -262,7 +262,7 @@ class Sidecar(Index):
         return self._read(vectors.embedded, embedder, remote)
 
     def estimate(
-        self, embedder: str, remote: bool, *, anew: bool = False, known: door.MadeBefore = door.nothing_made_before
+        self, embedder: str, remote: bool, *, anew: bool = False, known: door.MadeBefore | None = None
     ) -> door.Estimate:
         return self._read(vectors.estimate, embedder, remote, anew=anew, known=known)
 

@@ -151,9 +151,9 @@ def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
     return Embedded(wanted if found is None else waiting(db, found), wanted, private, refused)
 
 
-def estimate(db: apsw.Connection, embedder: str, remote: bool, *, anew: bool, known: MadeBefore) -> Estimate:
-    """What waits for this embedder. `anew` counts as if no note had its vectors yet; `known` says of which texts, by
-    their hashes, there are vectors elsewhere."""
+def estimate(db: apsw.Connection, embedder: str, remote: bool, *, anew: bool, known: MadeBefore | None) -> Estimate:
+    """What waits for this embedder. `anew` counts as if no note had its vectors yet; `known` says of which texts there
+    are vectors elsewhere."""
     found = None if anew else generation_of(db, embedder)
     waits = "n.hidden IS NULL AND NOT (:remote AND n.private IS NOT NULL)"
     if found is not None:
@@ -170,9 +170,10 @@ def estimate(db: apsw.Connection, embedder: str, remote: bool, *, anew: bool, kn
         characters[hash_] = (note, size)
         width[note] = min(width.get(note, 4.0), bytes_per_character)
     hashes = list(characters)
-    for first in range(0, len(hashes), _ASKED_AT_ONCE):
-        for hash_ in known(hashes[first : first + _ASKED_AT_ONCE]):
-            characters.pop(hash_, None)
+    if known is not None:
+        for first in range(0, len(hashes), _ASKED_AT_ONCE):
+            for hash_ in known(hashes[first : first + _ASKED_AT_ONCE]):
+                characters.pop(hash_, None)
     tokens = sum(size * width[note] / _BYTES_PER_TOKEN + _TOKENS_OF_A_HEADING for note, size in characters.values())
     notes = len({note for note, _ in characters.values()})
     return Estimate(embedder, remote, notes, len(characters), round(tokens), len(hashes) - len(characters))

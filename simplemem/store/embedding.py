@@ -19,7 +19,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import fill
 from simplemem.index.database import Database
-from simplemem.index.door import Estimate, Generation, QueryVector, Standing, nothing_made_before
+from simplemem.index.door import Estimate, Generation, QueryVector, Standing
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Waiting
@@ -267,7 +267,7 @@ class Embedding:
         embedder, _ = self.wanted()
         if embedder is None:
             return Estimate("none", False, 0, 0, 0, 0)
-        known = embedder.known if isinstance(embedder, ServiceEmbedder) else nothing_made_before
+        known = embedder.known if isinstance(embedder, ServiceEmbedder) else None
         return self._index.estimate(embedder.name, embedder.remote, anew=anew, known=known)
 
     # -- how far it is
