@@ -319,9 +319,8 @@ class Estimate:
 
 
 class Index(Protocol):
-    """What is asked of the index."""
+    """What is asked of the index. A search is three calls, however many hits: `vocabulary`, `ask`, `shown`."""
 
-    # A search: three calls, however many hits.
     def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
         """How many notes hold something of each of some groups of words, counted to `most`; and how far the index is."""
 
@@ -344,7 +343,6 @@ class Index(Protocol):
     def holding(self, groups: Sequence[AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
 
-    # Notes and their names.
     def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
         """Notes that pass a filter, behind so many others."""
 
@@ -363,7 +361,6 @@ class Index(Protocol):
     def near_names(self, prefix: str, limit: int) -> list[str]:
         """Paths of visible notes whose path or name begins so."""
 
-    # Files and links.
     def files(self) -> set[str]:
         """Every file that a link can mean."""
 
@@ -379,7 +376,6 @@ class Index(Protocol):
     def conflict_copies(self) -> list[tuple[str, str]]:
         """Every conflict copy of a note that is there, with that note."""
 
-    # Vectors.
     def standing(self) -> Standing:
         """How far the index is."""
 
@@ -392,7 +388,6 @@ class Index(Protocol):
     def vectors_of(self, note: NoteId) -> list[bytes]:
         """The vectors of a note's passages."""
 
-    # Counts.
     def counts(self) -> dict[str, Any]:
         """Numbers for `stats`."""
 
