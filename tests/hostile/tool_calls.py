@@ -23,7 +23,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "delete_entities": {"entityNames": ["Apollo"], "names": ["Apollo"]},
     "delete_observations": {"deletions": [{"entityName": "Apollo", "observations": ["Flew"]}]},
     "delete_relations": {"relations": [USES]}, "search_nodes": {"query": "flew"}, "open_nodes": {"names": ["Apollo"]},
-    "traverse_graph": {"start": "Apollo"}, "find_path": {"from": "Apollo", "to": "Saturn"},
+    "traverse_graph": {"start": "Apollo"},
     "semantic_search": {"query": "flew"}, "get_relation": USES, "update_relation": {"relation": {**USES, "strength": 0.5}},
     "get_entity_embedding": {"entity_name": "Apollo"}, "get_entity_history": {"entityName": "Apollo"},
     "get_relation_history": USES, "get_graph_at_time": {"timestamp": 1_790_000_000_000},
