@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -18,7 +18,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from simplemem.cli.text import Part, diff_lines, in_words, one_line, plain
+from simplemem.cli.text import Part, diff_lines, one_line, plain
 from simplemem.errors import SimplememError
 from simplemem.note.words import content_words, words_of
 
@@ -118,10 +118,6 @@ class Screen:
         for line in diff_lines(diff):
             self.say(*line)
 
-    def facts(self, facts: Mapping[str, Any]) -> None:
-        """Print facts as two columns, the keys in words."""
-        self.table([(key.replace("_", " "), "dim"), in_words(value)] for key, value in facts.items())
-
 
 def print_json(value: Any, *, compact: bool = False) -> None:
     """Print a value for programs; `compact` puts it on one line, for streams of values."""
@@ -159,29 +155,15 @@ def words_asked(query: str) -> frozenset[str]:
 
 
 def with_words_bold(snippet: str, asked: frozenset[str]) -> Text:
-    """A snippet with the words that were asked for in bold, in whatever form they stand there."""
+    """A snippet with the words that were asked for in bold, in whatever form they stand there: launch, launching."""
     text = Text(one_line(snippet))
+    stems = tuple(each if len(each) < 5 else each[: max(4, len(each) - 2)] for each in asked)
     for word in _WORD.finditer(text.plain):
-        if any(_same_word(word.group().casefold(), each) for each in asked):
+        said = word.group().casefold()
+        if said in asked or any(said.startswith(stem) and len(stem) >= 4 for stem in stems):
             text.stylize("bold", word.start(), word.end())
-    for each in asked:
-        if each.isascii():
             continue
-        # Scripts without spaces: the word stands inside a longer run of letters. Where folding changes
-        # the length the offsets would be off, so only texts that keep theirs are searched.
-        folded = text.plain.casefold()
-        start = folded.find(each) if len(folded) == len(text.plain) else -1
-        while start >= 0:
-            text.stylize("bold", start, start + len(each))
-            start = folded.find(each, start + 1)
+        for each in asked if not said.isascii() else ():  # scripts without spaces: the word stands in a longer run
+            if (at := said.find(each)) >= 0 and len(said) == len(word.group()):
+                text.stylize("bold", word.start() + at, word.start() + at + len(each))
     return text
-
-
-def _same_word(word: str, asked: str) -> bool:
-    """Whether two words share a stem, near enough for emphasis: launch, launches, launching."""
-    if word == asked:
-        return True
-    shared = next(
-        (at for at, (a, b) in enumerate(zip(word, asked, strict=False)) if a != b), min(len(word), len(asked))
-    )
-    return shared >= 4 and shared >= min(len(word), len(asked)) - 1 and max(len(word), len(asked)) - shared <= 4

@@ -126,24 +126,6 @@ def test_only_the_lines_are_printed_and_what_to_do_with_them_is_said_beside(
         assert f"For Claude Desktop, in {file}" in said.err and "start it again" in said.err
 
 
-def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    missing = tmp_path / "nowhere"
-    assert serve_main(["--vault", str(missing), "--print-config", "zed"]) == 0
-    assert f"There is no folder {missing} yet; the server makes it" in capsys.readouterr().err
-    assert serve_main(["--vault", str(missing), "--read-only", "--print-config", "zed"]) == 0
-    assert "`simplemem init` makes it" in capsys.readouterr().err
-    assert not missing.exists()
-
-
-def test_a_client_is_known_however_its_name_is_written() -> None:
-    for name, spellings in {
-        "claude-desktop": ["Claude Desktop", "claude_desktop", " CLAUDE-DESKTOP "],
-        "vscode": ["VS Code", "vscode", "vs-code", "Visual Studio Code"],
-        "windsurf": ["Windsurf", "Devin Desktop", "devin"],
-    }.items():
-        assert {client_called(spelling).name for spelling in spellings} == {name}
-
-
 @EVERY
 def test_the_page_shows_the_same_lines_and_places(client: Client) -> None:
     page = CONNECT.read_text(encoding="utf-8")

@@ -91,14 +91,6 @@ def test_a_note_that_is_not_utf8_is_not_opened(run: Run, vault: Path, editor: Ed
     assert (vault / "latin.md").read_bytes() == b"caf\xe9 \x00\n" and drafts(vault) == []
 
 
-def test_a_second_draft_does_not_replace_the_first(run: Run, vault: Path, editor: Editor) -> None:
-    editor("path.write_text('one')\nsys.exit(1)")
-    run("edit", "Ada")
-    editor("path.write_text('two')\nsys.exit(1)")
-    run("edit", "Ada")
-    assert sorted(path.read_text() for path in drafts(vault)) == ["one", "two"]
-
-
 def test_an_editor_that_is_not_there_is_named(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", "no-such-editor-here")
     ran = run("edit", "Ada")
@@ -106,13 +98,6 @@ def test_an_editor_that_is_not_there_is_named(run: Run, vault: Path, monkeypatch
     assert drafts(vault) == []
     monkeypatch.setenv("VISUAL", "another-that-is-not-there")
     assert "another-that-is-not-there" in run("edit", "Ada").err
-
-
-def test_a_vault_for_reading_opens_no_editor(run: Run, editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
-    editor("path.write_text('x')")
-    monkeypatch.setenv("SIMPLEMEM_READ_ONLY", "true")
-    ran = run("edit", "Ada", "--json")
-    assert ran.json["error"]["code"] == "read_only" and "draft" not in ran.json["error"]
 
 
 def test_a_new_note_can_be_written_in_the_editor(run: Run, vault: Path, editor: Editor) -> None:
@@ -149,15 +134,6 @@ def test_changes_of_other_lines_are_saved_together_when_asked_for(run: Run, vaul
     assert "autumn" in note.read_text() and "refused" in note.read_text()
     versions = run("history", "projects/apollo", "--json").json["versions"]
     assert [version["tool"] for version in versions] == ["edit"]
-
-
-def test_changes_of_the_same_line_are_never_saved_unseen(run: Run, vault: Path, editor: Editor) -> None:
-    note = vault / "projects/apollo.md"
-    editor(edits_beside(note, ("spring", "autumn"), ("spring", "winter")))
-    ran = run("edit", "projects/apollo", "--merge", "--json")
-    assert ran.code == 1 and ran.json["error"]["merged"]["clean"] is False
-    assert "winter" in note.read_text() and "autumn" not in note.read_text()
-    assert "autumn" in Path(ran.json["error"]["draft"]).read_text()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal of our own is a matter of POSIX")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from embedding_service import failing
-from rerank_service import RerankService
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -72,11 +69,6 @@ def test_options_narrow_a_search(run: Run, options: tuple[str, ...], wanted: set
     assert set(names(run, "launch", *options)) == wanted
 
 
-def test_the_limit_is_a_setting_when_it_is_no_option(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIMPLEMEM_SEARCH_LIMIT", "1")
-    assert len(names(run, "launch")) == 1
-
-
 def test_explain_shows_the_numbers_of_every_hit_in_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
     shown = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain").out
@@ -97,37 +89,6 @@ def test_why_says_where_a_note_is_and_near_names_when_there_is_none(run: Run) ->
     assert (told["why"]["name"], told["why"]["verdict"], len(told["hits"])) == ("people/Ada", "no_match", 2)
     ran = run("search", "launch", "--why", "Appollo")
     assert ran.code == 1 and "projects/apollo" in ran.err
-
-
-def test_a_search_says_who_changed_a_note_last_when_it_is_asked(run: Run) -> None:
-    run("new", "gas", "-", input=b"Helium is dear.\n")
-    assert "by human, 20" in run("search", "helium", "--authors").out
-    assert "by human" not in run("search", "helium").out
-
-
-def test_a_degraded_search_says_so_beside_the_answer(run: Run) -> None:
-    ran = run("search", "launch", "--mode", "semantic")
-    assert ran.code == 0 and "note: " in ran.err
-
-
-@pytest.fixture
-def reranker(monkeypatch: pytest.MonkeyPatch) -> Iterator[RerankService]:
-    with RerankService(lambda query, text: 0.9 if "rehearsed" in text else 0.2) as running:
-        for name, value in (("PROVIDER", "http"), ("URL", running.cohere), ("MODEL", "tiny"), ("SECONDS", "20")):
-            monkeypatch.setenv(f"SIMPLEMEM_RERANK_{name}", value)
-        yield running
-
-
-def test_a_reranker_that_is_set_orders_hits_unless_told_otherwise(run: Run, reranker: RerankService) -> None:
-    assert names(run, "launch") == ["log/2026-01-24", "projects/apollo"]
-    asked = len(reranker.asked)
-    assert names(run, "launch", "--no-rerank") == ["projects/apollo", "log/2026-01-24"]
-    assert len(reranker.asked) == asked
-    shown = run("search", "launch", "--explain").out
-    assert "reranker 0.900" in shown and "rank_before 2" in shown
-    assert run("stats", "--json").json["reranker"] == f"tiny at {reranker.host}"
-    reranker.always = failing(500, "out of memory")
-    assert "does not answer (500, out of memory)" in " ".join(run("search", "launch").err.split())
 
 
 # -- list
@@ -172,13 +133,6 @@ def test_a_note_that_is_not_there_names_its_neighbour(run: Run) -> None:
     failed = run("show", "projects/apolo", "--json")
     assert (failed.code, failed.err, failed.json["error"]["code"]) == (1, "", "not_found")
     assert "not both" in run("show", "Ada", "--at", "v1", "--version", "v1").err
-
-
-def test_a_broken_header_is_shown_and_said(run: Run, vault: Path) -> None:
-    (vault / "broken.md").write_text("---\ntitle: [unclosed\n---\nThe quokka.\n", encoding="utf-8")
-    ran = run("show", "broken")
-    assert ran.code == 0 and "The quokka." in ran.out and "note: " in ran.err
-    assert "unreadable" in run("list").out
 
 
 # -- backlinks and context
