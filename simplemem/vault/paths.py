@@ -96,6 +96,8 @@ def unlimited(path: str) -> str:
 
 def patiently(act: Callable[[], _T]) -> _T:
     """Do what another program's open file may hinder for a moment on Windows; elsewhere just do it."""
+    if sys.platform != "win32":
+        return act()
     deadline = time.monotonic() + 2
     while True:
         try:
