@@ -136,12 +136,6 @@ def test_a_pair_of_characters_that_is_nowhere_is_looked_for_by_them(vault_of_all
     assert "its characters" in answer.degraded
 
 
-def test_what_was_not_read_of_a_question_is_said_beside_what_was_asked_instead(vault_of_all: EnhancedStore) -> None:
-    said = vault_of_all.search("kuberntes " * 250, mode="text").degraded
-    assert said.startswith("Only the first 2,000 characters") and '"kubernetes" was looked for instead' in said
-    assert "2,000 characters" in vault_of_all.context("harbour " * 300, budget_tokens=300).degraded
-
-
 def test_a_phrase_that_is_nowhere_is_told_without_hits_too(vault_of_all: EnhancedStore) -> None:
     let_go = 'No memory holds "bread of butter" word for word'
     found = vault_of_all.search('"bread of butter"', mode="text")

@@ -37,14 +37,6 @@ def test_equal_scores_come_in_order_of_name_every_time(store: EnhancedStore, wri
         assert ranked(store, "same words", mode) == ["x/a/Same", "x/b/Same", "x/c/Same", "x/d/Same"]
 
 
-def test_many_equal_notes_come_in_order_of_name_whichever_was_indexed_first(store: EnhancedStore, write: Write) -> None:
-    """More of them than are looked at closely."""
-    for k in reversed(range(120)):
-        write(f"{k:03d}/Daily.md", "# Log\n\nSunny weather today.\n\nNothing else.\n")
-        store._core.look_at({f"{k:03d}/Daily.md"})
-    assert ranked(store, "sunny weather", "text")[:3] == ["000/Daily", "001/Daily", "002/Daily"]
-
-
 def test_meaning_finds_what_shares_no_word_with_the_question(store: EnhancedStore, write: Write) -> None:
     write("vet.md", "The puppy was taken to the veterinarian.")
     write("tax.md", "Income must be declared before April.")

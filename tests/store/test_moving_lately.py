@@ -38,13 +38,6 @@ def store(request: Any, vault: Path, write: Write) -> Iterator[EnhancedStore]:
         yield opened
 
 
-def test_a_link_written_into_a_note_in_place(store: EnhancedStore, vault: Path) -> None:
-    with (vault / "n3.md").open("a") as file:
-        file.write(" beside [[n2]]")
-    store.move("n2", "first/other")
-    assert (vault / "n3.md").read_text() == "Note 3 beside [[other]]"
-
-
 def test_a_link_in_a_vault_whose_index_was_thrown_away(store: EnhancedStore, vault: Path, write: Write) -> None:
     write("hand.md", "See [[n2]].")
     for left in (vault / ".simplemem").glob("index.db*"):

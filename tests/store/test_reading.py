@@ -280,17 +280,6 @@ def test_a_note_of_ten_megabytes_is_served_listed_and_never_in_the_way(
     assert "not indexed" in skipped["why"]
 
 
-def test_a_note_too_large_to_index_is_so_whoever_writes_it(plain_store: EnhancedStore) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
-    with EnhancedStore(plain_store.root, settings) as store:
-        saved = store.create("a", "plum " * 5000)
-        assert any("index" in warning for warning in saved.warnings)
-        before = found(store, "plum")
-        store.sync()
-        assert found(store, "plum") == before == []
-        assert store.read("a").content.startswith("plum")
-
-
 def test_a_read_only_store_answers_and_leaves_no_trace(vault: Path, write: Write) -> None:
     write("a.md", "plum [[b]]")
     write("b.md", "---\ntags: [x]\n---\npear")

@@ -91,16 +91,6 @@ def test_why_shows_the_rerankers_score_and_the_rank_before(vault: Path, service:
     assert (found.explain or {})["reranker"] == {"name": f"m at {service.host}", "remote": False, "candidates": 20}
 
 
-def test_who_wants_the_plain_order_gets_it_and_nothing_is_asked(
-    vault: Path, service: RerankService, notes: None
-) -> None:
-    with opened(vault, service) as store:
-        assert names(store.search(QUERY, rerank=False)) == ORDER
-        assert names(store.search("")) == names(store.search("", rerank=False))
-        assert names(store.search("harbour crane tag:none-has-it")) == []
-    assert service.asked == []
-
-
 # -- a reranker that fails
 
 
