@@ -2,7 +2,7 @@
 
 The log knows what each change of ours found and left. An edit made outside simplemem is seen only by the next change of
 ours, or by what is there now: when it was made is not known, and that is said. A moment is a place in the order of the
-log, which a clock that was set back does not alter. Nothing here changes anything.
+log, which a clock that was set back does not alter.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
     try:
         meant = datetime.fromisoformat(read_when(wanted, now, end=not start))
-        when = _utc(min(meant, now).astimezone(UTC))
+        when = _utc(min(meant, now))
     except (OverflowError, OSError, ValueError) as error:
         raise Invalid(f"{wanted[:40]!r} is too far away to be a date of a note") from error
     # Dates are read to the second: nothing of the last is left out.
@@ -195,7 +195,7 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
 
 
 def _utc(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def note_at(core: Core, path: str, at: str, *, start: bool = False) -> NoteThen:
@@ -213,11 +213,11 @@ def note_then(core: Core, path: str, moment: Moment) -> NoteThen:
         if at == path and (sha := before if moment.before else after or before) is not None:
             return _with_text(core, NoteThen(path, sha, None))
     left = found = None
-    for version in core.changes.of(path):
-        if version.op != "recovered" and version.number <= moment.number:
+    for version in (each for each in core.changes.of(path) if each.op != "recovered"):
+        if version.number <= moment.number:
             left = version
             break
-        found = version if version.op != "recovered" else found
+        found = version
     then = found.path if found is not None else path
     return _with_text(core, _then(core, then, left, found, moment, core.entry(then)))
 
@@ -242,7 +242,7 @@ def notes_then(core: Core, moment: Moment) -> Iterator[tuple[NoteThen, bool]]:
 def notes_at(core: Core, when: datetime) -> Iterator[tuple[str, str | None, str | None]]:
     """Every note that was another at a moment than it is now: its path, its text and that one's hash. Both are None where
     it was not there, and the text alone where it is no longer kept."""
-    said = _utc(when.astimezone(UTC))
+    said = _utc(when)
     for then, differs in notes_then(core, Moment(core.changes.last_before(said), said)):
         if differs:
             yield then.path, None if then.data is None else then.data.decode("utf-8", "replace"), then.sha256
@@ -308,7 +308,7 @@ def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
 
 
 def bytes_at(core: Core, version: Version, sha256: str) -> bytes | None:
-    """The text with this hash that a version speaks of: kept in the history, or still in the vault."""
+    """The text with this hash that a version speaks of."""
     return text_of(core, sha256, *filter(None, (version.new_path, version.path)))
 
 
