@@ -87,11 +87,10 @@ def history(
     folded = {group: each.commit for each in commits for group in each.versions if group in known}
     theirs = [each for each in commits if not each.versions or not known.issuperset(each.versions)]
     texts = texts_of(core, theirs)
-    entries = [
+    entries = [  # each in its own order, merged by their times
         (_entry_of(core, each, folded.get(each.group), diff=diff) for each in ours),
         (_entry_of_git(core, each, texts, diff=diff) for each in theirs),
     ]
-    # Each in its own order, by their times.
     return tuple(islice(merge(*entries, key=lambda each: each.when, reverse=True), limit))
 
 
