@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import select
+import socket
 import struct
 import sys
 import threading
@@ -71,7 +72,7 @@ class Watcher:
         self._poll_seconds = poll_seconds
         self.polling = poll  # it is looked about, not listened
         self._stop = threading.Event()
-        self._reporting = threading.RLock()
+        self._thread: threading.Thread | None = None
         self._identity: tuple[int, int] | None = None  # of the root folder; None while it isn't there
         self._base = ""  # the root without links
         self._listener: Listener | None = None
@@ -81,15 +82,19 @@ class Watcher:
 
     def start(self) -> None:
         """Begin. A stopped watcher stays stopped: make another."""
+        self._bell, self._rope = socket.socketpair()  # rung to end a wait
         self._open()
-        threading.Thread(target=self._run, name="simplemem-watch", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="simplemem-watch", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
-        """End. No call of `on_change` begins after this; one under way is waited for, within reason. The thread ends with
-        its pulse."""
+        """End. No call of `on_change` begins after this; one under way is waited for, within reason."""
         self._stop.set()
-        if self._reporting.acquire(timeout=5.0):
-            self._reporting.release()
+        if self._thread is not None:
+            with suppress(OSError):  # it has ended
+                self._rope.send(b".")
+            if self._thread is not threading.current_thread():
+                self._thread.join(timeout=5.0)
 
     def __enter__(self) -> Self:
         self.start()
@@ -110,6 +115,8 @@ class Watcher:
                 self._report(changed | self._owed)
         finally:
             self._close()
+            self._bell.close()
+            self._rope.close()
 
     def _next(self) -> set[str]:
         """The next batch of hints; nothing when a pulse has passed quietly."""
@@ -128,9 +135,8 @@ class Watcher:
 
     def _report(self, changed: set[str]) -> None:
         try:
-            with self._reporting:
-                if changed and not self._stop.is_set():
-                    self._on_change(changed)
+            if changed:
+                self._on_change(changed)
         except Exception as failure:  # noqa: BLE001 - whatever it was, watching goes on and the paths come again
             if not self._owed:
                 self._warn(f"Taking in changes failed and will be tried again: {failure!r}")
@@ -150,7 +156,7 @@ class Watcher:
             self._poll_from_now_on(f"a {kind} disk doesn't announce what others change on it")
         if not self.polling:
             try:
-                self._listener = listen(self._base)
+                self._listener = listen(self._base, self._stop, self._bell.fileno())
             except FileNotFoundError:
                 self._identity = None  # it went away just now; the thread waits for it
             except (ImportError, OSError, RuntimeError) as failure:
@@ -201,7 +207,7 @@ class RecentChanges:
         # What another machine changes nobody tells, and watchfiles hears of a change a moment after it.
         if sys.platform == "linux" and not is_silent(file_system(base)):
             with suppress(OSError):  # too many listeners, too many folders: then every time all is looked at
-                self._listener = listen(base)
+                self._listener = Inotify(base)
 
     def paths(self) -> set[str] | None:
         """Files and folders where something may be different since this was last asked; None when that is not known."""
@@ -227,11 +233,11 @@ class RecentChanges:
 class Watchfiles:
     """The listener of macOS and Windows. It does not tell of lost events: after some were heard, all is looked at."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, stop: threading.Event) -> None:
         from watchfiles._rust_notify import RustNotify
 
         self._prefix = base.rstrip(os.sep) + os.sep
-        self._stop = threading.Event()
+        self._stop = stop
         self._native = RustNotify([base], False, False, 0, True, False)
         self._untold = float("inf")  # when to look at everything
 
@@ -271,8 +277,9 @@ class Inotify:
     its queue overflowed (F72), wakes all the time, and does not know yet of some changes made just before it was asked.
     """
 
-    def __init__(self, base: str) -> None:
-        """Raises OSError when the system refuses: ENOSPC for too many folders, EMFILE for too many listeners."""
+    def __init__(self, base: str, bell: int = -1) -> None:
+        """Raises OSError when the system refuses: ENOSPC for too many folders, EMFILE for too many listeners. What can be
+        read from `bell` ends a wait."""
         self._base = base
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._folders: dict[int, str] = {}  # vault paths by the kernel's number
@@ -284,6 +291,8 @@ class Inotify:
             raise
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLIN)
+        if bell >= 0:
+            self._poll.register(bell, select.POLLIN)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -293,7 +302,9 @@ class Inotify:
         something was lost, or the vault itself went, and a new listener is needed."""
         paths: set[str] = set()
         ends, wait = float("inf"), timeout_ms
-        while time.monotonic() < ends and self._poll.poll(wait):
+        while time.monotonic() < ends and (ready := self._poll.poll(wait)):
+            if all(fd != self._fd for fd, _ in ready):
+                break  # the bell
             paths |= self._read()
             ends, wait = min(ends, time.monotonic() + most_ms / 1000), quiet_ms
         return paths
@@ -353,10 +364,10 @@ class Inotify:
 Listener = Inotify | Watchfiles
 
 
-def listen(base: str) -> Listener:
-    """Begin to listen to a folder and all below it. OSError or RuntimeError: the system refuses. A listener that says
-    EVERYTHING is to be made anew."""
-    return Inotify(base) if sys.platform == "linux" else Watchfiles(base)
+def listen(base: str, stop: threading.Event, bell: int) -> Listener:
+    """Begin to listen to a folder and all below it, until `stop`, of which the `bell` tells. OSError or RuntimeError: the
+    system refuses. A listener that says EVERYTHING is to be made anew."""
+    return Inotify(base, bell) if sys.platform == "linux" else Watchfiles(base, stop)
 
 
 def _may_hold_notes(path: str) -> bool:

@@ -328,7 +328,7 @@ def test_stopping_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, h
 
 @pytest.fixture
 def by_watchfiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "listen", watch.Watchfiles)
+    monkeypatch.setattr(watch, "listen", lambda base, stop, _bell: watch.Watchfiles(base, stop))
 
 
 @pytest.mark.usefixtures("by_watchfiles")
