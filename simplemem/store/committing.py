@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from simplemem.git import Patch
 
 _LOG = logging.getLogger(__name__)
-_TRIES, _MOMENT = 40, 0.05  # another git at work is over in a moment
+_PATIENCE, _MOMENT = 2.0, 0.05  # another git at work is over in a moment
 _AGAIN, _AGAIN_MOST = 5.0, 300.0  # seconds until what had to wait is tried again, doubled each time
 _LONGEST_QUIET = 10  # a vault that is never quiet is committed after so many times the quiet that was asked for
 _MOST_LISTED, _LONGEST_LINE = 30, 300
@@ -52,6 +52,7 @@ class Committing:
         self._due = math.inf
         self._first = 0.0  # when the oldest that waits was made
         self._ending = False
+        self._ends = 0.0
         self._told: set[str] = set()
         self.said: list[str] = []  # what a person should know: why changes wait, and which are left to them
         if settings.commit != "off" and not vault.read_only:
@@ -78,7 +79,7 @@ class Committing:
     def close(self, seconds: float) -> None:
         """Commit what waits, taking no longer than so."""
         with self._guard:
-            self._ending = True
+            self._ending, self._ends = True, time.monotonic() + seconds
             self._guard.notify_all()
         if self._thread is not None:
             self._thread.join(seconds)
@@ -125,11 +126,12 @@ class Committing:
         for run in runs:
             patches = list(filter(None, (self._patches(operation, gone) for operation in run)))
             versions = [version for operation in run for version in operation]
-            for tries_left in range(_TRIES, -1, -1) if patches else ():
+            began = time.monotonic()
+            while patches:
                 try:
                     left = git.commit(self._vault.root, patches, message(versions), _seconds(versions[-1].when))
                 except git.Busy as busy:
-                    if not tries_left:
+                    if time.monotonic() > (self._ends if self._ending else began + _PATIENCE):
                         return busy.message
                     time.sleep(_MOMENT)
                 except (SimplememError, OSError) as error:
