@@ -208,9 +208,10 @@ def note_at(core: Core, path: str, at: str, *, start: bool = False) -> NoteThen:
 def note_then(core: Core, path: str, moment: Moment) -> NoteThen:
     """One note at a moment, followed back through its moves. The version a moment was given by says it for the paths it
     names, perhaps of an earlier note of that name; of what it took away what it found, as nothing else can be meant."""
-    for at, before, after in moment.version.effects if moment.version is not None else ():
-        if at == path and (sha := before if moment.before else after or before) is not None:
-            return _with_text(core, NoteThen(path, sha, None))
+    if (version := moment.version) is not None:
+        for at, before, after in version.effects:  # a move takes a path away and leaves its text elsewhere
+            if at == path and (sha := before if moment.before else after or version.after or before) is not None:
+                return _with_text(core, NoteThen(path, sha, None))
     left = found = None
     for version in (each for each in core.changes.of(path) if each.op != "recovered"):
         if version.number <= moment.number:

@@ -48,6 +48,7 @@ class Past(RuleBasedStateMachine):
         self.store = EnhancedStore(self.vault, Settings.model_validate(chosen))
         self.seen: dict[str, bytes] = {}
         self.states: dict[int, dict[str, bytes]] = {}
+        self.by_hand: list[tuple[str, int]] = []  # what a hand touched, and the number of the next change
 
     def files(self) -> dict[str, bytes]:
         found = {}
@@ -116,13 +117,25 @@ class Past(RuleBasedStateMachine):
 
     @rule(name=_NAMES, data=_RAW)
     def edit(self, name: str, data: bytes) -> None:
-        file = self.vault / f"{name}.md"
+        file = self.touched(name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
 
     @rule(name=_NAMES)
     def unlink(self, name: str) -> None:
-        (self.vault / f"{name}.md").unlink(missing_ok=True)
+        self.touched(name).unlink(missing_ok=True)
+
+    def touched(self, name: str) -> Path:
+        self.by_hand.append((f"{name}.md", self.store._core.vault.history.log.next_number()))
+        return self.vault / f"{name}.md"
+
+    def cannot_be_known(self, path: str, number: int) -> bool:
+        """Whether a hand touched a path more than once between two changes that name it: one may have undone the other."""
+        log = self.store._core.vault.history.log.backwards()
+        numbers = [version.number for version in log if path in (version.path, version.new_path)]
+        first = max((each for each in numbers if each <= number), default=-1)
+        last = min((each for each in numbers if each > number), default=10**9)
+        return sum(touched == path and first < at <= last for touched, at in self.by_hand) > 1
 
     @rule()
     def look(self) -> None:
@@ -162,7 +175,8 @@ class Past(RuleBasedStateMachine):
                 if note.sha256 is not None:
                     assert note.data is not None and sha256(note.data) == note.sha256
                     told[note.path] = note.data
-            certain = named - {note.path for note, _ in then if note.doubt}
+            certain = {path for path in named - {note.path for note, _ in then if note.doubt}
+                       if not self.cannot_be_known(path, number)}  # fmt: skip
             assert {path: told.get(path) for path in certain} == {path: state.get(path) for path in certain}
 
     def every_text_comes_back(self) -> None:
