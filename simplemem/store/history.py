@@ -197,21 +197,23 @@ def _utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def note_at(core: Core, path: str, at: str, *, start: bool = False) -> NoteThen:
-    """One note at a version, date or commit, under the name it had then."""
+def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
+    """One note at a version, date or commit, under the name it had then; `name` is what somebody called it."""
     if means_commit(core, at):
         then, data = text_at_commit(core, path, at)
         return NoteThen(then, sha256(data), data)
-    return note_then(core, path, moment_of(core, at, start=start))
+    called = path_of(well_formed(clean_reference(name))) if name else ""
+    return note_then(core, path, moment_of(core, at, start=start), called)
 
 
-def note_then(core: Core, path: str, moment: Moment) -> NoteThen:
+def note_then(core: Core, path: str, moment: Moment, called: str = "") -> NoteThen:
     """One note at a moment, followed back through its moves. The version a moment was given by says it for the paths it
     names, perhaps of an earlier note of that name; of what it took away what it found, as nothing else can be meant."""
     if (version := moment.version) is not None:
-        for at, before, after in version.effects:  # a move takes a path away and leaves its text elsewhere
-            if at == path and (sha := before if moment.before else after or version.after or before) is not None:
-                return _with_text(core, NoteThen(path, sha, None))
+        for at, before, after in version.effects:  # of a move, one of its two paths has what the other has not
+            sha = before or version.before if moment.before else after or version.after or before
+            if at in (called, path) and sha is not None:
+                return _with_text(core, NoteThen(at, sha, None))
     left = found = None
     for version in (each for each in core.changes.of(path) if each.op != "recovered"):
         if version.number <= moment.number:
@@ -320,7 +322,7 @@ def read_at(core: Core, name: str, section: str | None, at: str) -> Memory:
     from simplemem.store.read import memory_of
 
     path = path_with_a_past(core, name)
-    then = note_at(core, path, at)
+    then = note_at(core, path, at, name=name)
     if then.data is None:
         raise nothing_there(name_of(path), at, then)
     memory = memory_of(core, then.path, then.data, section, at)

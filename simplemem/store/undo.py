@@ -85,7 +85,7 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
     core.must_be_writable()
     path = path_with_a_past(core, name)
     with core.vault.lock():
-        then, since = _wanted(core, path, at)
+        then, since = _wanted(core, path, at, name)
         if then.data is None or then.sha256 is None:
             raise nothing_there(name_of(path), at or since, then)
         target = path if new_name is None else path_of(check_name(new_name))
@@ -106,10 +106,10 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
     )
 
 
-def _wanted(core: Core, path: str, at: str | None) -> tuple[NoteThen, str]:
+def _wanted(core: Core, path: str, at: str | None, name: str) -> tuple[NoteThen, str]:
     """The text to bring back, and the version or date it is of."""
     if at is not None:
-        return note_at(core, path, at), at
+        return note_at(core, path, at, name=name), at
     if core.entry(path) is not None:
         hint = "Say which: a version of its history, or a date."
         raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
