@@ -39,7 +39,8 @@ class JsonText(Manner):
         return shown | ({"outputSchema": {"$schema": _DRAFT, **closed(tool.output)}} if tool.output else {})
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
-        given = {key: value for key, value in (sent or {}).items() if value is not None}
+        listed = tool.input["properties"]  # not the other names that an argument has elsewhere
+        given = {key: value for key, value in (sent or {}).items() if key in listed and value is not None}
         try:
             return tool.model.model_validate(given, context=verbs.EXACT), []
         except ValidationError as error:
