@@ -99,6 +99,7 @@ def test_whatever_is_deleted_or_not_there_the_answer_is_the_same(contract: Contr
         ("create_relations", {"relations": "none"}),
         ("add_observations", {"observations": [{"entityName": "K", "contents": "x"}]}),
         ("delete_entities", {"entityNames": "K"}),
+        ("delete_entities", {"names": ["K"]}),
         ("search_nodes", {"query": 5}),
         ("open_nodes", {"names": [None]}),
     ],
