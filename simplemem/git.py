@@ -285,15 +285,7 @@ class _Left(Exception):
 def commit(root: Path, operations: Sequence[Sequence[Patch]], message: str, when: int) -> list[str]:
     """Make one commit of these operations, in their order, on the branch that is checked out: each whole, or not at all.
     Says which are left to the person, and why. What they staged or edited stays as it is and is not in the commit."""
-    with _opened(root) as (repo, place):
-        len(repo.index)  # one that libgit2 cannot read says so here
-        return _committed(repo, place, operations, message, when)
-
-
-def _committed(
-    repo: pygit2.Repository, place: Checkout, operations: Sequence[Sequence[Patch]], message: str, when: int
-) -> list[str]:
-    with _index_held(place) as index:
+    with _opened(root) as (repo, place), _index_held(repo, place) as index:
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
         branch = repo.lookup_reference("HEAD").target
@@ -340,7 +332,8 @@ def _apply(
         path, before = target, None
     if path in unwanted:
         return
-    there, then = now.get(path, _head(last, path)), _head(last, path)
+    then = _head(last, path)
+    there = now.get(path, then)
     old, new = _stored(repo, path, before), _stored(repo, target, after)
     if there is None:
         if old is not None and new is not None and (_head(last, target) or ("", 0))[0] != new:
@@ -434,8 +427,9 @@ def _move_branch(
 
 
 @contextmanager
-def _index_held(place: Checkout) -> Iterator[pygit2.Index]:
+def _index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
+    len(repo.index)  # one that libgit2 cannot read says so here
     lock, copy, index = place.git_dir / _LOCK, place.git_dir / _OURS, place.git_dir / "index"
     try:
         lock.open("xb").close()

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import threading
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -123,7 +124,7 @@ class VectorMemory(Protocol):
     def dimension(self, name: str) -> int | None: ...
 
 
-class ServiceEmbedder:
+class ServiceEmbedder(ABC):
     """An embedder whose vectors come from a service: batches, prefixes, empty texts, checks. `_ask` speaks its protocol.
     `where` is empty for the place whose models are known by name alone; elsewhere the same name may be another model."""
 
@@ -187,15 +188,15 @@ class ServiceEmbedder:
         self.dimension = self.dimension or len(made[0])
         return made
 
+    @abstractmethod
     def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
         """The vectors of some texts, as `_read` gives them."""
-        raise NotImplementedError
 
     def _read(self, answer: Any, count: int) -> list[bytes]:
         return int8_vectors(in_order(answer, self.name), count, self.dimension, self.name)
 
-    def close(self) -> None:
-        """Let go of connections."""
+    def close(self) -> None:  # noqa: B027
+        """Let go of connections, where there are any."""
 
 
 @dataclass(frozen=True, slots=True)
