@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -41,15 +40,12 @@ def _listed(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, (list, tuple)) else (value,)
     text = value.strip()
-    try:
-        names = tomllib.loads(f"names = {text}")["names"] if text.startswith("[") else None
-    except tomllib.TOMLDecodeError:
-        if re.match(r"\[\s*[\"']", text):  # read as names, `["a", "b` would keep nothing closed
+    if text.startswith("["):  # read as names, `["a", "b` would keep nothing closed
+        try:
+            return tuple(tomllib.loads(f"names = {text}")["names"])
+        except tomllib.TOMLDecodeError:
             raise Invalid(f"{text} is no list of names", hint='Write `a/, b/` or `["a/", "b/"]`.') from None
-        names = None  # a name may begin with a bracket
-    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        names = text.split(",")
-    return tuple(each.strip() for each in names if each.strip())
+    return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
 def _where_a_key_lies(value: Any) -> Any:
@@ -294,8 +290,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
             )
         if policy == "narrower":
             order = get_args(_FIELDS[key].annotation) or (False, True)  # from wide to narrow
-            said = (value, mine.get(key, _FIELDS[key].default))
-            for each in said:
+            for each in (said := (value, mine.get(key, _FIELDS[key].default))):
                 if type(each) is not type(order[0]) or each not in order:
                     allowed = " or ".join(str(one).lower() for one in order)
                     raise Invalid(f"the setting {key} = {each!r} ({vault_file}) is not valid: it must be {allowed}")

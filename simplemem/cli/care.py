@@ -13,7 +13,7 @@ import typer
 
 from simplemem.cli.command import Answer, agree, can_ask, command, finish, preview
 from simplemem.cli.opening import WHO, finishing, opened, progress_bar
-from simplemem.cli.options import VaultOption, YesOption, argument, complete_copy, flag, option
+from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
 from simplemem.cli.text import diff_lines, one_line
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, SimplememError
@@ -140,7 +140,7 @@ def conflicts(
     action: Annotated[
         str | None, argument("merge", "Bring copies and their notes together. Without it: list the copies.")
     ] = None,
-    names: Annotated[list[str] | None, argument("NAME", "A copy, or a note: all copies of it.", complete_copy)] = None,
+    names: Annotated[list[str] | None, argument("NAME", "A copy, or a note: all copies of it.", complete_name)] = None,
     every: Annotated[
         bool, flag("--all", "Every copy that can be merged without a question; the others are named.")
     ] = False,

@@ -115,21 +115,15 @@ _ROWS: tuple[tuple[str, str, Lines, tuple[str, str, str], str], ...] = (
 )  # fmt: skip
 CLIENTS = {row[0]: Client(*row) for row in _ROWS}
 
-_ALSO_CALLED = dict.fromkeys(("code", "vs-code", "visual-studio-code"), "vscode")
-_ALSO_CALLED |= {"codex-cli": "codex", "devin": "windsurf", "devin-desktop": "windsurf"}
-
 
 def client_called(name: str) -> Client:
     """The client of that name, however it is written: `Claude Desktop` is `claude-desktop`."""
     plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
-    found = CLIENTS.get(_ALSO_CALLED.get(plain, plain))
-    if found is None:
+    if plain not in CLIENTS:
         near = get_close_matches(plain, CLIENTS, 1)
-        raise Invalid(
-            f"{name!r} is no client that is known here.",
-            hint=(f"Did you mean {near[0]}? " if near else "") + "There are " + ", ".join(CLIENTS) + ".",
-        )
-    return found
+        hint = (f"Did you mean {near[0]}? " if near else "") + "There are " + ", ".join(CLIENTS) + "."
+        raise Invalid(f"{name!r} is no client that is known here.", hint=hint)
+    return CLIENTS[plain]
 
 
 def server_command(vault: Path, more: Sequence[str] = ()) -> list[str]:

@@ -51,7 +51,7 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
             held.close()
             offer = conflict.details.get("accept")  # both together, where they changed different lines
             if not offer or not (merge or (can_ask() and _agreed(conflict, memory.name))):
-                raise draft.lost_race(conflict) from conflict
+                raise draft.lost_race(conflict) from None
             expected, together = offer, True
         except SimplememError as error:
             raise draft.kept(error) from error
@@ -85,7 +85,7 @@ class DraftFile:
         # The name of a new note is not checked yet: only its harmless characters are used.
         harmless = (c if c.isalnum() or c in " -_" else "-" for c in self._name.rsplit("/", 1)[-1])
         stem = "".join(harmless)[:60].strip() or "draft"
-        names = (f"{stem}.md" if number == 1 else f"{stem} {number}.md" for number in count(1))
+        names = (f"{stem}{number or ''}.md" for number in count())
         try:
             folder.mkdir(parents=True, exist_ok=True)
             while True:  # the first free name: a draft replaces no other
@@ -133,21 +133,17 @@ class DraftFile:
         """The failure to show when somebody else changed the note meanwhile, with both texts compared."""
         from simplemem.note.diff import unified_diff
 
-        ours = self.path.read_bytes().replace(b"\r\n", b"\n")
+        ours = self.path.read_bytes()
         try:
-            theirs = self._store.read(self._name).text.replace("\r\n", "\n").encode()
+            theirs = self._store.read(self._name).text.encode()
         except SimplememError:
             theirs = b""
         together = " With --merge both are saved." if conflict.details.get("accept") else ""
-        details = {key: conflict.details[key] for key in ("base_sha256", "merged") if key in conflict.details}
-        return Conflict(
-            f"{self._name} was changed by somebody else while you edited it: nothing was overwritten",
-            hint=f"Your text is kept in {self.path}; edit the note again to bring both together.{together}",
-            current_sha256=conflict.details.get("current_sha256"),
-            diff=unified_diff(theirs, ours, ("the note as it is now", "your text")),
-            draft=str(self.path),
-            **details,
-        )
+        conflict.message = f"{self._name} was changed by somebody else while you edited it: nothing was overwritten"
+        conflict.hint = f"Your text is kept in {self.path}; edit the note again to bring both together.{together}"
+        names = ("the note as it is now", "your text")
+        conflict.details |= {"diff": unified_diff(theirs, ours, names), "draft": str(self.path)}
+        return conflict
 
 
 def _wait_for(command: list[str]) -> int:
@@ -160,16 +156,12 @@ def _wait_for(command: list[str]) -> int:
 
 
 def _editor() -> list[str]:
-    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if chosen:
+    if chosen := (os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip():
         try:
-            words = shlex.split(chosen, posix=os.name != "nt")
+            return [word.strip('"') for word in shlex.split(chosen, posix=os.name != "nt")]
         except ValueError as error:
             raise Invalid(f"$EDITOR cannot be read: {error}", hint="Quote it as a shell would.") from error
-        if words:
-            return [word.strip('"') for word in words] if os.name == "nt" else words
     for known in ["notepad"] if sys.platform == "win32" else ["editor", "nano", "vim", "vi"]:
-        path = shutil.which(known)
-        if path:
+        if path := shutil.which(known):
             return [path]
     raise Unavailable("there is no editor", hint="Set $EDITOR to one: EDITOR=nano, EDITOR='code --wait'.")

@@ -12,7 +12,7 @@ import typer
 from simplemem.cli.command import Answer, command, renderer
 from simplemem.cli.opening import opened
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.text import day, one_line, short_title, tags_shown
+from simplemem.cli.text import day, facts_table, in_words, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -80,7 +80,7 @@ def _found(found: Found, screen: Screen) -> None:
         for rank, hit in enumerate(found.hits, 1):
             _hit(rank, hit, found.query, screen)
         if found.explain is not None:
-            _explained(found, screen)
+            _explained(found.explain, screen)
         if found.degraded:
             screen.warn(found.degraded)
         if found.mode != "text":
@@ -103,7 +103,10 @@ def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
         written = f", {day(hit.written)}" if hit.written else ""
         screen.say("    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim"))
     if hit.why:
-        screen.say("    ", (f"why  {_held_and_missing(hit.why)}", "dim"))
+        numbers = ", ".join(
+            f"{part} {number:.2f}" for part, number in hit.why.items() if number and isinstance(number, float)
+        )
+        screen.say("    ", (f"why  {numbers} · {_held_and_missing(hit.why)}", "dim"))
 
 
 def _warn_unless_ready(index: IndexState, said: str, screen: Screen) -> None:
@@ -129,47 +132,17 @@ def _why(why: Mapping[str, Any], screen: Screen) -> None:
         screen.say("    ", (_held_and_missing(why), "dim"))
 
 
-def _explained(found: Found, screen: Screen) -> None:
-    """The numbers of every hit in a table, then how the question was read and carried out. `--json` has all of it."""
-    facts = dict(found.explain or {})
-    parts = [part for part, weight in facts["weights"].items() if weight]
-    table: list[list[Part]] = [[(cell, "dim") for cell in ("", "score =", *parts)]]
-    for rank, hit in enumerate(found.hits, 1):
-        if hit.why is not None and parts:
-            made: list[Part] = [f"{hit.why.get(part, 0.0) * facts['weights'][part]:.2f}" for part in parts]
-            if "reranker" in hit.why:
-                made.append(f"reranker {hit.why['reranker']:.3f}, rank_before {hit.why['rank_before']}")
-            table.append([(f"{rank:>2}", "dim"), f"{hit.score:.2f}", *made])
+def _explained(explain: Mapping[str, Any], screen: Screen) -> None:
+    """How the question was read and carried out. `--json` has all of it."""
+    words = ", ".join(f"{word} in {count}" for word, count in explain["notes_with"].items())
+    searched = f"{explain['notes_after_filter']} of {counted(explain['notes'], 'note')}"
+    removed = (f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"])
+    facts = {"formula": explain["formula"], "notes with": words, "searched": searched, "removed": ", ".join(removed)}
     screen.say()
-    if table[1:]:
-        widest = max(map(len, table))
-        screen.table([[*row, *[""] * (widest - len(row))] for row in table])
-        screen.say()
-    for key, sentence in _facts(facts):
-        screen.say((f"{key:<14}", "dim"), one_line(sentence))
-
-
-def _facts(explain: Mapping[str, Any]) -> list[tuple[str, str]]:
-    words = ", ".join(f"{word} in {_notes(count)}" for word, count in explain["notes_with"].items())
-    rows = [("formula", explain["formula"]), *([("words", words)] if words else [])]
-    rows += [
-        ("filter", f"{each['filter']} {each['value']}: removed {each['removed']}, left {each['left']}")
-        for each in explain["filters"]
-    ]
-    by = {"hybrid": "words and meaning", "text": "words", "semantic": "meaning"}[explain["mode"]]
-    rows.append(("searched", f"{explain['notes_after_filter']} of {explain['notes']} notes, by {by}"))
-    if reranker := explain.get("reranker"):
-        rows.append(("reranked", f"the first {reranker['candidates']} by {reranker['name']}"))
-    left = explain["not_searched"]
-    rows += [("not searched", f"{_notes(count)}: {reason}") for reason, count in left.get("hidden", {}).items()]
-    rows += [("not searched", f"{file['path']}: {file['why']}") for file in left.get("files", ())]
-    if left.get("without_vectors"):
-        rows.append(("not searched", f"{_notes(left['without_vectors'])} by words only: no vectors yet"))
-    return rows
-
-
-def _notes(count: int) -> str:
-    return counted(count, "note") if count else "no notes"
+    screen.table(facts_table({key: value for key, value in facts.items() if value}))
+    for reason, left in explain["not_searched"].items():
+        if left:
+            screen.warn(f"not searched, {reason.replace('_', ' ')}: {in_words(left)}")
 
 
 # -- list

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
     from simplemem.store import EnhancedStore
 
@@ -73,41 +73,28 @@ class ProgressBar:
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._bar: Progress | None = None
-        self._tasks: dict[str, TaskID] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if self._bar is None:
             if time.monotonic() - self._began < _PATIENCE or not total:
                 return
-            self._bar = _draw()
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bar.add_task(stage, total=total)
-        self._bar.update(self._tasks[stage], completed=done, total=total)
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            from simplemem.cli.output import Screen
+
+            screen = Screen(stderr=True)
+            columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=screen.console, transient=True, disable=not screen.is_terminal)
+            self._bar.start()
+        task = next((each.id for each in self._bar.tasks if each.description == stage), None)
+        task = self._bar.add_task(stage) if task is None else task
+        self._bar.update(task, completed=done, total=total)
 
     def stop(self) -> None:
         """Take it away. It is drawn again when there is more to show."""
         if self._bar is not None:
             self._bar.stop()
-            self._bar, self._tasks = None, {}
-
-
-def _draw() -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from simplemem.cli.output import Screen
-
-    screen = Screen(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description:>8}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=screen.console,
-        transient=True,
-        disable=not screen.is_terminal,
-    )
-    bar.start()
-    return bar
+            self._bar = None
 
 
 @contextmanager

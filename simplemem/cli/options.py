@@ -57,25 +57,14 @@ def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> 
             names = list(question(store))
     except (SimplememError, OSError):
         return []
-    if os.environ.get("_SIMPLEMEM_COMPLETE", "").endswith("bash"):
-        # Bash puts in what it is given as it is; the other shells quote it themselves.
-        return [_SPECIAL.sub(r"\\\g<0>", each) for each in names]
-    return names
+    # Bash puts in what it is given as it is; the other shells quote it themselves.
+    bash = os.environ.get("_SIMPLEMEM_COMPLETE", "").endswith("bash")
+    return [_SPECIAL.sub(r"\\\g<0>", each) for each in names] if bash else names
 
 
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of memories that begin with what was typed."""
     return _ask_index(ctx, lambda store: store.names(incomplete, limit=200))
-
-
-def complete_copy(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of conflict copies, and of the notes they are copies of, that begin with what was typed."""
-
-    def names(store: Any) -> list[str]:
-        known = {name for copy in store.conflict_copies() for name in (copy.name, copy.of)}
-        return sorted(name for name in known if name.startswith(incomplete))
-
-    return _ask_index(ctx, names)
 
 
 def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:

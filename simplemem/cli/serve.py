@@ -59,9 +59,7 @@ def serve_main(argv: Sequence[str]) -> int:
     """Serve, or say why not. Exit codes as everywhere: 1 failed, 2 wrong usage."""
     asked = _parser().parse_args(list(argv))
     try:
-        if asked.print_config:
-            return _print_config(asked)
-        return _serve(asked)
+        return _print_config(asked) if asked.print_config else _serve(asked)
     except SimplememError as error:
         print(f"simplemem: {error.message}" + (f"\n{error.hint}" if error.hint else ""), file=sys.stderr)
         return 1
@@ -101,14 +99,11 @@ def _profile(asked: argparse.Namespace) -> tuple[Face, list[str], tuple[Tool, ..
 
 def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
     """What the files of another program say, for a profile that stands in its place."""
-    named = Path(asked.config).expanduser() if asked.config else None
     if profile.settings_for is not None:
-        return profile.settings_for(Path.cwd(), os.environ, named)
-    if named is not None:
-        raise Invalid(
-            f"the profile {profile.name} has no settings file of its own",
-            hint="Settings lie in <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml.",
-        )
+        return profile.settings_for(Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None)
+    if asked.config:
+        hint = "Settings lie in <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml."
+        raise Invalid(f"the profile {profile.name} has no settings file of its own", hint=hint)
     return {}
 
 
@@ -129,13 +124,15 @@ def _print_config(asked: argparse.Namespace) -> int:
     if asked.config:
         _own_settings(asked, profile)
     vault = _vault(asked, profile)
-    more = ["--profile", asked.profile] if asked.profile else []
-    more += [f"--tools={','.join(toolsets)}"] if toolsets else []  # with `=`, as a name may begin with a minus
-    more += ["--read-only"] if asked.read_only else []
-    more += ["--no-delete"] if asked.no_delete else []
-    for option, file in (("--config", asked.config), ("--db", asked.db)):
-        more += [option, os.path.abspath(os.path.expanduser(file))] if file else []
-    more += ["--log-level", asked.log_level] if asked.log_level else []
+    files = {
+        key: os.path.abspath(os.path.expanduser(file)) for key in ("config", "db") if (file := getattr(asked, key))
+    }
+    chosen = {**vars(asked), **files, "tools": ",".join(toolsets)}
+    more: list[str] = []
+    for key in ("profile", "tools", "read_only", "no_delete", "config", "db", "log_level"):
+        option, value = "--" + key.replace("_", "-"), chosen[key]
+        if value:  # with `=`, as the name of a toolset may begin with a minus
+            more += [option] if value is True else [f"{option}={value}"] if key == "tools" else [option, value]
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")
     place = client.here if client.here == "a terminal" else f"{client.here}, beside what stands there"

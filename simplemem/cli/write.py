@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -94,14 +94,10 @@ def _property(typed: str) -> tuple[str, Any]:
     if not sign or not key.strip():
         raise typer.BadParameter(f"a property is KEY=VALUE, not {typed!r}")
     try:
-        # NaN and the infinities are Python's additions to JSON; here they are words.
-        return key.strip(), json.loads(value, parse_constant=_no_number)
+        # NaN and the infinities, which are Python's additions to JSON, are words here.
+        return key.strip(), json.loads(value, parse_constant=str)
     except (ValueError, RecursionError):
         return key.strip(), value
-
-
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(word)
 
 
 @command(commands, _PANEL)
