@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -76,7 +75,7 @@ class Screen:
 
     def paragraph(self, text: str, indent: int, query: str = "") -> None:
         """Print a paragraph set in by some columns, wrapped to the terminal, with the words of a query in bold."""
-        shown = with_words_bold(text, words_asked(query))
+        shown = with_words_bold(text, query)
         if self._console.width == _UNBOUNDED:
             self._console.print(Text(" " * indent) + shown, soft_wrap=True)
             return
@@ -144,26 +143,10 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
     screen.diff(diff if isinstance(diff, str) else None)
 
 
-_FIELD = re.compile(r"(?:tag|path|type|author):", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
-
-
-def words_asked(query: str) -> frozenset[str]:
-    """The words of a query that a person looks for in an answer: no fields, nothing excluded, no "the"."""
-    asked = (part for part in query.split() if not part.startswith("-") and not _FIELD.match(part))
-    return frozenset(content_words(words_of(" ".join(asked))))
-
-
-def with_words_bold(snippet: str, asked: frozenset[str]) -> Text:
-    """A snippet with the words that were asked for in bold, in whatever form they stand there: launch, launching."""
+def with_words_bold(snippet: str, query: str) -> Text:
+    """A snippet on one line, with the words of a query in bold: no fields, nothing excluded, no "the"."""
     text = Text(one_line(snippet))
-    stems = tuple(each if len(each) < 5 else each[: max(4, len(each) - 2)] for each in asked)
-    for word in _WORD.finditer(text.plain):
-        said = word.group().casefold()
-        if said in asked or any(said.startswith(stem) and len(stem) >= 4 for stem in stems):
-            text.stylize("bold", word.start(), word.end())
-            continue
-        for each in asked if not said.isascii() else ():  # scripts without spaces: the word stands in a longer run
-            if (at := said.find(each)) >= 0 and len(said) == len(word.group()):
-                text.stylize("bold", word.start() + at, word.start() + at + len(each))
+    asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
+    if words := content_words(words_of(" ".join(asked))):
+        text.highlight_words(words, "bold", case_sensitive=False)
     return text
