@@ -125,24 +125,6 @@ def test_every_command_that_is_shown_can_be_typed(page: Path) -> None:
     assert {line: why for line, why in refused.items() if why} == {}
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("simplemem seek gas", "no command"),
-        ("simplemem search gas --frobnicate", "--frobnicate"),
-        ("echo hello | simplemem new a --nope", "--nope"),
-        ("VAULT=x simplemem show", "NAME"),
-        ("simplemem search gas --mode guess", "guess"),
-        ("claude mcp add simplemem -- simplemem serve --nope", "--nope"),
-        ("simplemem serve --print-config nobody", "nobody"),
-        ("make coffee", "coffee"),
-    ],
-)
-def test_a_command_that_cannot_be_typed_would_be_noticed(line: str, why: str) -> None:
-    said = refusals(line)
-    assert len(said) == 1 and why in said[0]
-
-
 @dataclass(frozen=True)
 class Fence:
     """A block of code: what it is said to be, its lines, and the line of the page on which they begin."""
@@ -200,61 +182,45 @@ def simple_commands(line: str) -> Iterator[list[str]]:
 
 
 def refusals(line: str) -> list[str]:
-    """What a shell would be told by the commands of a line that cannot be typed so."""
-    return [said for words in simple_commands(line) if (said := refusal(words)) is not None]
+    """What a shell would be told by the commands of a line that cannot be typed so: those of ours, and of make."""
+    said = []
+    for words in simple_commands(line):
+        if words[:1] == ["make"]:
+            targets = re.findall(r"^(\w+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+            said += [f"no target {word}" for word in words[1:] if word not in targets]
+        if "--" in words and Path(words[0]).name != "simplemem":
+            words = words[words.index("--") + 1 :]  # what a client is told to run
+        words = words[2:] if words[:2] == ["python", "-m"] else words
+        if words and Path(words[0]).name == "simplemem":
+            said += refusals_of_serve(words[2:]) if words[1:2] == ["serve"] else refusals_of_command(words[1:])
+    return said
 
 
-def refusal(words: list[str]) -> str | None:
-    """Why this command would be refused as it stands; None for one that would run, or is not ours."""
-    if words[:1] == ["make"]:
-        targets = re.findall(r"^(\w+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-        return next((f"no target {word}" for word in words[1:] if word not in targets), None)
-    if "--" in words and Path(words[0]).name != "simplemem":
-        words = words[words.index("--") + 1 :]  # what a client is told to run
-    if words[:2] == ["python", "-m"]:
-        words = words[2:]
-    if not words or Path(words[0]).name != "simplemem":
-        return None
-    return refusal_of_serve(words[2:]) if words[1:2] == ["serve"] else refusal_of_command(words[1:])
-
-
-def refusal_of_command(arguments: list[str]) -> str | None:
-    group = PROGRAM
+def refusals_of_command(arguments: list[str]) -> list[str]:
     usage_error: Any = typer.BadParameter.__base__
-    first = arguments[0] if arguments else "--help"
+    group = PROGRAM
     try:
-        if first.startswith("-"):
-            group.make_context("simplemem", arguments or ["--help"])
-            return None
-        if first not in group.commands:
-            return f"no command {first}"
-        if hasattr(group.commands[first], "commands") and arguments[1:] and not arguments[1].startswith("-"):
-            group, first, arguments = group.commands[first], arguments[1], arguments[1:]
-            if first not in group.commands:
-                return f"no command {first}"
-        context = group.commands[first].make_context(first, arguments[1:])
+        while hasattr(group, "commands") and arguments and not arguments[0].startswith("-"):
+            name, *arguments = arguments
+            group = group.commands[name]
+        context = group.make_context("simplemem", arguments or (["--help"] if hasattr(group, "commands") else []))
     except typer.Exit:
-        return None
+        return []
+    except KeyError as error:
+        return [f"no command {error}"]
     except usage_error as error:
-        return str(error.format_message())
+        return [str(error.format_message())]
     # Where `-word` is a word, the command itself looks for options that are none.
     given = [word for value in context.params.values() if isinstance(value, (list, tuple)) for word in value]
-    return next((f"no option {word}" for word in given if str(word).startswith("--")), None)
+    return [f"no option {word}" for word in given if str(word).startswith("--")]
 
 
-def refusal_of_serve(arguments: list[str]) -> str | None:
-    try:
-        asked, unknown = _parser().parse_known_args(arguments)
-        if unknown:
-            return f"no option {unknown[0]}"
-        choose(profile_called(asked.profile), split_names(asked.tools))
-        if asked.print_config:
-            client_called(asked.print_config)
-    except simplemem.SimplememError as error:
-        return error.message
-    except SystemExit as end:
-        return None if not end.code else f"wrong usage: {arguments}"
-    return None
+def refusals_of_serve(arguments: list[str]) -> list[str]:
+    asked, unknown = _parser().parse_known_args(arguments)
+    choose(profile_called(asked.profile), split_names(asked.tools))
+    if asked.print_config:
+        client_called(asked.print_config)
+    return unknown
 
 
 # ------------------------------------------------------------------ Python
