@@ -12,7 +12,7 @@ import typer
 from simplemem.cli.command import Answer, command, renderer
 from simplemem.cli.opening import opened
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.text import day, facts_table, in_words, one_line, short_title, tags_shown
+from simplemem.cli.text import day, in_words, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -139,7 +139,9 @@ def _explained(explain: Mapping[str, Any], screen: Screen) -> None:
     removed = (f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"])
     facts = {"formula": explain["formula"], "notes with": words, "searched": searched, "removed": ", ".join(removed)}
     screen.say()
-    screen.table(facts_table({key: value for key, value in facts.items() if value}))
+    for key, value in facts.items():
+        if value:
+            screen.say((f"{key:<12}", "dim"), one_line(value))
     for reason, left in explain["not_searched"].items():
         if left:
             screen.warn(f"not searched, {reason.replace('_', ' ')}: {in_words(left)}")
