@@ -89,10 +89,8 @@ def read_questions(file: Path) -> Questions:
         raise NotFound(f"there are no questions at {file}", hint="`simplemem eval init` makes them.") from error
     except ValueError as error:
         why = f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}" if isinstance(error, ValidationError) else error
-        raise Invalid(
-            f"{file} is not a file of questions: {why}",
-            hint="`simplemem eval init` makes one; docs/eval.md tells what stands in it.",
-        ) from error
+        hint = "`simplemem eval init` makes one; docs/eval.md tells what stands in it."
+        raise Invalid(f"{file} is not a file of questions: {why}", hint=hint) from error
 
 
 # -- making questions
@@ -138,11 +136,8 @@ def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[tuple[str, st
         yield "description", _plain(told)
     for start, end in sentences(note.content):
         text = _plain(note.content[start:end])
-        if (
-            _SHORTEST <= len(words_of(text)) <= _LONGEST
-            and not _NOT_PROSE.search(text)
-            and len(_stems(text) & rare) > 1
-        ):
+        of_length = _SHORTEST <= len(words_of(text)) <= _LONGEST
+        if of_length and len(_stems(text) & rare) > 1 and not _NOT_PROSE.search(text):
             yield "sentence", text
 
 
@@ -162,25 +157,23 @@ def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str
     The name of its file stays: whoever holds a title out renames that as well. Unreadable where the header is."""
     keys = {(each.what, _key(each.text)) for each in held}
     asked = [_stems(question) for question in questions]
+
+    def goes(what: str, said: str) -> bool:
+        return (what, _key(said)) in keys or _gives_away(said, asked)
+
     note = read_note(text.encode("utf-8", "surrogatepass"))
     if any(what == "title" for what, _ in keys) and note.string("title"):
         text = remove_property(text, "title")
-    description = note.string("description")
-    if description and (("description", _key(description)) in keys or _gives_away(description, asked)):
+    if (description := note.string("description")) and goes("description", description):
         text = remove_property(text, "description")
     for alias in note.aliases:
         if ("alias", _key(alias)) in keys:
             text = remove_item(text, "aliases", alias)
     note = read_note(text.encode("utf-8", "surrogatepass"))
     begins = len(text) - len(note.content)
-    spans = [
-        (heading.start, heading.end)
-        for heading in note.body.headings
-        if ("heading", _key(heading.text)) in keys or _gives_away(heading.text, asked)
-    ]
+    spans = [(heading.start, heading.end) for heading in note.body.headings if goes("heading", heading.text)]
     for start, end in sentences(note.content):
-        sentence = note.content[start:end]
-        if ("sentence", _key(sentence)) in keys or _gives_away(sentence, asked):
+        if goes("sentence", note.content[start:end]):
             spans.append((begins + start, begins + end))
     for start, end in sorted(spans, reverse=True):
         text = text[:start] + text[end:]
@@ -192,9 +185,8 @@ def _gives_away(sentence: str, asked: Sequence[frozenset[str]]) -> bool:
     sentence that has both words of a title is no repetition of the title."""
     said = _stems(_plain(sentence))
     for question in asked:
-        shared = len(said & question)
-        of_both = shared >= _SHARE * max(len(said), len(question))
-        if shared >= 2 and (of_both or (len(question) >= 5 and shared >= _SHARE * min(len(said), len(question)))):
+        least = min(len(said), len(question)) if len(question) >= 5 else max(len(said), len(question))
+        if len(said & question) >= max(2, _SHARE * least):
             return True
     return False
 
@@ -233,10 +225,8 @@ def run(
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
         asked, skipped, private = _make_copy(store, questions, Path(folder) / "vault")
         if not asked:
-            raise Invalid(
-                "none of the questions is about notes that are in the vault and not private",
-                hint="`simplemem eval init` makes new ones.",
-            )
+            why = "none of the questions is about notes that are in the vault and not private"
+            raise Invalid(why, hint="`simplemem eval init` makes new ones.")
         rows: list[dict[str, Any]] = []
         first: list[dict[str, float]] = []
         for label, settings in variants.items():

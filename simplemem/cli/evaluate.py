@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,10 +93,8 @@ def run(
         if change := row.get("difference"):
             table.append([("  beside the first", "dim"), *(_interval(change[key], "+") for key in _SHOWN), ""])
     about = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
-    left_out = (
-        f"left out: {figures['skipped']} questions about notes that are gone, {figures['private']} about private ones"
-    )
-    warnings = [left_out] if figures["skipped"] or figures["private"] else []
+    left_out = f"{figures['skipped']} questions about notes that are gone, {figures['private']} about private ones"
+    warnings = [f"left out: {left_out}"] if figures["skipped"] or figures["private"] else []
     # What happened to a single question is the question's own: a phrase that no note holds.
     degraded = [(row["name"], each) for row in rows for each in row.get("degraded", ()) if each["questions"] > 1]
     warnings += [f"{name}, {each['questions']} questions: {each['why']}" for name, each in degraded]
@@ -167,14 +166,12 @@ def _asked(vault: Path | None) -> AbstractContextManager[EnhancedStore]:
 
 def _variants(vault: Path | None, compare: Sequence[str]) -> dict[str, Settings]:
     """The settings in force, and those with each of the compared ones."""
-    from difflib import get_close_matches
-
     from simplemem.config import fields, find_vault, load_settings
 
     root = find_vault(vault)
     variants = {"simplemem": load_settings({}, vault=root)}
-    sections = ("search.", "embed.", "index.", "rerank.")
     # A key must not stand in what is printed; the environment or a file has it.
+    sections = ("search.", "embed.", "index.", "rerank.")
     comparable = [key for key, _ in fields() if key.startswith(sections) and not key.endswith("api_key")]
     for each in compare:
         key, equals, value = (part.strip() for part in each.partition("="))
