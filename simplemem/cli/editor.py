@@ -38,27 +38,23 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
     if hashlib.sha256(memory.text.encode("utf-8", "surrogatepass")).hexdigest() != memory.sha256:
         # What is shown of it is not all that is in it: saving that would lose the rest.
         raise Unreadable(f"{memory.name} is not UTF-8 text", hint="Convert it first, with iconv for instance.")
-    draft = DraftFile(store, memory.name, memory.text)
-    written, expected, together = draft.edited(), memory.sha256, False
-    if written == memory.text:
-        draft.discard()
-        return Saved(memory.name, memory.path, expected, expected, False, "", memory.tags, memory.tag_map)
-    while True:
-        held = finish()
-        try:
-            saved = store.write_text(memory.name, written, if_sha256=expected, who=WHO, tool="edit")
-        except Conflict as conflict:
-            held.close()
-            offer = conflict.details.get("accept")  # both together, where they changed different lines
-            if not offer or not (merge or (can_ask() and _agreed(conflict, memory.name))):
-                raise draft.lost_race(conflict) from None
-            expected, together = offer, True
-        except SimplememError as error:
-            raise draft.kept(error) from error
-        else:
-            draft.discard()
-            also = ("what others changed meanwhile was saved with it",) if together else ()
-            return replace(saved, warnings=(*saved.warnings, *also))
+    expected, also = memory.sha256, ""
+    with DraftFile(store, memory.name, memory.text) as draft:
+        written = draft.edited()
+        if written == memory.text:
+            return Saved(memory.name, memory.path, expected, expected, False, "", memory.tags, memory.tag_map)
+        while True:
+            held = finish()
+            try:
+                saved = store.write_text(memory.name, written, if_sha256=expected, who=WHO, tool="edit")
+                return replace(saved, warnings=(*saved.warnings, also)) if also else saved
+            except Conflict as conflict:
+                held.close()
+                offer = conflict.details.get("accept")  # both together, where they changed different lines
+                if not offer or not (merge or (can_ask() and _agreed(conflict, memory.name))):
+                    draft.compare(conflict)
+                    raise
+                expected, also = offer, "what others changed meanwhile was saved with it"
 
 
 def _agreed(conflict: Conflict, name: str) -> bool:
@@ -73,28 +69,37 @@ def _agreed(conflict: Conflict, name: str) -> bool:
 
 
 class DraftFile:
-    """The text of one note while it is in an editor."""
+    """The text of one note while it is in an editor: gone once it is in the note; a failure says where it is kept."""
 
     def __init__(self, store: EnhancedStore, name: str, text: str) -> None:
         if store.read_only:
             raise ReadOnly("this vault is opened for reading only", hint="Nothing can be saved in it.")
         self._store = store
         self._name = name
-        self._text = text
+        self._text = text.encode()
         folder = store.root / ".simplemem" / "drafts"
         # The name of a new note is not checked yet: only its harmless characters are used.
-        harmless = (c if c.isalnum() or c in " -_" else "-" for c in self._name.rsplit("/", 1)[-1])
-        stem = "".join(harmless)[:60].strip() or "draft"
-        names = (f"{stem}{number or ''}.md" for number in count())
+        stem = "".join(c if c.isalnum() or c in " -_" else "-" for c in name.rsplit("/", 1)[-1])[:60].strip() or "draft"
+        names = (f"{stem}{f' {number}' if number > 1 else ''}.md" for number in count(1))
         try:
             folder.mkdir(parents=True, exist_ok=True)
             while True:  # the first free name: a draft replaces no other
                 self.path = folder / next(names)
                 with contextlib.suppress(FileExistsError), self.path.open("xb") as file:
-                    file.write(text.encode())
+                    file.write(self._text)
                     break
         except OSError as error:
             raise Unavailable(f"a draft cannot be written in {folder}: {error.strerror}") from error
+
+    def __enter__(self) -> DraftFile:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None or not self.path.exists() or self.path.read_bytes() == self._text:
+            self.path.unlink(missing_ok=True)
+        elif isinstance(error, SimplememError):
+            error.hint = f"{error.hint} Your text is kept in {self.path}".strip()
+            error.details["draft"] = str(self.path)
 
     def edited(self) -> str:
         """The text after the editor is done with it."""
@@ -102,48 +107,28 @@ class DraftFile:
         try:
             code = _wait_for([*editor, str(self.path)])
         except OSError as error:
-            self.discard()
-            raise Unavailable(
-                f"the editor {editor[0]!r} cannot be started: {error.strerror}",
-                hint="Set $EDITOR to one that can: EDITOR=nano, EDITOR='code --wait'.",
-            ) from error
+            hint = "Set $EDITOR to one that can: EDITOR=nano, EDITOR='code --wait'."
+            raise Unavailable(f"the editor {editor[0]!r} cannot be started: {error.strerror}", hint=hint) from error
         if code:
-            raise self.kept(Unavailable(f"the editor {editor[0]!r} ended with code {code}: nothing was saved"))
+            raise Unavailable(f"the editor {editor[0]!r} ended with code {code}: nothing was saved")
         try:
             return self.path.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self.kept(Invalid(f"the text is not UTF-8 (byte {error.start}): nothing was saved")) from error
+            raise Invalid(f"the text is not UTF-8 (byte {error.start}): nothing was saved") from error
 
-    def discard(self) -> None:
-        """Remove the draft: its text is in the note, or was never changed."""
-        self.path.unlink(missing_ok=True)
-
-    def kept(self, error: SimplememError) -> SimplememError:
-        """The failure, which now says where the text is kept. A text that was not changed is not kept."""
-        if "draft" in error.details:
-            return error
-        if not self.path.exists() or self.path.read_bytes() == self._text.encode():
-            self.discard()
-            return error
-        error.hint = f"{error.hint} Your text is kept in {self.path}".strip()
-        error.details["draft"] = str(self.path)
-        return error
-
-    def lost_race(self, conflict: Conflict) -> SimplememError:
-        """The failure to show when somebody else changed the note meanwhile, with both texts compared."""
+    def compare(self, conflict: Conflict) -> None:
+        """Have a lost race show the person's text beside the note as it is now."""
         from simplemem.note.diff import unified_diff
 
-        ours = self.path.read_bytes()
         try:
             theirs = self._store.read(self._name).text.encode()
         except SimplememError:
             theirs = b""
+        names = ("the note as it is now", "your text")
+        conflict.details["diff"] = unified_diff(theirs, self.path.read_bytes(), names)
         together = " With --merge both are saved." if conflict.details.get("accept") else ""
         conflict.message = f"{self._name} was changed by somebody else while you edited it: nothing was overwritten"
-        conflict.hint = f"Your text is kept in {self.path}; edit the note again to bring both together.{together}"
-        names = ("the note as it is now", "your text")
-        conflict.details |= {"diff": unified_diff(theirs, ours, names), "draft": str(self.path)}
-        return conflict
+        conflict.hint = f"Edit the note again to bring both together.{together}"
 
 
 def _wait_for(command: list[str]) -> int:

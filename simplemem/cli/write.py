@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from simplemem.cli.command import Answer, command, finish, renderer
 from simplemem.cli.opening import WHO, opened
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
 from simplemem.cli.text import tags_shown
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -56,20 +57,13 @@ def new(
     metadata |= {key: value for key, value in named.items() if value is not None}
     if tag:
         metadata["tags"] = dict(_tag_change(each) for each in tag)
-    with opened(vault) as store:
-        draft = DraftFile(store, name, text) if edit else None
-        try:
-            if draft is not None:
-                text = draft.edited()
-                if not text.strip():
-                    raise Invalid("the text is empty: no note was made", hint="Without --edit an empty note is made.")
-            finish()
-            saved = store.create(name, text, metadata, who=WHO, tool="new")
-        except SimplememError as error:
-            raise (draft.kept(error) if draft is not None else error) from error
+    with opened(vault) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
         if draft is not None:
-            draft.discard()
-        return saved
+            text = draft.edited()
+            if not text.strip():
+                raise Invalid("the text is empty: no note was made", hint="Without --edit an empty note is made.")
+        finish()
+        return store.create(name, text, metadata, who=WHO, tool="new")
 
 
 def _text_of_new_note(stdin: str | None, content: str | None, edit: bool) -> str:
