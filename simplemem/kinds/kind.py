@@ -2,22 +2,21 @@
 step. An entity of the graph, an entry of what was learned: each is an ordinary note with a `type:`.
 
 A `Shelf` holds all notes of a kind in one vault, read once, and again when the index says that one changed, whoever changed
-it. An item is known by its path; what is asked of many items by some key is a `Lookup`. What no note holds is in a
-`StateLog` (state_log.py).
+it. An item is known by its path. What no note holds is in a `StateLog` (state_log.py).
 """
 
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypedDict, TypeVar
 
 from simplemem.errors import Conflict, TooLong, Unreadable
 from simplemem.note.header import read_header
-from simplemem.note.names import name_of
+from simplemem.note.names import conflict_name, name_of
 from simplemem.note.properties import render_header
 from simplemem.store import Bench, Carried, Draft, Mark, Read
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 R = TypeVar("R")
 _MAKING: Final = threading.Lock()
+Lookup = defaultdict[Hashable, set[str]]
+"""Paths by key."""
 
 
 class NoteValue(Protocol):
@@ -55,14 +56,12 @@ class By(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """A kind of note. `place` orders its notes. `twin` is what a conflict copy has in common with its original, None for a
-    note that cannot tell."""
+    """A kind of note. `place` orders its notes."""
 
     folder: str
     type: str
     read: Callable[[Read], T]
     place: Callable[[T], Any]
-    twin: Callable[[T], Hashable | None]
 
     def holds(self, path: str, told: str | None) -> bool:
         """Whether a note is of this kind: its `type:` says so, or it lies in the folder and says no other."""
@@ -76,69 +75,50 @@ class Kind(Generic[T]):
         return render_header(header | {"created": now, "modified": now}) + (f"\n{body}" if body else "")
 
 
-class Lookup:
-    """Paths by key."""
-
-    def __init__(self) -> None:
-        self._paths: dict[Hashable, set[str]] = {}
-
-    def __getitem__(self, key: Hashable) -> AbstractSet[str]:
-        return self._paths.get(key, frozenset())
-
-    def move(self, path: str, old: Iterable[Hashable], new: Iterable[Hashable]) -> None:
-        """The keys of a path are others now."""
-        for key in old:
-            self._paths.get(key, set()).discard(path)
-        for key in new:
-            self._paths.setdefault(key, set()).add(path)
-
-
 class ChangeSet:
     """The notes that one change touches: as they are now, and as they shall be."""
 
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-        self._before: dict[str, str | None] = {}
+    def __init__(self, shelf: Shelf[Any]) -> None:
+        self.bench = shelf.bench
+        self._shelf = shelf
+        self._before: dict[str, str] = {}
         self._after: dict[str, str | None] = {}
 
-    def find(self, path: str) -> str | None:
-        """The text of a note as this change has made it so far, None when there is no such note."""
-        if path not in self._after:
-            read = next(iter(self.bench.read([path])), None)
-            if read is not None:
-                broken = read_header(read.text).problem
-                if problem := read.problem or (broken.message if broken is not None else ""):
-                    raise Unreadable(
-                        f"{name_of(path)} cannot be changed: {problem}", hint="Mend it in an editor, then try again."
-                    )
-            self._before[path] = self._after[path] = None if read is None else read.text
-        return self._after[path]
-
     def text(self, path: str) -> str:
-        """The text of a note that must be there."""
-        text = self.find(path)
-        if text is None:
-            self.bench.look_at([path])  # the index does not know yet that it has gone, or does not believe it
-            raise Conflict(f"{name_of(path)} has gone", current_sha256=None)
-        return text
+        """The text of an item's note as this change has made it so far. Conflict, and the shelf knows better then, when
+        another text than the shelf's is on the disk."""
+        if (text := self._after.get(path)) is not None:
+            return text
+        read = next(iter(self.bench.read([path])), None)
+        if read is None or read.sha256 != self._shelf.items[path].sha256:
+            self.bench.look_at([path])
+            self._shelf.take([read] if read is not None else [], gone=[path] if read is None else [])
+            raise Conflict(f"{name_of(path)} has changed", current_sha256=read.sha256 if read is not None else None)
+        broken = read_header(read.text).problem
+        if problem := read.problem or (broken.message if broken is not None else ""):
+            raise Unreadable(
+                f"{name_of(path)} cannot be changed: {problem}", hint="Mend it in an editor, then try again."
+            )
+        self._before[path] = self._after[path] = read.text
+        return read.text
 
     def put(self, path: str, text: str) -> None:
-        """Give a note this text; one that was not read before is new."""
-        self._before.setdefault(path, None)
+        """Give a note this text; one whose text was not asked for is new."""
         self._after[path] = text
 
     def drop(self, path: str) -> None:
         """Put a note into the trash."""
-        if self.find(path) is not None:
-            self._after[path] = None
+        self.text(path)
+        self._after[path] = None
 
     def drafts(self) -> list[Draft]:
         """What is to be written."""
-        most, before = self.bench.max_note_bytes, self._before
+        drafts = [Draft(path, text, self._before.get(path)) for path, text in self._after.items()]
+        most = self.bench.max_note_bytes
         for path, text in self._after.items():
             if text is not None and 4 * len(text) > most and len(text.encode("utf-8", "replace")) > most:
                 raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
-        return [Draft(path, text, before[path]) for path, text in self._after.items() if text != before[path]]
+        return [each for each in drafts if each.text != each.before]
 
 
 S = TypeVar("S", bound=ChangeSet)
@@ -154,16 +134,9 @@ class Shelf(Generic[T]):
         self.items: dict[str, T] = {}
         self.changed_by_others = 0  # grows when a person or another process changes an item
         self.is_read = False
-        self._lookups: list[tuple[Lookup, Callable[[T], Iterable[Hashable]]]] = []
         self._order: list[T] | None = None
         self._mark: Mark | None = None
         self._notes: set[str] = set()  # the paths of all notes, of this kind or not
-
-    def lookup(self, keys: Callable[[T], Iterable[Hashable]]) -> Lookup:
-        """Paths of items by keys of theirs, from now on."""
-        made = Lookup()
-        self._lookups.append((made, keys))
-        return made
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -179,7 +152,7 @@ class Shelf(Generic[T]):
             self._order = sorted(self.items.values(), key=self.kind.place)
         return self._order
 
-    def change(self, draft: Callable[[S], R], by: By, make: Callable[[Bench], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
+    def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
         """Draft on what the vault holds now and write it as one step. Somebody who saves one of the notes meanwhile makes
         it be drafted again. Returns what the draft returned, and what was written."""
         answers: list[R] = []
@@ -187,7 +160,7 @@ class Shelf(Generic[T]):
 
         def attempt() -> list[Draft]:
             self.refresh()
-            step = make(self.bench)
+            step = make(self)
             answers.append(draft(step))
             drafts[:] = step.drafts()
             return drafts
@@ -200,7 +173,7 @@ class Shelf(Generic[T]):
             shas = {each.path: each.sha256 or "" for each in carried.written}
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]
-            self._take(written, gone=gone, came=[each.path for each in drafts if each.before is None])
+            self.take(written, gone=gone, came=[each.path for each in drafts if each.before is None])
         return answers[-1], carried
 
     # -- keeping up
@@ -214,22 +187,20 @@ class Shelf(Generic[T]):
         came, gone = changed.keys() - self._notes, set[str]()
         if len(self._notes) + len(came) != noticed.count:
             gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
-        held = {path: self.items[path].sha256 for path in changed if path in self.items}
+        copies = {path for path, note in changed.items() if note.is_copy and _is_sure_copy(path)}
         wanted = [
             path
             for path, note in changed.items()
-            if held.get(path, "") != note.sha256 and (path in held or self.kind.holds(path, note.type))
+            if path not in copies
+            and (self.items[path].sha256 != note.sha256 if path in self.items else self.kind.holds(path, note.type))
         ]
         if self.is_read and (wanted or gone & self.items.keys()):
             self.changed_by_others += 1
-        self._take(self.bench.read(sorted(wanted)), gone=gone, came=came)
-        for path in [path for path, note in changed.items() if note.is_copy and path in self.items]:
-            if self._has_twin(self.items[path]):
-                self._take((), gone=[path], came=[path])
+        self.take(self.bench.read(sorted(wanted)), gone=gone | copies, came=came | copies)
         self._mark = noticed.mark  # whatever failed before this is noticed again
         self.is_read = True
 
-    def _take(self, read: Iterable[Read], *, gone: Collection[str], came: Collection[str]) -> None:
+    def take(self, read: Iterable[Read], *, gone: Collection[str] = (), came: Collection[str] = ()) -> None:
         """Take in notes as they are now, and that others are gone. `came` and `gone` are of any kind: they may change what
         a link means."""
         changed = set(gone)
@@ -255,22 +226,19 @@ class Shelf(Generic[T]):
 
     def place(self, item: T) -> None:
         """Hold what a note was read into."""
-        old = self.items.get(item.path)
-        for lookup, keys in self._lookups:
-            lookup.move(item.path, keys(old) if old is not None else (), keys(item))
         self.items[item.path] = item
         self._order = None
 
     def forget(self, path: str) -> None:
         """Hold a note no longer."""
-        if (old := self.items.pop(path, None)) is not None:
-            for lookup, keys in self._lookups:
-                lookup.move(path, keys(old), ())
+        if self.items.pop(path, None) is not None:
             self._order = None
 
-    def _has_twin(self, item: T) -> bool:
-        twin, told = self.kind.twin, self.kind.twin(item)
-        return told is None or any(twin(each) == told and each.path != item.path for each in self.items.values())
+
+def _is_sure_copy(path: str) -> bool:
+    """Whether a file's name says that it is a conflict copy: of two notes called "Plan" and "Plan 2" neither is one."""
+    name = conflict_name(path)
+    return name is not None and name.certain
 
 
 def one_of(store: EnhancedStore, make: Callable[[EnhancedStore], M]) -> M:

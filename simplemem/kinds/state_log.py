@@ -32,50 +32,38 @@ class StateLog(Generic[S]):
         self._state = empty()
         self._extent: Any = None  # how far it was read
         self._pending = b""
-        self._is_held = False
 
     def state(self) -> S:
         """What all lines make, those of other processes too."""
         with self._guard:
-            self._follow()
+            lines, self._extent, is_another = self._file.read(self._extent)
+            if is_another:
+                self._state = self._empty()
+            self._take(self._state, lines)
             state = copy(self._state)
             self._take(state, self._pending)
             return state
 
     def add(self, line: Line) -> None:
-        """Add a line. While the log is held it is on the disk then, or the failure is the caller's."""
+        """Add a line."""
         with self._guard:
-            self._pending += json.dumps(line, separators=(",", ":")).encode() + b"\n"
-            if self._is_held:
-                self._write(sync=True)
-            elif not self._bench.read_only:
+            self._pending += _encoded(line)
+            if not self._bench.read_only:
                 with suppress(OSError, SimplememError), self._file.held(_PATIENCE) as has_turn:
                     if has_turn:
-                        self._write()
+                        self._file.append(self._pending)
+                        self._pending = b""
 
     @contextmanager
-    def held(self, patience: float) -> Iterator[None]:
-        """Hold the log for a while: whoever else wants to add to it waits."""
+    def held(self, patience: float) -> Iterator[Callable[[Line], None]]:
+        """Hold the log for a while: whoever else wants to add to it waits. Yields what adds a line that is on the disk then,
+        or fails."""
         self._bench.must_be_writable()
         with self._guard, self._file.held(patience) as has_turn:
             if not has_turn:
                 raise Unavailable("another process has been at work for long", hint="Try again when it is done.")
             self._file.append(b"")  # whatever is in the way of writing is found before anything is done
-            self._is_held = True
-            try:
-                yield
-            finally:
-                self._is_held = False
-
-    def _write(self, *, sync: bool = False) -> None:
-        self._file.append(self._pending, sync=sync)
-        self._pending = b""
-
-    def _follow(self) -> None:
-        lines, self._extent, is_another = self._file.read(self._extent)
-        if is_another:
-            self._state = self._empty()
-        self._take(self._state, lines)
+            yield lambda line: self._file.append(_encoded(line), sync=True)
 
     def _take(self, state: S, lines: bytes) -> None:
         for line in lines.split(b"\n"):
@@ -83,3 +71,7 @@ class StateLog(Generic[S]):
                 said = json.loads(line)
                 if isinstance(said, dict):
                     self._fold(state, said)
+
+
+def _encoded(line: Line) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"

@@ -93,10 +93,10 @@ def test_a_change_of_several_notes_is_one_step_that_undo_takes_back(
     graph.create_entities([an("A"), an("B"), an("C")])
     graph.create_relations([Relation("A", "knows", "B"), Relation("C", "knows", "B")])
     before = graph.read()
-    graph.delete_entities(["B"], who="client 1", reason="cleaning")
+    graph.delete_entities(["B"], who="client 1", tool="tidy", reason="cleaning")
     assert list(texts(graph.read())) == ["A", "C"] and edges(graph.read()) == []
     last = store.history(limit=1)[0]
-    assert (last.who, last.tool, last.reason) == ("client 1", "delete_entities", "cleaning")
+    assert (last.who, last.tool, last.reason) == ("client 1", "tidy", "cleaning")
     store.undo(last.version)
     assert [each.key for each in graph.read().relations] == [each.key for each in before.relations]
     assert texts(graph.read()) == texts(before)
@@ -145,7 +145,8 @@ def test_what_no_index_can_hold_is_refused(graph: KnowledgeGraph) -> None:
 
 
 def test_notes_that_an_entity_links_to_are_part_of_the_graph(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    write(store, "projects/Move.md", "---\ntype: project\ndescription: Moving house\n---\n- led_by [[Ada]]\n- plain\n")
+    header = "---\ntype: project\ndescription: Moving house\n---\n"
+    write(store, "projects/Move.md", header + "- thanks to [[Ada]]\n## Relations\n- led_by [[Ada]]\n")
     write(store, "people/Unrelated.md", "nothing")
     graph.create_entities([an("Ada", "person")])
     assert list(texts(graph.read())) == ["Ada"]
@@ -272,18 +273,19 @@ def test_a_page_for_a_name_stays_where_a_person_wrote_on_it(store: EnhancedStore
     assert note(store, "graph/Bob.md").endswith("\nA long story.\n")
 
 
-def test_what_a_person_says_beside_a_relation_outlives_it(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    write(
-        store, "Monday.md", "- talk to [[Bob]] and [[Cy|dear Cy]] about cake\n  - on Tuesday\n- call [[Bob]]\n- eat\n"
-    )
-    graph.create_entities([an("Ada"), an("Bob"), an("Cy")])
-    graph.create_relations([Relation("Ada", "plans", "Monday")])
-    graph.update_relation(Relation("Monday", "talk to", "Bob", {"strength": 0.5}))
-    said = "- talk to [[Bob]] and [[Cy|dear Cy]] about cake\n  - on Tuesday %% strength=0.5 %%\n"
-    assert note(store, "Monday.md").endswith(said + "- call [[Bob]]\n- eat\n")
-    graph.delete_entities(["Bob", "Cy"])
-    assert note(store, "Monday.md").endswith("- talk to Bob and dear Cy about cake\n  - on Tuesday\n- eat\n")
-    assert edges(graph.read()) == [("Ada", "plans", "Monday")]
+def test_a_relation_from_a_note_stands_on_a_page_of_its_own(store: EnhancedStore, graph: KnowledgeGraph) -> None:
+    write(store, "Monday.md", "- talk to [[Bob]] about cake\n")
+    graph.create_entities([an("Ada"), an("Bob", "t", "met [[Ada]] by chance")])
+    graph.create_relations([Relation("Ada", "plans", "Monday"), Relation("Monday", "follows", "Ada")])
+    assert edges(graph.read()) == [("Ada", "plans", "Monday"), ("Monday", "follows", "Ada")]
+    assert graph.create_relations([Relation("Monday", "follows", "Ada")]) == []
+    graph.delete_entities(["Ada"])
+    assert (edges(graph.read()), texts(graph.read())) == ([], {"Bob": ["met [[Ada]] by chance"]})
+    assert sorted(each.name for each in store.root.rglob("*.md") if ".simplemem" not in each.parts) == [
+        "Bob.md",
+        "Monday.md",
+    ]
+    assert note(store, "Monday.md") == "- talk to [[Bob]] about cake\n"
 
 
 def test_a_relation_leads_to_a_note_whose_name_no_link_can_say(store: EnhancedStore, graph: KnowledgeGraph) -> None:

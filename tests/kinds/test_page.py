@@ -70,12 +70,15 @@ def test_what_a_person_wrote_is_understood() -> None:
 
 
 def test_bullets_under_the_title_of_an_entity_count_without_a_heading() -> None:
-    page = read("# Ada\n- likes tea\n- works at [[Acme]]\n\n## Todo\n- [ ] call her\n", "graph/Ada.md")
-    assert (page.name, page.type, said(page), related(page)) == ("Ada", "entity", ["likes tea"], [("works at", "Acme")])
+    text = "# Ada\n- likes tea\n- works at [[Acme]]\n- met [[Bob]] in May\n\n## Todo\n- [ ] call her\n"
+    page = read(text, "graph/Ada.md")
+    assert (page.name, page.type, said(page)) == ("Ada", "entity", ["likes tea", "met [[Bob]] in May"])
+    assert related(page) == [("works at", "Acme")]
 
 
-def test_in_another_note_relations_count_above_its_headings() -> None:
-    page = read("# Tea\n- plain\n- [x] done\n- grown_in [[Fujian]]\n\n## Later\n- buy [[Oolong]]\n", "notes/Tea.md")
+def test_another_note_has_relations_under_their_heading_alone() -> None:
+    text = "# Tea\n- good with [[Milk]]\n\n## Relations\n- grown_in [[Fujian]]\n\n## Later\n- buy [[Oolong]]\n"
+    page = read(text, "notes/Tea.md")
     assert (page.is_own, said(page), related(page)) == (False, [], [("grown_in", "Fujian")])
 
 

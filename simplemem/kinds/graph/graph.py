@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, Unpack
 from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph.edit import GraphEdit
 from simplemem.kinds.graph.network import Network
-from simplemem.kinds.graph.page import place
+from simplemem.kinds.graph.page import GraphPage, place
 from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import By, one_of
 from simplemem.note.names import name_of
@@ -78,7 +78,7 @@ class KnowledgeGraph:
 
     def create_entities(self, entities: Sequence[Entity], **by: Unpack[By]) -> list[Entity]:
         """Make entities; those that are there are left as they are. Returns those that were made."""
-        return self._change(lambda edit: self._create(edit, entities), By(tool="create_entities") | by)
+        return self._change(lambda edit: self._create(edit, entities), by)
 
     def create_relations(
         self, relations: Sequence[Relation], *, missing: Literal["stub", "skip"] = "stub", **by: Unpack[By]
@@ -87,80 +87,75 @@ class KnowledgeGraph:
         that only holds relations where they must begin there ("stub"), or is skipped."""
 
         def draft(edit: GraphEdit) -> list[Relation]:
-            return self._relate(edit, (each for each in relations if missing == "stub" or self._are_there(each)))
+            return self._relate(edit, (each for each in relations if missing == "stub" or self._has_ends(each)))
 
-        return self._change(draft, By(tool="create_relations") | by)
+        return self._change(draft, by)
 
-    def add_observations(
-        self, additions: Sequence[tuple[str, Sequence[Observation]]], *, missing: str = "refuse", **by: Unpack[By]
-    ) -> Added:
+    def add_observations(self, additions: Additions, *, missing: str = "refuse", **by: Unpack[By]) -> Added:
         """Say more of entities; what is said already is not said again. A name without an entity refuses all of it, or is
         skipped ("skip"). Returns what was added, for each."""
-        return self._change(lambda edit: self._say(edit, additions, missing), By(tool="add_observations") | by)
+        every = list(additions)
+        return self._change(lambda edit: self._say(edit, every, missing), by)
 
     def delete_entities(self, names: Sequence[str], **by: Unpack[By]) -> list[str]:
         """Put entities into the trash, and take out every relation from and to these names. Returns the names that were
         no entity's."""
 
         def draft(edit: GraphEdit) -> list[str]:
-            network, wanted = self.network, dict.fromkeys(names)
-            every = {name: network.all_named(name) for name in wanted}
+            every = {name: self.network.all_named(name) for name in names}
             for pages in every.values():
                 if pages and not any(page.is_own for page in pages):
                     why = f"{pages[0].name} is a note, not an entity: it is not deleted from the graph"
                     raise Invalid(why, hint=f"delete_memory deletes it; its name is {name_of(pages[0].path)}.")
             gone = {page.path: page.name for pages in every.values() for page in pages if page.is_own}
-            sources = {source.path for path, name in gone.items() for source in network.pointing_at(path, name)}
-            sources |= {source.path for name in wanted for source in network.pointing_at("", name)}
+            ends = [*gone.items(), *(("", name) for name in every)]
+            sources = {source.path: source for end in ends for source in self.network.pointing_at(*end)}
             for path in gone:
                 edit.drop(path)
-            for path in sorted(sources - gone.keys()):
-                edit.unrelate(path, lambda relation: relation.target in wanted)
+            for path in sorted(sources.keys() - gone.keys()):
+                edit.unrelate(sources[path], lambda relation: relation.target in every)
             return [name for name in names if all(page.is_stub for page in every[name])]
 
-        return self._change(draft, By(tool="delete_entities") | by)
+        return self._change(draft, by)
 
     def delete_observations(
-        self, deletions: Sequence[tuple[str, Sequence[str]]], **by: Unpack[By]
+        self, deletions: Iterable[tuple[str, Iterable[str]]], **by: Unpack[By]
     ) -> tuple[int, list[str]]:
         """Take observations out, all that are equal to these texts. Returns how many, and the names that were no
         entity's."""
+        wanted: dict[str, set[str]] = {}
+        for name, texts in deletions:
+            wanted.setdefault(name, set()).update(texts)
 
         def draft(edit: GraphEdit) -> tuple[int, list[str]]:
-            count, absent = 0, []
-            for name, texts in deletions:
-                page = self.network.named(name)
-                if page is None or page.is_stub:
-                    absent.append(name)
-                else:
-                    count += edit.unsay(page.path, set(texts))
-            return count, absent
+            found = {name: self._entity(name) for name in wanted}
+            count = sum(edit.unsay(page, wanted[name]) for name, page in found.items() if page is not None)
+            return count, [name for name, page in found.items() if page is None]
 
-        return self._change(draft, By(tool="delete_observations") | by)
+        return self._change(draft, by)
 
     def delete_relations(self, relations: Sequence[Relation], **by: Unpack[By]) -> int:
         """Take relations out. Returns how many there were."""
+        wanted = {relation.key for relation in relations}
+        sources = {relation.source for relation in relations}
 
         def draft(edit: GraphEdit) -> int:
-            wanted = {relation.key for relation in relations}
-            sources = dict.fromkeys(relation.source for relation in relations)
-            pages = [page for name in sources for page in self.network.all_named(name)]
-            return sum(edit.unrelate(page.path, lambda relation: relation.key in wanted) for page in pages)
+            pages = [page for name in sorted(sources) for page in self.network.all_named(name)]
+            return sum(edit.unrelate(page, lambda relation: relation.key in wanted) for page in pages)
 
-        return self._change(draft, By(tool="delete_relations") | by)
+        return self._change(draft, by)
 
-    def update_relation(self, relation: Relation, **by: Unpack[By]) -> Relation:
+    def update_relation(self, relation: Relation, **by: Unpack[By]) -> None:
         """Give a relation other attributes, in place of those it has."""
 
-        def draft(edit: GraphEdit) -> Relation:
+        def draft(edit: GraphEdit) -> None:
             held = edit.held(relation)
             if held is None:
                 why = f"Relation not found: {relation.source} -> {relation.target} ({relation.type})"
                 raise NotFound(why, hint="create_relations makes it.")
-            edit.set_attributes(held, relation.attributes)
-            return relation
+            edit.set_attributes(*held, relation.attributes)
 
-        return self._change(draft, By(tool="update_relation") | by)
+        return self._change(draft, by)
 
     def take_in(self, graph: Graph, progress: Callable[[int, int], None] | None = None, **by: Unpack[By]) -> TakenIn:
         """Take in a whole graph, some hundred notes a step. What is there learns what is new, so that an import which was
@@ -182,8 +177,7 @@ class KnowledgeGraph:
                 related = self._relate(edit, (each for name in some for each in leaving.get(name, ())))
                 return len(new), len(related), sum(len(texts) for _, texts in learned)
 
-            done = self._change(draft, By(tool="import") | by)
-            counts = [count + more for count, more in zip(counts, done, strict=True)]
+            counts = [count + more for count, more in zip(counts, self._change(draft, by), strict=True)]
             if progress is not None:
                 progress(first + len(some), len(names))
         return TakenIn(*counts)
@@ -211,24 +205,27 @@ class KnowledgeGraph:
 
     def _say(self, edit: GraphEdit, additions: Additions, missing: str) -> Added:
         added: Added = []
+        held: dict[str, set[str]] = {}
         for name, said in additions:
-            there = self.network.named(name)
-            page = None if there is None or there.is_stub else edit.page(there.path)
-            if page is not None:
-                held = {each.text for each in page.observations}
-                new = [each for each in said if each.text not in held]
+            if (page := self._entity(name)) is not None:
+                known = held.setdefault(page.path, {each.text for each in page.observations})
+                new = [each for each in said if each.text not in known]
+                known |= {each.text for each in new}
                 edit.say(page.path, new)
                 added.append((name, [each.text for each in new]))
             elif missing == "refuse":
                 raise NoSuchEntity(name)
         return added
 
-    def _are_there(self, relation: Relation) -> bool:
-        pages = map(self.network.named, (relation.source, relation.target))
-        return all(page is not None and not page.is_stub for page in pages)
+    def _entity(self, name: str) -> GraphPage | None:
+        page = self.network.named(name)
+        return None if page is None or page.is_stub else page
+
+    def _has_ends(self, relation: Relation) -> bool:
+        return all(self._entity(name) is not None for name in (relation.source, relation.target))
 
     def _change(self, draft: Callable[[GraphEdit], R], by: By) -> R:
-        return self.network.change(draft, by, lambda _bench: GraphEdit(self.network))[0]
+        return self.network.change(draft, By(tool="graph") | by, GraphEdit)[0]
 
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:

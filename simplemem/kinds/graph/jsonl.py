@@ -26,8 +26,6 @@ from simplemem.kinds.state_log import StateLog
 from simplemem.memory import Value
 from simplemem.store import EnhancedStore
 
-Progress = Callable[[str, int, int], None]
-
 _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
 _PATIENCE: Final = 120.0
 
@@ -38,60 +36,6 @@ class Broken(Value):
 
     line: int
     why: str
-
-
-def written(graph: Graph) -> str:
-    """A graph as such a file."""
-    lines = [{"type": "entity", **each.as_dict()} for each in graph.entities]
-    lines += [{"type": "relation", **each.as_dict()} for each in graph.relations]
-    text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
-    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
-
-
-def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
-    """The graph in such a file, whatever else stands there. One name that stands there twice is one entity that says all
-    of it."""
-    entities: dict[str, Entity] = {}
-    relations: dict[tuple[str, str, str], Relation] = {}
-    broken: list[Broken] = []
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            said = _understood(line) if line.strip() else None
-        except ValueError as error:
-            broken.append(Broken(number, str(error)))
-            continue
-        if isinstance(said, Relation):
-            relations.setdefault(said.key, said)
-        elif said is not None:
-            first = entities.get(said.name, Entity(said.name, said.type))
-            known = set(first.texts)
-            more = tuple(each for each in said.observations if each.text not in known)
-            entities[said.name] = Entity(said.name, first.type, (*first.observations, *more))
-    return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
-
-
-def _understood(line: bytes) -> Entity | Relation:
-    """What a line says. Raises ValueError with the reason when it is nothing of the kind."""
-    try:
-        said = json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise ValueError("it is not JSON") from None
-    kind = said.get("type") if isinstance(said, dict) else None
-    keys = {"entity": ("name", "entityType"), "relation": ("from", "to", "relationType")}.get(str(kind))
-    if keys is None:
-        raise ValueError("it is neither an entity nor a relation")
-    for key in keys:
-        if not isinstance(said.get(key), str):
-            raise ValueError(f"its {key} is no text")
-    if kind == "relation":
-        return Relation(said["from"], said["relationType"], said["to"])
-    observations = said.get("observations") or []  # other programs have written null, and nothing at all
-    if not isinstance(observations, list) or not all(isinstance(each, str) for each in observations):
-        raise ValueError("its observations are no list of texts")
-    return Entity(said["name"], said["entityType"], tuple(map(Observation, observations)))
-
-
-# -- taking a file over
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +54,60 @@ class Imported(Value):
     broken: tuple[Broken, ...]
 
 
+def written(graph: Graph) -> str:
+    """A graph as such a file."""
+    lines = [{"type": "entity", **each.as_dict()} for each in graph.entities]
+    lines += [{"type": "relation", **each.as_dict()} for each in graph.relations]
+    text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
+    """The graph in such a file, whatever else stands there. One name that stands there twice is one entity that says all
+    of it."""
+    entities: dict[str, Entity] = {}
+    relations: dict[tuple[str, str, str], Relation] = {}
+    broken: list[Broken] = []
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            said = json.loads(line.decode("utf-8")) if line.strip() else None
+        except (ValueError, RecursionError):
+            broken.append(Broken(number, "it is not JSON"))
+            continue
+        match said:
+            case None:
+                pass
+            case {"type": "relation", "from": str(source), "to": str(target), "relationType": str(kind)}:
+                relations.setdefault((source, kind, target), Relation(source, kind, target))
+            case {"type": "entity", "name": str(name), "entityType": str(kind)} if _are_texts(said.get("observations")):
+                first = entities.get(name, Entity(name, kind))
+                known = set(first.texts)
+                more = (Observation(text) for text in said.get("observations") or () if text not in known)
+                entities[name] = Entity(name, first.type, (*first.observations, *more))
+            case _:
+                broken.append(Broken(number, "it is neither an entity nor a relation"))
+    return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
+
+
+def _are_texts(value: object) -> bool:
+    """Whether these are observations. Other programs have written null, and nothing at all."""
+    return value is None or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+
+
 def import_file(
-    store: EnhancedStore, file: Path, *, who: str = "", once: bool = False, progress: Progress | None = None
+    store: EnhancedStore,
+    file: Path,
+    *,
+    who: str = "",
+    once: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Imported | None:
     """Bring a file's graph into the vault, whether or not that was done before; or `once`, and None then. Others that
     import meanwhile wait for it."""
+    path = os.path.abspath(file)
     record = StateLog[set[str]](store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file"))))
-    with record.held(_PATIENCE):
-        if once and os.path.abspath(file) in record.state():
+    with record.held(_PATIENCE) as add:
+        if once and path in record.state():
             return None
         try:
             data = file.read_bytes()
@@ -125,21 +115,13 @@ def import_file(
             raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
         graph, broken = read(data)
         last = store.bench.last_version()
-        new = graph_of(store).take_in(
-            graph,
-            (lambda done, total: progress("import", done, total)) if progress is not None else None,
-            who=who,
-            reason=f"import of {file.name}",
-        )
-        imported = Imported(
-            os.path.abspath(file),
-            *new,
-            entities_there=len(graph.entities) - new.entities,
-            relations_there=len(graph.relations) - new.relations,
-            since=f"v{last + 1}" if store.bench.last_version() > last else "",
-            broken=broken,
-        )
+        told = (lambda done, total: progress("import", done, total)) if progress is not None else None
+        new = graph_of(store).take_in(graph, told, who=who, tool="import", reason=f"import of {file.name}")
+        counts = new._asdict() | {
+            "entities_there": len(graph.entities) - new.entities,
+            "relations_there": len(graph.relations) - new.relations,
+        }
+        since = f"v{last + 1}" if store.bench.last_version() > last else ""
         when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        counts = {name: count for name, count in imported.as_dict().items() if isinstance(count, int)}
-        record.add({"when": when, "file": imported.file, "sha256": hashlib.sha256(data).hexdigest(), **counts})
-        return imported
+        add({"when": when, "file": path, "sha256": hashlib.sha256(data).hexdigest(), **counts})
+        return Imported(path, **counts, since=since, broken=broken)

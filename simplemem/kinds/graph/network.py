@@ -16,8 +16,6 @@ from simplemem.kinds.kind import Lookup, Shelf
 from simplemem.note.names import base_name, compare_key
 from simplemem.store import Bench
 
-_MANY = 500  # pages for which all relations are looked through
-
 
 class Tie(NamedTuple):
     """A bond with what it leads to: a page, or no more than a name."""
@@ -26,45 +24,48 @@ class Tie(NamedTuple):
     path: str | None
     name: str
 
+    @property
+    def end(self) -> object:
+        return self.path or (None, self.name)
+
+
+Ties = Mapping[str, tuple[Tie, ...]]
+"""By the path of the page they stand on."""
+
 
 class Network(Shelf[GraphPage]):
     """All pages of a vault."""
 
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench, ENTITY)
-        self._named = self.lookup(lambda page: (page.name,))
-        self._linking = self.lookup(lambda page: {_key(bond.link) for bond in page.bonds if bond.link})
-        self._into = Lookup()  # pages by the path or the name that a relation of theirs leads to
-        self._ties: dict[str, tuple[Tie, ...]] = {}
+        self._named, self._linking = Lookup(set), Lookup(set)  # pages by their names, by the names that they link to
+        self._into = Lookup(set)  # pages by the path or the name that a relation of theirs leads to
+        self.ties: dict[str, tuple[Tie, ...]] = {}
         self.last_order = 0
 
     # -- asking
 
     def all_named(self, name: str) -> list[GraphPage]:
-        return sorted((self.items[path] for path in self._named[name]), key=place)
+        return sorted((self.items[path] for path in self._named.get(name, ())), key=place)
 
     def named(self, name: str) -> GraphPage | None:
-        """The page of an exact name: the entity, else the stub or the note that has it."""
+        """The page of an exact name: the entity, else the note, else the stub that has it."""
         return min(self.all_named(name), key=lambda page: (page.is_stub, not page.is_own), default=None)
 
     def page_at(self, path: str) -> GraphPage | None:
         """A note as a page, whether or not it is part of the graph."""
         return self.items.get(path) or next(map(self.kind.read, self.bench.read([path])), None)
 
-    def ties(self, path: str) -> tuple[Tie, ...]:
-        return self._ties.get(path, ())
-
     def pointing_at(self, path: str, name: str) -> list[GraphPage]:
         """The pages with a relation to a page of this name, or to the name alone."""
-        return [self.items[each] for each in self._into[path] | self._into[None, name] if each in self.items]
+        both = {*self._into.get(path, ()), *self._into.get((None, name), ())}
+        return [self.items[each] for each in both if each in self.items]
 
     def is_awaited(self, stem: str, name: str) -> bool:
         """Whether a link that leads nowhere would lead to a new file, though it says another name."""
-        return any(
-            tie.path is None and tie.name != name and tie.bond.link and _key(tie.bond.link) == _key(stem)
-            for source in self._linking[_key(stem)]
-            for tie in self._ties.get(source, ())
-        )
+        key = _key(stem)
+        ties = (tie for source in self._linking.get(key, ()) for tie in self.ties.get(source, ()))
+        return any(tie.path is None and tie.name != name and _key(tie.bond.link) == key for tie in ties)
 
     def matching(self, query: str) -> list[GraphPage]:
         """The entities with this text, in lower case, in their name, their type or one observation."""
@@ -73,20 +74,17 @@ class Network(Shelf[GraphPage]):
     def graph(self, pages: Collection[GraphPage] | None = None) -> Graph:
         """Pages as entities, all of them unless some are given, with the relations that have an end among them."""
         if pages is None:
-            return graph_of_pages(self.in_order(), self._ties, self.items)
-        near = {page.path: page for page in pages}
-        if len(pages) <= _MANY:
-            near |= {source.path: source for page in pages for source in self.pointing_at(page.path, page.name)}
-        sources = sorted(near.values(), key=place) if len(pages) <= _MANY else self.in_order()
+            return graph_of_pages(self.in_order(), self.ties, self.items)
+        near = {each.path: each for page in pages for each in (page, *self.pointing_at(page.path, page.name))}
         names = {page.name for page in pages}
-        every = graph_of_pages(sources, self._ties, self.items).relations
+        every = graph_of_pages(sorted(near.values(), key=place), self.ties, self.items).relations
         relations = tuple(each for each in every if each.source in names or each.target in names)
         return Graph(tuple(map(entity_of, pages)), relations)
 
     # -- what relations lead to
 
     def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, tuple[Tie, ...]]:
-        """What the relations of some pages lead to, by the pages' paths; as if only the files `among` were there."""
+        """What the relations of some pages lead to; as if only the files `among` were there."""
         every = list(pages)
         links = [(bond.link, page.path) for page in every for bond in page.bonds if bond.link]
         meant = iter(self.bench.meant(links, among))
@@ -95,29 +93,42 @@ class Network(Shelf[GraphPage]):
         }
 
     def place(self, item: GraphPage) -> None:
-        self.last_order = max(self.last_order, item.order or 0)
+        self.forget(item.path)
         super().place(item)
+        self.last_order = max(self.last_order, item.order or 0)
+        self._named[item.name].add(item.path)
+        for bond in item.bonds:
+            self._linking[_key(bond.link)].add(item.path)
+
+    def forget(self, path: str) -> None:
+        if (old := self.items.get(path)) is not None:
+            self._named[old.name].discard(path)
+            for bond in old.bonds:
+                self._linking[_key(bond.link)].discard(path)
+        super().forget(path)
 
     def is_needed(self, path: str) -> bool:
         """Whether an entity leads to a note."""
-        return any(self.items[source].is_own for source in self._into[path] if source in self.items)
+        return any(self.items[source].is_own for source in self._into.get(path, ()) if source in self.items)
 
     def settle(self, changed: Collection[str], files: Collection[str]) -> None:
-        self._tie({*changed, *(source for path in files for source in self._linking[_key(path)])})
-
-    def _tie(self, paths: Collection[str]) -> None:
-        """Find out what the relations of some pages lead to now. The notes that are drawn in by that are read, those that
-        nothing draws in any more are let go of."""
+        """Find out what the relations lead to of pages that changed, or that could mean one of the files. The notes that are
+        drawn in by that are read, those that nothing draws in any more are let go of."""
+        paths = {*changed, *(source for path in files for source in self._linking.get(_key(path), ()))}
         ties = self.resolved(self.items[path] for path in paths if path in self.items)
         touched, wanted = set(paths), set()
         for path in paths:
-            old, new = self._ties.pop(path, ()), ties.get(path, ())
+            old, new = self.ties.pop(path, ()), ties.get(path, ())
             if new:
-                self._ties[path] = new
-            self._into.move(path, map(_end, old), map(_end, new))
-            touched.update(tie.path for tie in (*old, *new) if tie.path is not None)
+                self.ties[path] = new
+            for tie in old:
+                self._into[tie.end].discard(path)
+            for tie in new:
+                self._into[tie.end].add(path)
+            leading_to = {tie.path for tie in new if tie.path is not None}
+            touched |= leading_to | {tie.path for tie in old if tie.path is not None}
             if path in self.items and self.items[path].is_own:
-                wanted |= {tie.path for tie in new if tie.path is not None and tie.path not in self.items}
+                wanted |= leading_to - self.items.keys()
         drawn = [self.kind.read(read) for read in self.bench.read(sorted(wanted))]
         for page in drawn:
             self.place(page)
@@ -125,17 +136,13 @@ class Network(Shelf[GraphPage]):
         for path in idle:
             self.forget(path)
         if drawn or idle:
-            self._tie([*(page.path for page in drawn), *idle])
+            self.settle([*(page.path for page in drawn), *idle], ())
 
 
 def _tie(bond: Bond, path: str | None) -> Tie:
     """A bond, and the note it leads to if its link leads to one."""
     note = path if path is not None and path.lower().endswith(".md") else None
     return Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1])
-
-
-def _end(tie: Tie) -> object:
-    return tie.path or (None, tie.name)
 
 
 def _key(target: str) -> str:
@@ -149,9 +156,7 @@ def entity_of(page: GraphPage) -> Entity:
     return Entity(page.name, page.type, page.observations, *facts)
 
 
-def graph_of_pages(
-    pages: Iterable[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
-) -> Graph:
+def graph_of_pages(pages: Iterable[GraphPage], ties: Ties, items: Mapping[str, GraphPage]) -> Graph:
     """The graph that some pages make, with the names that relations lead to have now."""
     every = list(pages)
     relations = []

@@ -1,15 +1,15 @@
 """A note as a page of the graph: the entity it is, its observations and relations, and how they are changed. Pure.
 
 Under `## Observations` every bullet is an observation, under `## Relations` a bullet is a relation: words, then a link.
-Above the first heading below its title an entity may have both, and another note relations. Code and comments over several
-lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is about and no other byte (DESIGN §1.2). Time
-grows with the length of the text, whatever stands there.
+Above the first heading below its title an entity may have both; there a relation ends with its link. Code and comments over
+several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is about and no other byte (DESIGN §1.2).
+Time grows with the length of the text, whatever stands there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.graph import spelling
@@ -22,11 +22,13 @@ from simplemem.note.properties import remove_property, set_property
 FOLDER: Final = "graph"
 _OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
 _SECTIONS: Final = frozenset({"observations", "relations"})
-BETWEEN: Final = "\uffff\ufffe"  # texts that are searched together: no text says it
+_BETWEEN: Final = "\uffff\ufffe"  # texts that are searched together: no text says it
 _BARE: Final = "relates_to"  # a link without a word before it
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
+_LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|$)")
+_NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _OPENING: Final = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,}|%%|<!--)")  # of code or a comment
 _FENCE: Final = re.compile(r"(?<=[\r\n]) {0,3}(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")  # one that closes
 
@@ -69,13 +71,13 @@ class GraphPage(NamedTuple):
     searched: str  # name, type and observations in lower case
 
 
-def read_page(path: str, text: str, sha256: str) -> GraphPage:
+def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
     """The page a note is."""
     header = read_header(text)
     said = {key: _text(header.properties.get(key)) for key in ("title", "type", "entity_type", "created", "modified")}
     title, told, order = said["title"], said["entity_type"], header.properties.get("order")
     is_entity = ENTITY.holds(path, said["type"])
-    bullets, sections, opened = _read_lists(text, header.body_start, everything=is_entity)
+    bullets, sections, opened = _read_lists(text, header.body_start, above=is_entity)
     observations = tuple(each.says for each in bullets if isinstance(each.says, Observation))
     kind = (spelling.read(told) if told is not None else "entity") if is_entity else said["type"] or "note"
     if not is_entity and not observations and (description := _text(header.properties.get("description"))):
@@ -91,12 +93,12 @@ def read_page(path: str, text: str, sha256: str) -> GraphPage:
         order=order if isinstance(order, int) and not isinstance(order, bool) else None,
         created=said["created"] or "",
         modified=said["modified"] or "",
-        bullets=bullets,
+        bullets=tuple(bullets),
         observations=observations,
         bonds=tuple(each.says for each in bullets if isinstance(each.says, Bond)),
         sections=sections,
         opened=opened,
-        searched=BETWEEN.join([name, kind, *(each.text for each in observations)]).lower(),
+        searched=_BETWEEN.join([name, kind, *(each.text for each in observations)]).lower(),
     )
 
 
@@ -105,12 +107,8 @@ def place(page: GraphPage) -> tuple[bool, bool, int, str, str]:
     return (not page.is_own, page.order is None, page.order or 0, page.created, page.path)
 
 
-def _twin(page: GraphPage) -> int | None:
-    return page.order  # a copy has the place of its original; two entities called "Plan" and "Plan 2" do not
-
-
 ENTITY: Final[Kind[GraphPage]] = Kind(
-    FOLDER, "entity", lambda read: read_page(read.path, read.text, read.sha256), place, _twin
+    FOLDER, "entity", lambda read: read_page(read.path, read.text, read.sha256), place
 )
 
 
@@ -124,19 +122,18 @@ def _text(value: Any) -> str | None:
 # -- the lists
 
 
-def _read_lists(text: str, at: int, *, everything: bool) -> tuple[tuple[Bullet, ...], dict[str, tuple[int, int]], int]:
-    """The bullets that say something, where the two sections begin and end, and where something unclosed begins. Without
-    `everything` a bullet outside of the sections only counts as a relation."""
+def _read_lists(text: str, at: int, *, above: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
+    """The bullets that say something, where the two sections begin and end, and where something unclosed begins. Outside of
+    the sections bullets count while nothing but the title is `above` them."""
     bullets: list[Bullet] = []
     sections: dict[str, tuple[int, int]] = {}
     section, level = "", 0  # where we are, and how deep its heading is
-    above = True  # before the first heading below the title
     in_item = False
     while at < len(text):
         begin, (line, at) = at, _line(text, at)
         hidden = _hidden_to(text, begin, line)
         if hidden < 0:
-            return tuple(bullets), sections, begin
+            return bullets, sections, begin
         at = max(at, hidden)
         if not hidden and (heading := _HEADING.match(line)):
             depth, title, in_item = len(heading[1]), heading[2].strip().casefold(), False
@@ -145,33 +142,32 @@ def _read_lists(text: str, at: int, *, everything: bool) -> tuple[tuple[Bullet, 
                 sections[title] = (begin, at)
             elif depth <= level or not section:
                 section, level, above = "", depth, above and depth == 1
-        elif not hidden and (mark := _BULLET.match(line)):
-            words = [line[mark.end() :]]
+            continue
+        if not hidden and (mark := _BULLET.match(line)):
+            words, in_item = [line[mark.end() :]], True
             while text.startswith((" ", "\t"), at):  # its other lines are set in
                 more, end = _line(text, at)
                 if not more.strip() or _hidden_to(text, at, more):
                     break
                 words.append(more[2:] if more.startswith("  ") else more[1:])
                 at = end
-            says = _said("\n".join(words).rstrip(), section)
-            if says is not None and (section or (above and (everything or isinstance(says, Bond)))):
+            if (section or above) and (says := _said("\n".join(words).rstrip(), section)) is not None:
                 bullets.append(Bullet(begin, at, says))
-            in_item = True
-            if section:
-                sections[section] = (sections[section][0], at)
         elif section and (hidden or line.strip()):
             # What follows an item at once, or is set in, is part of it: nothing is added in between.
             in_item = in_item and (begin == sections[section][1] or text[begin] in " \t")
-            if in_item:
-                sections[section] = (sections[section][0], at)
-    return tuple(bullets), sections, len(text)
+        else:
+            continue
+        if section and in_item:
+            sections[section] = (sections[section][0], at)
+    return bullets, sections, len(text)
 
 
 def _line(text: str, at: int) -> tuple[str, int]:
     """The line that begins here without its ending, and where the next one begins."""
     found = _LINE.match(text, at)
     assert found is not None
-    return found[0].rstrip("\r\n"), found.end()
+    return found[1], found.end()
 
 
 def _hidden_to(text: str, at: int, line: str) -> int:
@@ -194,37 +190,39 @@ def _hidden_to(text: str, at: int, line: str) -> int:
 def _said(content: str, section: str) -> Observation | Bond | None:
     """What a bullet says, None for one under Relations that is none."""
     said, attributes = spelling.split_attributes(content)
-    bond = _bond(said, attributes) if section != "observations" else None
+    bond = _bond(said, attributes, section) if section != "observations" else None
     return bond if bond is not None or section == "relations" else Observation(spelling.read(said), attributes)
 
 
-def _bond(said: str, attributes: Mapping[str, Any]) -> Bond | None:
+def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None:
     """A relation: its type, then a link or an exact name."""
     kind, end = spelling.literal_in(said)
-    said = said[end:].lstrip() if kind is not None else said
-    at = 0 if kind is not None else said.find(' "') + 1
-    if said.endswith('"') and (at or kind is not None):  # `knows "a name"`
-        name, end = spelling.literal_in(said[at:])
-        if name is not None and at + end == len(said):
-            return Bond(said[: at - 1] if kind is None else kind, "", name, attributes)
-    found = spelling.link_in(said)
-    if found is None:
+    rest = said[end:].lstrip() if kind is not None else said
+    at = rest.find(' "') + 1 if kind is None else 0
+    if rest.endswith('"') and (at or kind is not None):  # `knows "a name"`
+        name, end = spelling.literal_in(rest[at:])
+        if name is not None and at + end == len(rest):
+            return Bond(rest[: at - 1] if kind is None else kind, "", name, attributes)
+    link = _LINK.search(rest)
+    if link is None or (not section and link.end() < len(rest)):
         return None
-    before, link = found
-    if before if kind is not None else before.startswith("[") or before.endswith("!"):
+    before = rest[: link.start()].rstrip()
+    if "\n" in before or (before if kind is not None else before.startswith("[") or before.endswith("!")):
         return None
-    return Bond(kind if kind is not None else before or _BARE, spelling.target_of(link), "", attributes)
+    target = link[1].split("|", 1)[0].split("#", 1)[0].strip()
+    return Bond(kind if kind is not None else before or _BARE, target, "", attributes)
 
 
 # -- writing
 
 
-def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = False) -> str:
+def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = False, bonds: Sequence[str] = ()) -> str:
     """The text of a new page. A stub only holds a name that relations begin at."""
     properties: dict[str, Any] = {"title": spelling.spell(entity.name)} if base_name(path) != entity.name else {}
     properties |= {"stub": True} if stub else {"entity_type": spelling.spell(entity.type)}
-    lines = "".join(f"{observation_line(each)}\n" for each in entity.observations)
-    return ENTITY.render(properties | {"order": order}, f"## Observations\n{lines}" if lines else "", now)
+    lists = {"Observations": [observation_line(each) for each in entity.observations], "Relations": bonds}
+    parts = ["\n".join([f"## {title}", *lines, ""]) for title, lines in lists.items() if lines]
+    return ENTITY.render(properties | {"order": order}, "\n".join(parts), now)
 
 
 def made_entity(text: str, kind: str, order: int) -> str:
@@ -247,12 +245,12 @@ def bond_line(kind: str, target: str, attributes: Mapping[str, Any]) -> str:
 
 def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -> str:
     """The page with bullets added at the end of a section, which is made when it is not there."""
-    found = re.search(r"\r\n|\n|\r", text)
+    found = _NEWLINE.search(text)
     newline = found[0] if found else "\n"
     added = "".join(f"{line}\n" for line in lines).replace("\n", newline)
     has_it, relations = section in page.sections, page.sections.get("relations")
-    at = page.sections[section][1] if has_it else relations[0] if relations else len(text)
-    before, after = text[: min(at, page.opened)], text[min(at, page.opened) :]
+    at = min(page.opened, page.sections[section][1] if has_it else relations[0] if relations else len(text))
+    before, after = text[:at], text[at:]
     if before and not before.endswith(("\n", "\r")):
         before += newline
     if has_it:
@@ -261,25 +259,11 @@ def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -
     return f"{before}{blank}## {section.capitalize()}{newline}{added}{newline if after else ''}{after}"
 
 
-def without(text: str, gone: Sequence[Bullet]) -> str:
+def without(text: str, gone: Iterable[Bullet]) -> str:
     """The page without some of its bullets."""
-    for bullet in reversed(gone):
+    for bullet in sorted(gone, reverse=True):
         text = text[: bullet.start] + text[bullet.end :]
     return text
-
-
-def without_bond(text: str, bullet: Bullet) -> str:
-    """The page without a relation. A bullet that says more than that keeps its words, and the link in it becomes the words
-    that it showed."""
-    item = text[bullet.start : bullet.end]
-    mark = _BULLET.match(item)
-    assert mark is not None
-    said, _ = spelling.split_attributes(item.rstrip())
-    link = spelling.LINK.search(said, mark.end() + spelling.literal_in(said[mark.end() :])[1])
-    if link is None or link.end() == len(said):
-        return without(text, [bullet])
-    words = said[: link.start()] + link[1].rsplit("|", 1)[-1].strip() + said[link.end() :]
-    return text[: bullet.start] + words + item[len(item.rstrip()) :] + text[bullet.end :]
 
 
 def with_attributes(text: str, bullet: Bullet, attributes: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ counts from when it was found. Nothing is kept for the graph alone, so nothing c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeVar
@@ -17,7 +17,6 @@ from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.network import entity_of, graph_of_pages
 from simplemem.kinds.graph.page import GraphPage, place, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
-from simplemem.memory import HistoryEntry
 from simplemem.note.names import base_name, name_of
 from simplemem.store import EnhancedStore
 
@@ -41,30 +40,28 @@ class PastVersion(Generic[V]):
 
 def entity_history(store: EnhancedStore, name: str) -> list[PastVersion[Entity]]:
     """All that an entity was, oldest first; nothing for a name that never was one."""
-    return _versions(
-        (entity_of(page) if page is not None and page.name == name and not page.is_stub else None, when, by)
-        for page, when, by in _pages(store, name)
-    )
+    return _versions(store, name, lambda page: None if page.is_stub else entity_of(page))
 
 
 def relation_history(store: EnhancedStore, wanted: Relation) -> list[PastVersion[Relation]]:
     """All that a relation was, oldest first."""
     target = base_name(_path_of(store, wanted.target))
 
-    def relation_on(page: GraphPage | None) -> Relation | None:
-        for bond in page.bonds if page is not None and page.name == wanted.source else ():
+    def relation_on(page: GraphPage) -> Relation | None:
+        for bond in page.bonds:
             leads_there = base_name(bond.link) == target if bond.link else bond.name == wanted.target
             if bond.type == wanted.type and leads_there:
                 return replace(wanted, attributes=bond.attributes)
         return None
 
-    return _versions((relation_on(page), when, by) for page, when, by in _pages(store, wanted.source))
+    return _versions(store, wanted.source, relation_on)
 
 
-def _versions(told: Iterator[tuple[V | None, datetime, str]]) -> list[PastVersion[V]]:
-    """What something was after each change, as far as the changes made it another; None where it was not there."""
+def _versions(store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None]) -> list[PastVersion[V]]:
+    """What something on the page of a name was after each change, as far as the changes made it another."""
     versions: list[PastVersion[V]] = []
-    for value, when, by in told:
+    for page, when, by in _pages(store, name):
+        value = read(page) if page is not None and page.name == name else None
         last = versions[-1] if versions and versions[-1].until is None else None
         if last is not None:
             if value is not None and _facts(last.value) == _facts(value):
@@ -86,41 +83,36 @@ def _path_of(store: EnhancedStore, name: str) -> str:
 
 
 def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, datetime, str]]:
-    """The page of a name after each change of it, oldest first, None where it was gone; as it is now at the end."""
+    """The page of a name after each change of it, oldest first, None where it was gone or its text is no longer kept; and
+    as it is now."""
     path = _path_of(store, name)
     try:
         entries = store.history(name_of(path), limit=_MOST)
     except SimplememError:
         entries = ()
+
+    def page(called: str, version: str | None, sha256: str) -> GraphPage | None:
+        try:
+            return read_page(f"{called}.md", store.read(entry.name, version=version).text, sha256)
+        except SimplememError:
+            return None
+
     last: str | None = None
     for entry in reversed(entries):
         if entry.op == "recovered":
             continue
-        when = _moment(entry.when)
-        if entry.before and last is not None and entry.before != last:
-            yield _page_of(store, entry, entry.before), when, ""
+        when = datetime.fromisoformat(entry.when).astimezone(
+            UTC
+        )  # times of git and of notes without an offset are local
+        if entry.before and last is not None and entry.before != last:  # somebody wrote in between
+            yield page(entry.name, entry.version if entry.source == "git" else entry.before, entry.before), when, ""
         last = entry.sha256 or ""
-        yield (_page_of(store, entry, last) if last else None), when, entry.who
+        yield (page(entry.new_name or entry.name, entry.version, last) if last else None), when, entry.who
     now = graph_of(store).entity(name)
     if now is not None and now.sha256 != last:
         memory = store.read(name_of(now.path))
-        yield read_page(now.path, memory.text, memory.sha256), _moment(memory.modified), ""
-
-
-def _page_of(store: EnhancedStore, entry: HistoryEntry, sha256: str) -> GraphPage | None:
-    """A page as a change found or left it; None when that text is no longer kept."""
-    is_after = sha256 == entry.sha256
-    try:
-        text = store.read(entry.name, version=entry.version if is_after or entry.source == "git" else sha256).text
-    except SimplememError:
-        return None
-    name = entry.new_name if entry.new_name is not None and is_after else entry.name
-    return read_page(f"{name}.md", text, sha256)
-
-
-def _moment(said: str) -> datetime:
-    """A time of the log, of git or of a note: those without an offset are local."""
-    return datetime.fromisoformat(said).astimezone(UTC)
+        when = datetime.fromisoformat(memory.modified).astimezone(UTC)
+        yield read_page(now.path, memory.text, memory.sha256), when, ""
 
 
 def graph_at(store: EnhancedStore, when: datetime) -> Graph:

@@ -18,8 +18,6 @@ _BLOCK: Final = re.compile(
     r"#{1,6}(?:\s|$)|```|~~~|[<>|]|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|[-_*](?:[ ]?[-_*]){2,}$|\$\$"
 )
 _ATTRIBUTE: Final = re.compile(r"\s*([A-Za-z][\w-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s%\"]\S*)")
-_BLANK: Final = re.compile(r"\s*")
-LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _BARE: Final = re.compile(r"[^\s%\"{\[]\S*")
 
 
@@ -48,13 +46,10 @@ def read(line: str) -> str:
 
 def literal_in(line: str) -> tuple[str | None, int]:
     """The JSON string a line begins with, and where it ends; None when it begins with none."""
-    if not line.startswith('"'):
-        return None, 0
     try:
-        text, end = _DECODER.raw_decode(line)
+        return _DECODER.raw_decode(line) if line.startswith('"') else (None, 0)
     except ValueError:
         return None, 0
-    return text, end
 
 
 def spell_type(text: str) -> str:
@@ -65,9 +60,8 @@ def spell_type(text: str) -> str:
 
 def spell_attributes(attributes: Mapping[str, Any]) -> str:
     """The comment that holds attributes, with the space before it; nothing for none."""
-    if not attributes:
-        return ""
-    return " %% " + " ".join(f"{key}={_spelled(value)}" for key, value in attributes.items()) + " %%"
+    said = " ".join(f"{key}={_spelled(value)}" for key, value in attributes.items())
+    return f" %% {said} %%" if said else ""
 
 
 def _spelled(value: Any) -> str:
@@ -85,34 +79,14 @@ def _read_value(value: str) -> Any:
 
 
 def split_attributes(line: str) -> tuple[str, dict[str, Any]]:
-    """A line without the attributes at its end, and those."""
-    if line.endswith("%%"):
-        end, at = len(line) - 2, line.find("%%")
-        while 0 <= at < end:
-            if (at == 0 or line[at - 1].isspace()) and (attributes := _attributes_in(line, at + 2, end)):
-                return line[:at].rstrip(), attributes
-            at = line.find("%%", at + 1)
-    return line, {}
-
-
-def _attributes_in(line: str, at: int, end: int) -> dict[str, Any]:
-    """The attributes between two marks; nothing when anything else stands there. One after the other, since a pattern for
-    all of them would try every way to divide them."""
+    """A line without the attributes at its end, and those: all that stands between the last two marks. One is read after the
+    other, since a pattern for all of them would try every way to divide them."""
+    at, end = line.rfind("%%", 0, -2) if line.endswith("%%") else -1, len(line) - 2
+    if at < 0 or (at and not line[at - 1].isspace()):
+        return line, {}
     found: dict[str, Any] = {}
-    while (told := _ATTRIBUTE.match(line, at, end)) is not None:
+    behind = at + 2
+    while (told := _ATTRIBUTE.match(line, behind, end)) is not None:
         found[told[1]] = _read_value(told[2])
-        at = told.end()
-    return found if _BLANK.fullmatch(line, at, end) else {}
-
-
-def link_in(line: str) -> tuple[str, str] | None:
-    """What stands before the first link of a line, and what the link says; None for no link, or one on a later line."""
-    found = LINK.search(line)
-    if found is None or "\n" in line[: found.start()].rstrip():
-        return None
-    return line[: found.start()].rstrip(), found[1]
-
-
-def target_of(link: str) -> str:
-    """The note that a link names: what it says without a heading and the words it shows."""
-    return link.split("|", 1)[0].split("#", 1)[0].strip()
+        behind = told.end()
+    return (line[:at].rstrip(), found) if found and not line[behind:end].strip() else (line, {})

@@ -138,7 +138,6 @@ LEARNED: Final[Kind[KnowledgeEntry]] = Kind(
     "knowledge",
     read=lambda read: read_entry(read.path, read.text, read.sha256),
     place=lambda entry: (entry.created, entry.path),
-    twin=lambda entry: entry.id if entry.id != entry.name else None,
 )
 
 
