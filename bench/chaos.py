@@ -247,7 +247,7 @@ def look(run: Run, writers: list[Writer]) -> None:
                     run.wrong.append(f"lost: {name}")
             run.counted["notes compared"] += len(meant)
         run.wrong += [f"the index: {each.message}" for each in store.doctor() if each.level == "error"]
-        run.wrong += [f"left behind: {path}" for path in store._core.vault.strays()]
+        run.wrong += [f"left behind: {path}" for path in run.vault.rglob(".simplemem-*.tmp")]
         ours = {entry.sha256 for entry in store.history(limit=10_000_000)}
         taken = [saved for _, saved, there in run.saves if there != saved and there in ours]
         run.counted["saves of the editor that ours took the place of"] = len(taken)

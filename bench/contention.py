@@ -104,7 +104,7 @@ def what_is_wrong(vault: Path, told: list[Told], given: argparse.Namespace) -> l
         wrong += [finding.message for finding in store.doctor() if finding.level == "error"]
         wrong += [f"not in the index: {line}" for name, line in lines[:: max(1, len(lines) // 20)]
                   if name not in {hit.name for hit in store.search(line.split()[1], mode="text").hits}]  # fmt: skip
-        wrong += [f"left behind: {path}" for path in store._core.vault.strays()]
+        wrong += [f"left behind: {path}" for path in vault.rglob(".simplemem-*.tmp")]
         updates = [entry for entry in store.history(limit=1_000_000) if entry.op == "update"]
         if len(updates) != len(lines):
             wrong.append(f"the history has {len(updates)} changes of text for {len(lines)} writes")

@@ -209,7 +209,7 @@ def what_is_wrong(root: Path, allowed: list[State]) -> list[str]:
         if found not in allowed:
             return [f"the notes are {found}, not one of {allowed}"]
         wrong += [f"{finding.check}: {finding.message}" for finding in store.doctor() if finding.level == "error"]
-        wrong += [f"left behind: {path}" for path in store._core.vault.strays()]
+        wrong += [f"left behind: {path}" for path in root.rglob(".simplemem-*.tmp")]
         numbers = {note.name: number for number, note in found.items()}
         for name, facts in store.inspect().items():
             note = found[numbers[name.removesuffix(".md")]]

@@ -27,7 +27,7 @@ from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.history import Version
 from simplemem.vault.links import name_key, resolve
-from simplemem.vault.lock import SideFile
+from simplemem.vault.shared import SideFile
 from simplemem.vault.vault import Change, Wish, Written
 
 if TYPE_CHECKING:

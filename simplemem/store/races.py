@@ -83,7 +83,7 @@ def _is_made(core: Core, file: File, making: Making, base: bytes | None, seen: b
 
 def _text_of(core: Core, digits: str) -> bytes | None:
     """A text that somebody had, by its hash or the beginning of it."""
-    return core.vault.history.content_like(digits) or core.read_lately.get(digits)
+    return core.vault.history.content(digits) or core.read_lately.get(digits)
 
 
 def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:

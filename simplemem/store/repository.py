@@ -55,7 +55,8 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
     try:
         for name in _names(core, path):  # a move that nobody has committed yet is known to our history alone
             if found := git.history(core.root, name, limit):
-                return [each for each in found if core.vault.access.all_seen((each.path, each.old_path))]
+                hides = core.vault.access.hides
+                return [each for each in found if not hides(each.path) and not hides(each.old_path or each.path)]
     except SimplememError as error:
         _LOG.warning("the history of git is not told: %s", error)
     return []

@@ -18,8 +18,9 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,61 +39,16 @@ _NO_SUCH_RENAME = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EO
 _NO_LINKS = frozenset({*_NO_SUCH_RENAME, errno.EPERM, errno.EACCES, errno.EMLINK})
 
 if sys.platform == "win32":
-    import msvcrt
-
-    _FAR = 1 << 30  # the locked byte lies far behind the text, so that others can read who holds the lock
-    _WRITE_THROUGH, _IGNORE_MERGE_ERRORS = 0x8, 0x2
-    _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
-    _kernel32.OpenProcess.restype = ctypes.c_void_p
-
-    def _called(name: str, *given: object) -> None:
-        if not getattr(_kernel32, name)(*given):
-            raise ctypes.WinError(ctypes.get_last_error())
-
-    def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
-        """Put `temp` in the place of `name`; what `name` was is found under `temp`. The target keeps its ACL. Should it
-        stop halfway, the journal finds the old file under its name aside."""
-        patiently(lambda: _called("ReplaceFileW", name, temp, aside(temp), _IGNORE_MERGE_ERRORS, None, None))
-        patiently(lambda: _called("MoveFileExW", aside(temp), temp, _WRITE_THROUGH))
-
-    def rename_new(_: int | None, source: str, __: int | None, name: str) -> None:
-        """Rename, never onto something: FileExistsError instead."""
-        patiently(lambda: _called("MoveFileExW", source, name, _WRITE_THROUGH))
-
-    def try_lock(fd: int) -> bool:
-        """Take the lock now, or say that another has it. The kernel frees it when its holder dies."""
-        os.lseek(fd, _FAR, os.SEEK_SET)
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def unlock(fd: int) -> None:
-        """Give the lock back."""
-        os.lseek(fd, _FAR, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
-
-    def is_alive(pid: int) -> bool:
-        """Whether a process of that number runs."""
-        if handle := _kernel32.OpenProcess(0x1000, False, pid):
-            _kernel32.CloseHandle(ctypes.c_void_p(handle))
-        return bool(handle) or ctypes.get_last_error() == 5  # it is there, and another user's
-
+    from simplemem.vault.windows import exchange, is_alive, rename_new, try_lock, unlock
 else:
     import fcntl
 
     _libc = ctypes.CDLL(None, use_errno=True)
     _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK)
-    if sys.platform == "darwin":
-        _AT_FDCWD, _NO_REPLACE, _EXCHANGE = -2, 0x4, 0x2
-        _rename = getattr(_libc, "renameatx_np", None)
-    else:
-        _AT_FDCWD, _NO_REPLACE, _EXCHANGE = -100, 0x1, 0x2
-        _rename = getattr(_libc, "renameat2", None)
-        _NUMBER = {"x86_64": 316, "aarch64": 276}.get(os.uname().machine)
-        if _rename is None and _NUMBER is not None:  # musl: the call by its number
-            _rename = lambda *given: _libc.syscall(ctypes.c_long(_NUMBER), *given)  # noqa: E731
+    _AT_FDCWD, _NO_REPLACE, _EXCHANGE = (-2, 0x4, 0x2) if sys.platform == "darwin" else (-100, 0x1, 0x2)
+    _rename = getattr(_libc, "renameatx_np" if sys.platform == "darwin" else "renameat2", None)
+    if _rename is None and (_NUMBER := {"x86_64": 316, "aarch64": 276}.get(os.uname().machine)):
+        _rename = partial(_libc.syscall, ctypes.c_long(_NUMBER))  # musl: the call by its number
 
     def _renamed(folder: int | None, source: str, to: int | None, target: str, flags: int) -> None:
         if _rename is None:
@@ -195,27 +151,24 @@ def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes,
                 raise Unreadable(f"{path!r} is not a regular file.")
             if before.st_size > limit:
                 raise TooLong(f"{path!r} has {before.st_size:,} bytes; at most {limit:,} are read.")
-            data = read_all(fd, before.st_size)
+            data = read_at(fd, 0, before.st_size)
             after = os.fstat(fd)
-            if len(data) == after.st_size and _stamp(before) == _stamp(after):
+            if len(data) == after.st_size and entry_of("", before) == entry_of("", after):
                 break
             time.sleep(0.001 * (attempt + 1))
-            os.lseek(fd, 0, os.SEEK_SET)
         # A file that never rests is given as last seen: the hash guards whoever wants to change it.
         return data, after
 
 
-def read_all(fd: int, most: int) -> bytes:
-    """What follows in an open file, up to so many bytes."""
+def read_at(fd: int, start: int, most: int) -> bytes:
+    """What stands in an open file from `start` on, up to so many bytes."""
     pieces: list[bytes] = []
+    if most > 0:
+        os.lseek(fd, start, os.SEEK_SET)
     while most > 0 and (piece := os.read(fd, most)):
         pieces.append(piece)
         most -= len(piece)
     return b"".join(pieces)
-
-
-def _stamp(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def entry_of(path: str, found: os.stat_result) -> Entry:
@@ -240,27 +193,17 @@ def hash_of(here: Beneath, path: str) -> str | None:
         return None
 
 
-def same_file(here: Beneath, one: str, other: str) -> bool:
-    """Whether two paths name one file (two links, or a disk that ignores case)."""
-    try:
-        return os.path.samestat(here.stat(one), here.stat(other))
-    except FileNotFoundError:
-        return False
-
-
 # -- the verbs
 
 
 class Intruded(Exception):
     """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
-    `writer.py` makes a Conflict of it.
+    `writer.py` makes a Conflict of it. `data` is what they saved, where it was seen.
     """
 
     def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
         super().__init__(path)
-        self.path = path
-        self.found = found
-        self.data = data  # what they saved, where it was seen
+        self.path, self.found, self.data = path, found, data
 
 
 def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, hold: bool) -> tuple[str, int]:
@@ -274,7 +217,12 @@ def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: 
     try:
         if hold:
             try_lock(fd)
-        _fill(here, fd, data, like=like, sync=sync)
+        if like is not None:
+            with here.opened(like, READ) as source:
+                copy_attributes(source, fd)
+        write_all(fd, data)
+        if sync:
+            sync_file(fd)
     except BaseException:
         os.close(fd)
         remove(here, path)
@@ -283,6 +231,17 @@ def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: 
         return path, fd
     os.close(fd)
     return path, -1
+
+
+@contextmanager
+def staged(here: Beneath, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> Iterator[str]:
+    """A staged file for whoever puts it in the place of `path`; should that fail, it goes."""
+    temp, _ = stage(here, parent(path), data, like=like, sync=sync, hold=False)
+    try:
+        yield temp
+    except BaseException:
+        remove(here, temp)
+        raise
 
 
 def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> None:
@@ -319,15 +278,23 @@ def carry(here: Beneath, source: str, target: str) -> None:
         if error.errno != errno.EXDEV:
             raise
     data, _ = read_file(here, source)
-    temp, _ = stage(here, parent(target), data, like=source, sync=True, hold=False)
-    try:
+    with staged(here, target, data, like=source) as temp:
         _move_new(here, temp, target)
-    except BaseException:
-        remove(here, temp)
-        raise
     if hash_of(here, source) != sha256(data):
         raise Unavailable(f"{source!r} changed while it was copied to another disk.", hint="It stands at both places.")
     return remove(here, source)
+
+
+def put(here: Beneath, path: str, data: bytes, *, sync: bool) -> None:
+    """Give a file of ours its bytes, in one step: whatever was there goes."""
+    with staged(here, path, data, sync=sync) as temp:
+        rename_over(here, temp, path)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Put a file that is no note in place, whole: whoever interrupts this has the old one, or none."""
+    with Beneath(os.path.abspath(path.parent)) as here:
+        put(here, path.name, data, sync=True)
 
 
 def _trade(here: Beneath, temp: str, path: str) -> None:
@@ -338,14 +305,9 @@ def _trade(here: Beneath, temp: str, path: str) -> None:
             raise
     # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
     old = aside(temp)
-    try:
-        _link(here, path, old)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        data, _ = read_file(here, path)
-        with here.opened(old, WRITE_NEW) as fd:
-            _fill(here, fd, data, like=path, sync=True)
+    if not _link(here, path, old):
+        with staged(here, old, read_file(here, path)[0], like=path) as copied:
+            rename_over(here, copied, old)
     rename_over(here, temp, path)
     return rename_over(here, old, temp)
 
@@ -356,12 +318,7 @@ def _move_new(here: Beneath, source: str, target: str) -> None:
     except OSError as error:
         if error.errno not in _NO_SUCH_RENAME:
             raise
-    try:
-        _link(here, source, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-    else:
+    if _link(here, source, target):
         return remove(here, source)
     # Neither call: the vault's lock keeps our own kind away between the look and the rename.
     if exists(here, target):
@@ -369,9 +326,16 @@ def _move_new(here: Beneath, source: str, target: str) -> None:
     return rename_over(here, source, target)
 
 
-def _link(here: Beneath, source: str, target: str) -> None:
+def _link(here: Beneath, source: str, target: str) -> bool:
+    """Give a file a second name; whether the disk can."""
     above, old, folder, new = here.spots(source, target)
-    os.link(old, new, src_dir_fd=above, dst_dir_fd=folder, follow_symlinks=False)
+    try:
+        os.link(old, new, src_dir_fd=above, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return False
+    return True
 
 
 def rename_over(here: Beneath, source: str, target: str) -> None:
@@ -408,58 +372,29 @@ def sync_folder(here: Beneath, parts: Parts) -> None:
         sync_file(fd)
 
 
-def sync_path(here: Beneath, path: str, *, last: bool = False) -> None:
+def sync_path(root: str, path: str, *, last: bool = False) -> None:
     """Make the bytes of one file of ours durable; `last` says that a write is answered after this."""
-    with here.opened(path, _SYNC) as fd:
+    with Beneath(root) as here, here.opened(path, _SYNC) as fd:
         sync_file(fd, last=last)
 
 
-def sync_paths(here: Beneath, paths: Sequence[str]) -> None:
+def sync_paths(root: str, paths: Sequence[str]) -> None:
     """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that once
     for all who wait, which for hundreds of files is a twentieth of the time."""
-
-    def sync(path: str) -> None:
-        with Beneath(here.root) as own:
-            sync_path(own, path)
-
     if len(paths) <= _FEW:
         for path in paths:
-            sync_path(here, path)
+            sync_path(root, path)
         return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_FEW) as threads:
-        list(threads.map(sync, paths))
-
-
-def put(here: Beneath, path: str, data: bytes, *, sync: bool) -> None:
-    """Give a file of ours its bytes, in one step: whatever was there goes."""
-    temp, _ = stage(here, parent(path), data, like=None, sync=sync, hold=False)
-    try:
-        rename_over(here, temp, path)
-    except BaseException:
-        remove(here, temp)
-        raise
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Put a file that is no note in place, whole: whoever interrupts this has the old one, or none."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(os.open(beside, WRITE_NEW, 0o666), "wb") as file:
-            file.write(data)
-            file.flush()
-            sync_file(file.fileno())
-        patiently(lambda: os.replace(beside, path))
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        list(threads.map(partial(sync_path, root), paths))
 
 
 def append_lines(fd: int, lines: bytes) -> tuple[int, bytes]:
     """Add whole lines to an open file, all or none, also behind one that a crash tore: where, and what it came to."""
     size = os.lseek(fd, 0, os.SEEK_END)
-    if size and os.lseek(fd, size - 1, os.SEEK_SET) >= 0 and os.read(fd, 1) != b"\n":
+    if size and read_at(fd, size - 1, 1) != b"\n":
         lines = b"\n" + lines
     try:
         write_all(fd, lines)
@@ -474,12 +409,3 @@ def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view[:_CHUNK]) :]
-
-
-def _fill(here: Beneath, fd: int, data: bytes, *, like: str | None, sync: bool) -> None:
-    if like is not None:
-        with here.opened(like, READ) as source:
-            copy_attributes(source, fd)
-    write_all(fd, data)
-    if sync:
-        sync_file(fd)

@@ -81,7 +81,6 @@ class Version(NamedTuple):
         return self.kind == "human" if self.kind else self.who == COMMAND_LINE and "_" not in self.tool
 
 
-_FIELDS = Version._fields
 _REQUIRED = ("id", "group", "path", "when", "op")
 _MAY_LACK = ("who", "tool", "reason", "kind")
 _TEXT = frozenset((str, type(None)))
@@ -124,22 +123,22 @@ class Log:
 
     def whole_lines(self, start: int = 0) -> bytes:
         """Its bytes from `start` on, up to the end of the last line that is complete."""
-        with self._opened() as fd:
-            data = _read_at(fd, start, max(_size(fd) - start, 0))
+        with self._opened() as (fd, size):
+            data = disk.read_at(fd, start, size - start)
         return data[: data.rfind(b"\n") + 1]
 
     def size(self) -> int:
         """Its bytes, 0 when there is none."""
-        with self._opened() as fd:
-            return _size(fd)
+        with self._opened() as (_, size):
+            return size
 
     def backwards(self, mark: bytes = b"", here: Beneath | None = None) -> Iterator[Version]:
         """The changes whose lines hold some bytes, newest first. `here` has folders open already."""
-        with self._opened(here) as fd:
-            start = max(_size(fd) - _END, 0)
-            rest, *lines = _read_at(fd, start, _END).split(b"\n")
-            yield from _with(mark, lines)
-            yield from _with(mark, (_read_at(fd, 0, start) + rest).split(b"\n"))
+        with self._opened(here) as (fd, size):
+            start = max(size - _END, 0)
+            rest, *lines = disk.read_at(fd, start, size - start).split(b"\n")
+            yield from _backwards(mark, lines)
+            yield from _backwards(mark, (disk.read_at(fd, 0, start) + rest).split(b"\n"))
 
     def of(self, path: str) -> Iterator[Version]:
         """The changes that name a path, newest first."""
@@ -166,14 +165,15 @@ class Log:
         return next((known.number for known in self.backwards(here=here)), 0) + 1
 
     @contextmanager
-    def _opened(self, here: Beneath | None = None) -> Iterator[int]:
-        """It open for reading; -1 where there is none, or where something else lies in its place: a pipe would keep us
-        waiting."""
+    def _opened(self, here: Beneath | None = None) -> Iterator[tuple[int, int]]:
+        """It open for reading, and its size. Where there is none, or something else lies in its place, nothing is read."""
         with Beneath(self.root) as ours, ExitStack() as held, telling("read", LOG):
-            fd = -1
+            fd, size = -1, 0
             with suppress(FileNotFoundError):
                 fd = held.enter_context((here or ours).opened(LOG, READ))
-            yield fd if fd >= 0 and stat.S_ISREG(os.fstat(fd).st_mode) else -1
+                found = os.fstat(fd)
+                size = found.st_size if stat.S_ISREG(found.st_mode) else 0  # a pipe would keep us waiting
+            yield fd, size
 
     # Writing
 
@@ -221,17 +221,15 @@ def read_version(known: object) -> Version | None:
     """A Version from what JSON holds, or None when it is none."""
     if not isinstance(known, dict):
         return None
-    texts: dict[str, Any] = dict(zip(_FIELDS, map(known.get, _FIELDS), strict=True))
-    if not _TEXT.issuperset(map(type, texts.values())) or None in map(known.get, _REQUIRED):
+    texts: dict[str, Any] = {field: known.get(field) for field in Version._fields}
+    if not _TEXT.issuperset(map(type, texts.values())) or None in map(texts.get, _REQUIRED):
         return None
     if texts["op"] not in _OPS or not _ID.fullmatch(texts["id"]) or not _ID.fullmatch(texts["group"]):
         return None
-    for key in _MAY_LACK:
-        texts[key] = texts[key] or ""
-    return Version(**texts)
+    return Version(**texts | {key: texts[key] or "" for key in _MAY_LACK})
 
 
-def _with(mark: bytes, lines: Sequence[bytes]) -> Iterator[Version]:
+def _backwards(mark: bytes, lines: Sequence[bytes]) -> Iterator[Version]:
     return filter(None, (_read(line) for line in reversed(lines) if mark in line))
 
 
@@ -241,17 +239,6 @@ def _read(line: bytes) -> Version | None:
         return read_version(json.loads(line)) if line else None
     except (ValueError, RecursionError):
         return None
-
-
-def _size(fd: int) -> int:
-    return os.fstat(fd).st_size if fd >= 0 else 0
-
-
-def _read_at(fd: int, start: int, size: int) -> bytes:
-    if fd < 0:
-        return b""
-    os.lseek(fd, start, os.SEEK_SET)
-    return disk.read_all(fd, size)
 
 
 def _without_secrets(reason: str) -> str:
@@ -288,7 +275,12 @@ class History:
         self.kept_bytes = 0  # bytes, since it was thinned last
 
     def content(self, sha: str) -> bytes | None:
-        """The text with this hash, or None when it is not kept (any more), or was a hidden note's alone."""
+        """The text with this hash, or whose hash alone begins so, with twelve digits at least; None when it is not kept
+        (any more), or was a hidden note's alone."""
+        if 12 <= len(sha) < 64 and sha.isascii() and sha.isalnum():
+            with Beneath(self._root) as here:
+                names = [name for name in here.names(f"{OBJECTS}/{sha[:2]}") if name.startswith(sha)]
+            sha = names[0] if len(names) == 1 else ""
         return self.kept(sha) if sha in self.given or self.may_tell(sha) else None
 
     def kept(self, sha: str) -> bytes | None:
@@ -302,16 +294,6 @@ class History:
                     if sha256(data) == sha:
                         return data
         return None
-
-    def content_like(self, beginning: str) -> bytes | None:
-        """The text whose hash begins so, at least twelve digits of it; None when none does, or more than one."""
-        if len(beginning) >= 64:
-            return self.content(beginning)
-        if len(beginning) < 12 or not beginning.isascii() or not beginning.isalnum():
-            return None
-        with Beneath(self._root) as here:
-            names = [name for name in here.names(f"{OBJECTS}/{beginning[:2]}") if name.startswith(beginning)]
-        return self.content(names[0]) if len(names) == 1 else None
 
     def _places(self, here: Beneath, sha: str) -> Iterator[str]:
         """Where a text may lie. The displaced files are listed only when it is not where it should be."""

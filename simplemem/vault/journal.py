@@ -2,7 +2,7 @@
 
 `.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds a plan
 there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has
-changed the note since, what was not begun is dropped (durability.md §3, F6). Every step can be told done or not done by
+changed the note since, what was not begun is dropped (durability.md §3, F6). Every act can be told done or not done by
 hashes alone. A vault may come from anywhere, and its journal with it: a plan must be whole, and ask only for what ours ask.
 """
 
@@ -11,34 +11,34 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
-from simplemem.vault.disk import TEMP, Intruded, same_file, sha256
+from simplemem.vault.disk import TEMP, Intruded, sha256
 from simplemem.vault.history import DISPLACED, LOG, OWN_TRASH, History, Version, read_version
 from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, is_path, parent
 
 PLAN = f"{SIDECAR}/journal/plan"
 OBSIDIAN_TRASH = ".trash"
 _NOTHING = b"nothing is under way\n"
-_NOT_BEGUN = ("ahead", "foreign")
-_MOST_STATES = 5  # that follow one another in a step
+_MOST_STATES = 5  # that follow one another in an act
 _NO_TEXT = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM)
 
 State = Literal[
-    "ahead",  # nothing of the step is done: all of it is done now
+    "ahead",  # nothing of the act is done: all of it is done now
     "between",  # a change of spelling stopped at its third name: the file goes on to its new one
     "doubled",  # the file has both names, since the disk knows no rename that spares: the old one goes
-    "carried",  # the note has moved, with its old text: its new text takes the place
-    "intruded",  # the exchange displaced what somebody saved in that moment: theirs goes back, the step is given up
-    "done",  # the step stands, whatever was done to the note since
+    "intruded",  # the exchange displaced what somebody saved in that moment: theirs goes back, the act is given up
+    "done",  # the act stands, whatever was done to the note since
     "foreign",  # somebody else has changed the note: it is left as it is
 ]
+_NOT_BEGUN = ("ahead", "foreign")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,9 @@ class Step:
     temp: str | None = None
 
     @property
-    def kind(self) -> Literal["put", "swap", "move", "trash"]:
-        """What happens to the note, whatever the change is called."""
-        if self.version.before is None:
-            return "put"
-        if self.version.after is None:
-            return "trash"
-        return "swap" if self.version.new_path is None else "move"
-
-    @property
     def target(self) -> str:
         """Where the note's file is afterwards."""
-        return (self.version.trash if self.kind == "trash" else self.version.new_path) or self.version.path
+        return (self.version.trash if self.version.after is None else self.version.new_path) or self.version.path
 
     @property
     def staged(self) -> str | None:
@@ -68,17 +59,36 @@ class Step:
         return self.temp if self.temp and not is_trash(self.temp) else None
 
     @property
+    def acts(self) -> list[Act]:
+        """What is done for it, in this order: a new file takes its place; or the note moves, its new text takes the
+        place, or both."""
+        version, temp = self.version, self.temp or ""
+        if version.before is None:
+            return [Act(self, temp, self.target, version.after or "")]
+        moves = [Act(self, version.path, self.target, version.before)] if self.target != version.path else []
+        return [*moves, Act(self, temp, self.target, version.before, version.after)] if temp else moves
+
+
+class Act(NamedTuple):
+    """A file goes to where nothing is. With `after`, the staged text of that hash changes places with the one there."""
+
+    step: Step
+    source: str
+    target: str
+    before: str  # the hash of the file that goes, or of the one whose place is taken
+    after: str | None = None
+
+    @property
     def via(self) -> str:
         """The third name that a change of spelling goes through, where the disk ignores case."""
-        digest = hashlib.sha256(f"{self.version.id} {self.version.path}".encode()).hexdigest()[:24]
-        return "/".join((*parent(self.version.path), f".simplemem-0-{digest}.tmp"))
+        version = self.step.version
+        digest = hashlib.sha256(f"{version.id} {version.path}".encode()).hexdigest()[:24]
+        return "/".join((*parent(version.path), f".simplemem-0-{digest}.tmp"))
 
 
 def is_trash(path: str) -> bool:
     """Whether a path lies in one of the two trash folders."""
-    return any(
-        path.startswith(f"{trash}/") and is_path(path[len(trash) + 1 :]) for trash in (OWN_TRASH, OBSIDIAN_TRASH)
-    )
+    return any(path.startswith(f"{top}/") and is_path(path[len(top) + 1 :]) for top in (OWN_TRASH, OBSIDIAN_TRASH))
 
 
 def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
@@ -89,60 +99,60 @@ def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
     line = line.partition(b"\n")[0]
     if seal != sha256(line).encode():
         return None
-    steps: list[Step] = []
     try:
         plan = json.loads(line)
-        for item in plan["steps"]:
-            version, temp = read_version(item), item["temp"]
-            if version is None or not is_path(version.path) or not (version.before or version.after):
-                return None
-            steps.append(Step(version, temp))
-            above, _, name = (temp or "").rpartition("/")
-            is_staged = TEMP.fullmatch(name) and (not above or is_path(above))
-            if temp is not None and not is_staged and not is_trash(temp):
-                return None
-            if not (is_trash if steps[-1].kind == "trash" else is_path)(steps[-1].target):
-                return None
-        folders = plan["folders"]
-        return (steps, folders) if steps and all(isinstance(each, str) and is_path(each) for each in folders) else None
+        steps, folders = [Step(read_version(item), item["temp"]) for item in plan["steps"]], plan["folders"]  # type: ignore[arg-type]
+        is_ours = (
+            steps and all(map(_is_ours, steps)) and all(isinstance(each, str) and is_path(each) for each in folders)
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return (steps, folders) if is_ours else None
 
 
-# -- how far a step has come, told by what lies where
+def _is_ours(step: Step) -> bool:
+    """Whether a step that was read is one that we might have written. AttributeError when it is none at all."""
+    version, (above, _, name) = step.version, (step.temp or "").rpartition("/")
+    is_staged = TEMP.fullmatch(name) is not None and (not above or is_path(above))
+    goes_well = is_trash(step.target) and step.temp is None if version.after is None else is_path(step.target)
+    takes_well = is_staged or is_trash(step.temp) if step.temp is not None else bool(version.before)
+    return (
+        is_path(version.path) and bool(version.before or version.after) and goes_well and takes_well and bool(step.acts)
+    )
 
 
-def _state_of(here: Beneath, step: Step) -> State:
-    before, after = step.version.before, step.version.after
-    if step.kind in ("move", "trash"):
-        if _hash_at(here, step.via) is not None:
-            return "between"
-        old, new = _listed(here, step.version.path), _listed(here, step.target)
-        if new is None:
-            return "ahead" if old == before else "foreign"
-        if _is_twice(here, step.version.path, step.target):
-            return "doubled"
-        if old == before and step.kind == "move":
-            return "foreign"
-        if not step.temp:
-            return "done" if new == before else "foreign"
-    there = _hash_at(here, step.target)
-    temp = _hash_at(here, step.temp) if step.temp else None
-    if step.kind == "put":
-        if there is None:
-            return "ahead" if temp == after else "foreign"
-        is_ours = temp is None or same_file(here, step.temp or "", step.target)
-        return "done" if there == after and is_ours else "foreign"
+# -- how far an act has come, told by what lies where
+
+
+def _state_of(here: Beneath, act: Act) -> State:
+    if act.after is not None:
+        return _state_of_swap(here, act.source, act.target, act.before, act.after)
+    if _hash_at(here, act.via) is not None:
+        return "between"
+    old, new = _listed(here, act.source), _listed(here, act.target)
+    if new is None:
+        return "ahead" if old == act.before else "foreign"
+    if _is_twice(here, act.source, act.target):
+        return "doubled"
+    if old == act.before:
+        return "foreign"
+    return "done" if new == act.before or act is not act.step.acts[-1] else "foreign"
+
+
+def _state_of_swap(here: Beneath, temp: str, path: str, before: str, after: str) -> State:
+    displaced, there = _hash_at(here, temp), _hash_at(here, path)
     if there == after:
-        return "done" if temp in (before, after, None) else "intruded"
+        return "done" if displaced in (before, after, None) else "intruded"
     if there == before:
-        return "foreign" if temp != after else "ahead" if step.kind == "swap" else "carried"
-    return "done" if temp == before else "foreign"
+        return "ahead" if displaced == after else "foreign"
+    return "done" if displaced == before else "foreign"
 
 
 def _is_twice(here: Beneath, one: str, other: str) -> bool:
     """Whether one file has both names."""
-    return _listed(here, one) is not None and _listed(here, other) is not None and same_file(here, one, other)
+    if _listed(here, one) is None or _listed(here, other) is None:
+        return False
+    return os.path.samestat(here.stat(one), here.stat(other))
 
 
 def _carry_on(here: Beneath, source: str, target: str) -> None:
@@ -185,7 +195,7 @@ class Journal:
     def perform(self, here: Beneath, steps: Sequence[Step]) -> None:
         """Carry out all steps or none. Intruded, FileExistsError or OSError: the notes are as they were."""
         try:
-            new = [parent(step.target) for step in steps if step.kind != "trash"]
+            new = [parent(step.target) for step in steps if step.version.after is not None]
             folders = [name for folder in new for name in here.missing(folder)]
             here.make(tuple(DISPLACED.split("/")))  # what may lack room is done before anything changes
             self._write(here, steps, folders)
@@ -193,10 +203,10 @@ class Journal:
             for step in steps:
                 self._clear(here, step, was_in_place=False)
             raise
-        done = 0
+        acts, done = [act for step in steps for act in step.acts], 0
         try:
-            for step in steps:
-                self._apply(here, step)
+            for act in acts:
+                self._do(here, act)
                 done += 1
                 if len(steps) > 1:  # there may be thousands, each in a folder of its own
                     here.rest()
@@ -229,9 +239,9 @@ class Journal:
         here.make(parent(PLAN))
         # What is one rename a power cut cannot halve; what takes several needs the plan on the disk first, and a move takes
         # two where the disk knows no rename that spares.
-        halves = len(steps) > 1 or any(step.kind == "move" for step in steps)
-        actions = [step.version._asdict() | {"temp": step.temp} for step in steps]
-        line = json.dumps({"folders": list(folders), "steps": actions}).encode()
+        halves = len(steps) > 1 or steps[0].version.new_path is not None
+        items = [step.version._asdict() | {"temp": step.temp} for step in steps]
+        line = json.dumps({"folders": list(folders), "steps": items}).encode()
         self._put_down(here, sha256(line).encode() + b"\n" + line + b"\n", sync=halves)
         if self._durable and (halves or parent(PLAN) in here.made):
             self._sync_folders(here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)})
@@ -244,28 +254,33 @@ class Journal:
             if sync and self._durable:
                 disk.sync_file(fd)
 
-    # The steps, forward
+    # Forward
 
-    def _apply(self, here: Beneath, step: Step) -> None:
-        if step.kind == "swap":
-            return self._swap(here, step)
-        here.make(parent(step.target))
-        if step.kind == "put":
-            return disk.carry(here, step.temp or "", step.target)
-        self._carry(here, step)
-        if step.temp:
-            try:
-                self._swap(here, step)
-            except BaseException:
-                self._gather(here, step)
-                self._revert(here, step)
+    def _do(self, here: Beneath, act: Act) -> None:
+        if act.after is not None:
+            return self._swap(here, act, act.after)
+        here.make(parent(act.target))
+        path = act.step.version.path
+        try:
+            disk.carry(here, act.source, act.target)
+        except FileNotFoundError as error:
+            raise Intruded(path, None) from error
+        except FileExistsError:
+            if compare_key(act.source) != compare_key(act.target) or _listed(here, act.target) is not None:
                 raise
+            # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
+            disk.carry(here, act.source, act.via)
+            disk.carry(here, act.via, act.target)
+        found = _hash_at(here, act.target)
+        if found != act.before:
+            with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
+                disk.carry(here, act.target, act.source)
+            raise Intruded(path, found)
         return None
 
-    def _swap(self, here: Beneath, step: Step) -> None:
-        expected, ours = step.version.before or "", step.version.after or ""
+    def _swap(self, here: Beneath, act: Act, after: str) -> None:
         try:
-            disk.swap(here, step.temp or "", step.target, expected=expected, ours=ours)
+            disk.swap(here, act.source, act.target, expected=act.before, ours=after)
         except Intruded as event:
             if event.data is not None:
                 # Theirs is back in its place. But who read ours in that moment may save over it what came of ours.
@@ -273,43 +288,23 @@ class Journal:
                     self._history.keep(here, event.data, event.found or "")
             raise
 
-    def _carry(self, here: Beneath, step: Step) -> None:
-        source, target = step.version.path, step.target
-        try:
-            disk.carry(here, source, target)
-        except FileNotFoundError as error:
-            raise Intruded(source, None) from error
-        except FileExistsError:
-            is_same = compare_key(source) == compare_key(target) and same_file(here, source, target)
-            if not is_same or _listed(here, target) is not None:
-                raise
-            # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
-            disk.carry(here, source, step.via)
-            disk.carry(here, step.via, target)
-        found = _hash_at(here, target)
-        if found != step.version.before:
-            with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
-                disk.carry(here, target, source)
-            raise Intruded(source, found)
-
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
         """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""
         tidy = True
         try:
             for step in steps:
-                if step.staged and step.kind != "put":
-                    self._history.set_aside(here, step.staged, step.version.id, step.version.before or "")
+                if step.staged and step.version.before is not None:
+                    self._history.set_aside(here, step.staged, step.version.id, step.version.before)
                 elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
                     here.prune(parent(step.temp), keep=2)
         except OSError:
             tidy = False  # the change itself is complete; the plan stays, and whoever comes next tidies up
-        if self._durable:
-            try:
-                self._sync(here, steps)
-            except OSError as error:
-                first = steps[0].version
-                what = f"The {first.op} of {first.path!r} stands, but the disk did not confirm it: {error.strerror}."
-                raise Unavailable(what, hint="The disk may be failing: check it, and read the note.") from error
+        try:
+            self._sync(here, steps)
+        except OSError as error:
+            first = steps[0].version
+            what = f"The {first.op} of {first.path!r} stands, but the disk did not confirm it: {error.strerror}."
+            raise Unavailable(what, hint="The disk may be failing: check it, and read the note.") from error
         if tidy:
             with suppress(OSError):
                 self._put_down(here, _NOTHING)
@@ -317,9 +312,10 @@ class Journal:
     def _sync(self, here: Beneath, steps: Sequence[Step]) -> None:
         # All renames come first and then the syncs in a row: the first makes the file system write its own journal,
         # which holds them all, and the rest find little to do.
-        paths = [path for step in steps for path in (step.version.path, step.target, step.temp) if path]
-        self._sync_folders(here, {tuple(DISPLACED.split("/")), *map(parent, paths)})
-        disk.sync_path(here, LOG, last=True)
+        if self._durable:
+            paths = [path for step in steps for path in (step.version.path, step.target, step.temp) if path]
+            self._sync_folders(here, {tuple(DISPLACED.split("/")), *map(parent, paths)})
+            disk.sync_path(here.root, LOG, last=True)
 
     def _sync_folders(self, here: Beneath, folders: set[Parts]) -> None:
         """Make the names in these folders durable, and the folders that were made themselves."""
@@ -327,33 +323,31 @@ class Journal:
             with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
                 disk.sync_folder(here, folder)
 
-    # The steps, back
+    # Back
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
-        """Take back the steps that are done, and what is begun of the next."""
+        """Take back the acts that are done, and what is begun of the next."""
+        acts = [act for step in steps for act in step.acts]
         begun = done
-        if done < len(steps):
-            # Where the disk lacks a call, a step takes several, and this one may have stopped between them.
-            self._gather(here, steps[done])
-            begun += _state_of(here, steps[done]) not in _NOT_BEGUN
-        for step in reversed(steps[:begun]):
+        if done < len(acts):
+            # Where the disk lacks a call, an act takes several, and this one may have stopped between them.
+            self._gather(here, acts[done].step)
+            begun += _state_of(here, acts[done]) not in _NOT_BEGUN
+        for act in reversed(acts[:begun]):
             with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
-                self._revert(here, step)
-        for number, step in enumerate(steps):
-            self._clear(here, step, was_in_place=number <= done)
+                self._undo(here, act)
+        reached = {act.step for act in acts[: done + 1]}
+        for step in steps:
+            self._clear(here, step, was_in_place=step in reached)
         for folder in reversed(folders):
             here.prune(tuple(folder.split("/")), keep=folder.count("/"))
 
-    def _revert(self, here: Beneath, step: Step) -> None:
-        version, temp = step.version, step.temp or ""
-        if step.kind == "put":
-            if _hash_at(here, version.path) == version.after:
-                _carry_on(here, version.path, temp)
-            return
-        if temp and _hash_at(here, step.target) == version.after:
-            disk.swap(here, temp, step.target, expected=version.after or "", ours=version.before or "")
-        if step.kind != "swap":
-            _carry_on(here, step.via if _hash_at(here, step.via) else step.target, version.path)
+    def _undo(self, here: Beneath, act: Act) -> None:
+        if act.after is not None:
+            if _hash_at(here, act.target) == act.after:
+                disk.swap(here, act.source, act.target, expected=act.after, ours=act.before)
+        elif act.step.version.before is not None or _hash_at(here, act.target) == act.before:
+            _carry_on(here, act.via if _hash_at(here, act.via) else act.target, act.source)
 
     def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
         for path in (step.staged, disk.aside(step.staged)) if step.staged else ():
@@ -371,43 +365,36 @@ class Journal:
         for step in steps:
             self._gather(here, step)
         logged = {version.id for version in self._history.log.since(min(step.version.number for step in steps))}
-        if not logged and all(_state_of(here, step) in _NOT_BEGUN for step in steps):
+        if not logged and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps):
             return self._back_out(here, steps, 0, folders)
         new = []
         for step in steps:
             # Also what is logged: a power cut may keep the line and lose the renames before it.
-            if self._complete(here, step) and step.version.id not in logged:
+            if all(self._complete(here, act) for act in step.acts) and step.version.id not in logged:
                 new.append(step.version)
             here.rest()
         if new:
             self._history.log.append(here, new)
         for step in steps:
             self._clear(here, step, was_in_place=True)
-        if self._durable:
-            self._sync(here, steps)
-        return None
+        return self._sync(here, steps)
 
-    def _complete(self, here: Beneath, step: Step) -> bool:
-        """Bring an interrupted step to its end. False: the note has changed since, and is left alone."""
-        path, temp = step.version.path, step.temp or ""
+    def _complete(self, here: Beneath, act: Act) -> bool:
+        """Bring an interrupted act to its end. False: the note has changed since, and is left alone."""
         with suppress(Intruded, FileNotFoundError, FileExistsError):
             for _ in range(_MOST_STATES):
-                state = _state_of(here, step)
+                state = _state_of(here, act)
                 if state in ("done", "foreign"):
                     return state == "done"
                 if state == "ahead":
-                    self._apply(here, step)
-                elif state == "between" and _is_twice(here, path, step.via):  # still under its old name too
-                    disk.remove(here, step.via)
-                elif state == "between":
-                    _carry_on(here, step.via, step.target)
-                elif state == "doubled":
-                    disk.remove(here, path)
-                elif state == "carried":
-                    self._swap(here, step)
-                else:
-                    theirs = _hash_at(here, temp) or ""
-                    disk.swap(here, temp, step.target, expected=step.version.after or "", ours=theirs)
+                    self._do(here, act)
+                elif state == "between" and not _is_twice(here, act.source, act.via):
+                    _carry_on(here, act.via, act.target)
+                elif state == "intruded":
+                    theirs = _hash_at(here, act.source) or ""
+                    disk.swap(here, act.source, act.target, expected=act.after or "", ours=theirs)
+                else:  # two names of one file: still under its old one, or under the old one too
+                    disk.remove(here, act.via if state == "between" else act.source)
         return False
 
     def _gather(self, here: Beneath, step: Step) -> None:

@@ -3,7 +3,7 @@
 A vault path is relative, with `/`, and is walked component by component from the root with O_NOFOLLOW
 (durability.md F36-F39), so that neither `..` nor a link nor a folder swapped for a link in between leads out.
 Whether a name is pretty or portable is the business of `note/names.py`. Nothing here reads or writes a note.
-At the end stands what is said when the system refuses: one table from errno to the errors of `errors.py`.
+At the end stand the rules about who may see and change what, and one table from errno to the errors of `errors.py`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import is_device, name_of, private_by_rule
@@ -44,8 +44,6 @@ _PASSING = frozenset((5, 32, 33, 1224, 1175, 1176))
 def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
     """The components of a vault path of a note or attachment, or Invalid: what could lead elsewhere is refused."""
     parts = tuple(path.split("/"))
-    if len(parts) > MOST_PARTS:
-        raise TooLong(f"The path {path[:80]!r}... is nested too deeply.", hint="Use fewer folders.")
     if wrong := _wrong_with(path, parts, windows):
         hint = "Give a path inside the vault such as 'folder/note.md'."
         raise Invalid(f"{path[:200]!r} is no path in the vault: {wrong}.", hint=hint)
@@ -53,12 +51,12 @@ def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
 
 
 def _wrong_with(path: str, parts: Parts, windows: bool) -> str:
-    if not path:
-        return "it is empty"
     if "\0" in path or "\\" in path:
         return "it holds a NUL or a backslash"
     if "" in parts:
-        return "it is absolute or has an empty part"
+        return "it is empty, is absolute or has an empty part"
+    if len(parts) > MOST_PARTS:
+        return "it has too many folders, one in the other"
     if path[0] == "." or "/." in path:
         return "a part of it starts with a dot, and such files are not the vault's"
     if not is_unicode(path):
@@ -70,8 +68,7 @@ def _wrong_with(path: str, parts: Parts, windows: bool) -> str:
 
 def is_path(path: str) -> bool:
     """Whether `check_path` would take it."""
-    parts = tuple(path.split("/"))
-    return len(parts) <= MOST_PARTS and not _wrong_with(path, parts, sys.platform == "win32")
+    return not _wrong_with(path, tuple(path.split("/")), sys.platform == "win32")
 
 
 def parent(path: str) -> Parts:
@@ -96,9 +93,7 @@ def unlimited(path: str) -> str:
 
 def patiently(act: Callable[[], _T]) -> _T:
     """Do what another program's open file may hinder for a moment on Windows; elsewhere just do it."""
-    if sys.platform != "win32":
-        return act()
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 2 if sys.platform == "win32" else 0.0
     while True:
         try:
             return act()
@@ -108,14 +103,11 @@ def patiently(act: Callable[[], _T]) -> _T:
         time.sleep(0.02)
 
 
-class Folder:
+class Folder(NamedTuple):
     """A folder held open, so that what happens to its path meanwhile does not matter."""
 
-    __slots__ = ("fd", "path")
-
-    def __init__(self, path: str, fd: int | None) -> None:
-        self.path = path
-        self.fd = fd
+    path: str
+    fd: int | None
 
     def name(self, child: str) -> str:
         """What to call a child in a system call with `dir_fd=self.fd`; a full path where folders have no handle."""
@@ -141,7 +133,7 @@ class Beneath:
         self._open: dict[Parts, Folder] = {}
         self.made: list[Parts] = []  # the folders that were made, for whoever makes names durable
 
-    def __enter__(self) -> Beneath:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -204,25 +196,23 @@ class Beneath:
 
     def missing(self, parts: Parts) -> list[str]:
         """The folders `make` would have to make, outermost first."""
-        there = len(parts)
-        while there:
-            try:
-                self.folder(parts[:there])
-                break
-            except FileNotFoundError:
-                there -= 1
-        return ["/".join(parts[:depth]) for depth in range(there + 1, len(parts) + 1)]
+        try:
+            self.folder(parts)
+        except FileNotFoundError:
+            return [*self.missing(parts[:-1]), "/".join(parts)]
+        return []
 
     def prune(self, parts: Parts, *, keep: int) -> None:
         """Remove a folder that has become empty, and those above it, but not the outermost `keep`."""
         for depth in range(len(parts), keep, -1):
             self.rest()  # Windows removes no open folder, and no other system finds what it has removed
-            with suppress(FileNotFoundError):
+            try:
                 above, name = self.spot("/".join(parts[:depth]))
-                try:
-                    os.rmdir(above.name(name), dir_fd=above.fd)
-                except OSError:  # something lies in it, or it is the system's: it stays
-                    return
+                os.rmdir(above.name(name), dir_fd=above.fd)
+            except FileNotFoundError:
+                continue
+            except OSError:  # something lies in it, or it is the system's: it stays
+                return
 
     def _root(self) -> Folder:
         try:
@@ -259,6 +249,9 @@ def _checked(name: str) -> str:
     return name
 
 
+# -- who may see and change what
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """Which paths are hidden, which are not to be changed, and whether a note may go. Nothing is forbidden at first."""
@@ -292,30 +285,30 @@ class Access:
         if self.no_delete:
             raise ReadOnly(f"Nothing may be deleted here: {name_of(path)!r} was not changed.", hint=instead)
 
-    def all_seen(self, paths: Iterable[str | None]) -> bool:
-        """Whether none of these is hidden."""
-        return not (self.hidden and any(self.hides(path) for path in paths if path is not None))
-
 
 _ELSEWHERE = (
     "The settings say so ([access], or no_delete). Choose another place, or ask the person whose notes these are."
 )
-
 WHOLE_ACCESS = Access()
 
-_MEANINGS: tuple[tuple[set[int], type[SimplememError], str, str], ...] = (
-    ({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}, Unavailable, "the disk is full.",
-     "Free some space; nothing was changed."),
-    ({errno.EMFILE, errno.ENFILE}, Unavailable, "too many files are open.", "Try again in a moment."),
-    ({errno.EROFS}, ReadOnly, "the disk or the permissions do not allow writing.", ""),
-    ({errno.EACCES, errno.EPERM}, Unreadable, "permission denied.", "Check who owns the file and its mode."),
-    ({errno.ENAMETOOLONG}, TooLong, "the name is too long for the disk.", "Use a shorter name."),
-    ({errno.ELOOP}, Invalid, "it is or leads through a symbolic link.", "Name the real file instead."),
-    ({errno.ENOTDIR}, Invalid, "a part of it is a file or a link, not a folder.", ""),
-    ({errno.EISDIR}, Unreadable, "it is a folder.", ""),
-    ({errno.ENXIO}, Unreadable, "it is not a regular file.", ""),
-    ({errno.ENOENT}, NotFound, "there is no such file.", ""),
-)  # fmt: skip
+
+# -- what is said when the system refuses
+
+_FULL = (Unavailable, "the disk is full", "Free some space; nothing was changed.")
+_TOO_MANY = (Unavailable, "too many files are open", "Try again in a moment.")
+_REFUSED = (Unreadable, "permission denied", "Check who owns the file and its mode.")
+_MEANINGS: dict[int | None, tuple[type[SimplememError], str, str]] = {
+    **dict.fromkeys((errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG), _FULL),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), _REFUSED),
+    errno.EROFS: (ReadOnly, "the disk or the permissions do not allow writing", ""),
+    errno.ENAMETOOLONG: (TooLong, "the name is too long for the disk", "Use a shorter name."),
+    errno.ELOOP: (Invalid, "it is or leads through a symbolic link", "Name the real file instead."),
+    errno.ENOTDIR: (Invalid, "a part of it is a file or a link, not a folder", ""),
+    errno.EISDIR: (Unreadable, "it is a folder", ""),
+    errno.ENXIO: (Unreadable, "it is not a regular file", ""),
+    errno.ENOENT: (NotFound, "there is no such file", ""),
+}
 _OPEN_ELSEWHERE = {32, 33, 1224}  # Windows: a sharing or lock violation, or mapped into another program's memory
 
 
@@ -331,12 +324,9 @@ def telling(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
 def explain(error: OSError, doing: str, path: str, *, writing: bool) -> SimplememError:
     """The error of ours that says what `error` means for somebody who wanted to `doing` `path`."""
     code = errno.EROFS if writing and error.errno in (errno.EACCES, errno.EPERM) else error.errno
-    if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
-        return Unavailable(f"Could not {doing} {path!r}: another program has it open.", hint="Try again in a moment.")
-    for codes, kind, what, hint in _MEANINGS:
-        if code in codes:
-            return kind(f"Could not {doing} {path!r}: {what}", hint=hint)
     # A file that the disk cannot give is one bad file, and hurts no other; a write that failed may have failed anywhere.
-    kind = Unavailable if writing else Unreadable
-    what = error.strerror or str(error)
-    return kind(f"Could not {doing} {path!r}: {what}.", hint="The disk may be failing: check it.")
+    failing = Unavailable if writing else Unreadable, error.strerror or str(error), "The disk may be failing: check it."
+    kind, what, hint = _MEANINGS.get(code, failing)
+    if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
+        kind, what, hint = Unavailable, "another program has it open", "Try again in a moment."
+    return kind(f"Could not {doing} {path!r}: {what}.", hint=hint)

@@ -6,22 +6,37 @@ how links are rewritten is decided above: here are bytes and paths. How a write 
 
 from __future__ import annotations
 
+import errno
 import os
+import random
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.vault import disk
 from simplemem.vault.disk import MOST_BYTES, Entry, entry_at, entry_of, sha256
-from simplemem.vault.history import History, Kind, Version, is_in_use
+from simplemem.vault.history import History, Kind, Version
 from simplemem.vault.journal import Journal, is_trash
-from simplemem.vault.lock import VaultLock, make_sidecar
-from simplemem.vault.paths import SIDECAR, WHOLE_ACCESS, Access, Beneath, check_path, telling
+from simplemem.vault.paths import (
+    SIDECAR,
+    WHOLE_ACCESS,
+    WRITE_NEW,
+    Access,
+    Beneath,
+    Parts,
+    check_path,
+    parent,
+    telling,
+    unlimited,
+)
 from simplemem.vault.scan import Scan, ScanProblem, walk
 from simplemem.vault.thinning import thin
-from simplemem.vault.writer import Change, Wish, Writer, Written, no_such
+from simplemem.vault.writer import Change, Wish, Written, carry_out, no_such
 
 __all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
 
@@ -51,16 +66,15 @@ class Vault:
         access: Access = WHOLE_ACCESS,
         kind: Kind = "agent",
     ) -> None:
-        self.access = access
         self.root = Path(os.path.abspath(root))
+        self.access, self.durable, self.trash_kind = access, durable, trash
+        self.max_bytes = min(max_bytes, MOST_BYTES)
         self.problems: list[ScanProblem] = []
         self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
-        self._max_bytes = min(max_bytes, MOST_BYTES)
-        name = str(self.root)
-        self._lock = VaultLock(name)
-        self.history = History(name, self.lock, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
-        self._journal = Journal(self.history, durable=durable)
-        self._writer = Writer(name, self.lock, self.history, self._journal, durable, self._max_bytes, trash)
+        self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
+        self._threads, self._depth = threading.RLock(), 0
+        self.history = History(str(self.root), self.lock, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
+        self.journal = Journal(self.history, durable=durable)
         with self._beneath() as here:
             here.folder(())
         sidecar = self.root / SIDECAR
@@ -72,9 +86,7 @@ class Vault:
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
         with self._beneath() as here:
-            scan = self._seen(walk(here))
-        self.problems = scan.problems
-        return scan.entries
+            return self._seen(walk(here))
 
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
@@ -84,12 +96,7 @@ class Vault:
                 here.folder(parts)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-            return self._seen(walk(here, parts)).entries
-
-    def strays(self) -> list[str]:
-        """Staged files that lie about, of writes that were cut short."""
-        with self._beneath() as here:
-            return [path for path in walk(here).strays if not (self.access.hides(path) or is_in_use(here, path))]
+            return [entry for entry in walk(here, parts).entries if not self.access.hides(entry.path)]
 
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""
@@ -101,11 +108,9 @@ class Vault:
 
     def is_taken(self, path: str) -> bool:
         """Whether anything lies at a path, in a dot-folder too. No link on the way is followed, and no way out."""
-        if self.access.hides(path):
-            return False
         with suppress(OSError, ValueError, SimplememError), self._beneath() as here:
             here.stat(path)
-            return True
+            return not self.access.hides(path)
         return False
 
     def read(self, path: str) -> File:
@@ -126,16 +131,44 @@ class Vault:
             raise no_such(path)
         with telling("read", path):
             try:
-                data, found = disk.read_file(here, path, self._max_bytes)
+                data, found = disk.read_file(here, path, self.max_bytes)
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise no_such(path) from error
         return File(path, data, sha256(data), entry_of(path, found))
 
     # Writing
 
-    def lock(self, timeout: float = 10.0) -> AbstractContextManager[None]:
-        """Hold the vault: no other thread or process writes meanwhile. A thread may take it again and again."""
-        return self._lock.held(timeout)
+    @contextmanager
+    def lock(self, timeout: float = 10.0) -> Iterator[None]:
+        """Hold the vault: no other thread or process writes meanwhile. A thread may take it again and again. Unavailable
+        after `timeout` seconds, naming who has it."""
+        deadline = time.monotonic() + timeout
+        if not self._threads.acquire(timeout=max(timeout, 0)):
+            raise _busy(f"another thread of this process ({os.getpid()})", timeout)
+        try:
+            if self._depth == 0:
+                self._take(deadline, timeout)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._lock.give_back()
+        finally:
+            self._threads.release()
+
+    def _take(self, deadline: float, timeout: float) -> None:
+        with telling("lock", SIDECAR, writing=True):
+            while not self._lock.take():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
+                # Uneven pauses, so that those who wait do not all come back at the same moment.
+                time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
+        with suppress(OSError):  # the name is for a message only
+            os.lseek(self._lock.fd, 0, os.SEEK_SET)
+            os.write(self._lock.fd, str(os.getpid()).ljust(20).encode())
 
     def sidecar(self) -> Path:
         """The folder for what is ours, `<vault>/.simplemem`, made with its `.gitignore` when it is missing."""
@@ -162,19 +195,20 @@ class Vault:
         expected_sha256: str | None = None,
     ) -> Written:
         """Give a file another path, with new bytes if `data` is given, and others theirs: all of it or nothing."""
-        check_path(new_path)
         if path == new_path:
             raise Invalid(f"{path!r} is its path already.", hint="Give another path.")
-        with self._changing(path):
-            expected = expected_sha256 or self.read(path).sha256
-            wish = Wish("move", path, before=expected, new_path=new_path, data=data)
+        check_path(new_path)
+        with self._changing():
+            wish = Wish("move", path, expected_sha256 or self.read(path).sha256, new_path, data)
             return self.carry_out([wish, *rewrites], change)[0]
 
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
-        with self._changing(path):
-            expected = expected_sha256 or self.read(path).sha256
-            return self.carry_out([Wish("delete", path, before=expected, gone=True)], change)[0]
+        check_path(path)
+        with self._changing():
+            return self.carry_out([Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)], change)[
+                0
+            ]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """Change several files as one operation, all of it or nothing; it can be undone as one. Every write comes by here:
@@ -185,15 +219,14 @@ class Vault:
                 self.access.check(path, asked=number == 0 and wish.op != "undo")
             if wish.gone:
                 self.access.check_gone(wish.path)
-        written = self._writer.carry_out(wishes, change)
+        written = carry_out(self, wishes, change)
         if self.on_written is not None and written[0].changed:
             self.on_written(written[0].version)
         return written
 
     def undo(self, version: str, change: Change) -> list[Written]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
-        self._check_writable()
-        with self.lock():
+        with self._changing():
             first = self.history.log.find(version)
             if first.op == "recovered":
                 hint = "Read it by its sha256 and write it where it belongs."
@@ -203,11 +236,9 @@ class Vault:
 
     def keep_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""
-        with suppress(SimplememError, OSError):
-            self._check_writable()
-            with self.lock(), self._beneath() as here:
-                self.history.keep(here, data, sha256(data))
-                self.history.given.add(sha256(data))
+        with suppress(SimplememError, OSError), self._changing(), self._beneath() as here:
+            self.history.keep(here, data, sha256(data))
+            self.history.given.add(sha256(data))
 
     def recover(self) -> int:
         """What a start does first: finish or drop what a crash interrupted, clear our strays; how much there was."""
@@ -215,42 +246,43 @@ class Vault:
 
     def recover_and_scan(self) -> list[Entry]:
         """Both in one walk, as every start does them."""
-        if self.read_only:
-            return self.scan()
-        scan = self._seen(self._recover()[1])
-        self.problems = scan.problems
-        return scan.entries
+        return self.scan() if self.read_only else self._seen(self._recover()[1])
 
     def finish_interrupted(self) -> None:
         """Finish or drop the change that a crash interrupted, as every write does before its own."""
         if not self.read_only:
-            with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
-                self._journal.resume(here)
-
-    def _recover(self) -> tuple[int, Scan]:
-        with self.lock(), self._beneath() as here, telling("recover", ".", writing=True):
-            resumed, scan = self._journal.resume(here), walk(here)
-            return resumed + self.history.sweep(here, scan.strays) + len(self.history.settle()), scan
+            with self._at_work("recover") as here:
+                self.journal.resume(here)
 
     def thin_history(self) -> list[str]:
         """Drop what of the past need not be kept any longer; the hashes that went."""
-        with self.lock(), self._beneath() as here, telling("thin", SIDECAR, writing=True):
-            self._journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
+        with self._at_work("thin") as here:
+            self.journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
             return thin(self.history, here)
 
+    def _recover(self) -> tuple[int, Scan]:
+        with self._at_work("recover") as here:
+            resumed, scan = self.journal.resume(here), walk(here)
+            return resumed + self.history.sweep(here, scan.strays) + len(self.history.settle()), scan
+
     @contextmanager
-    def _changing(self, path: str) -> Iterator[None]:
+    def _at_work(self, doing: str) -> Iterator[Beneath]:
+        with self.lock(), self._beneath() as here, telling(doing, SIDECAR, writing=True):
+            yield here
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
         """The vault held, for a change of what is read first."""
         self._check_writable()
-        check_path(path)
         with self.lock():
             yield
 
-    def _seen(self, scan: Scan) -> Scan:
+    def _seen(self, scan: Scan) -> list[Entry]:
         if not self.access.hidden:
-            return scan
-        entries = [entry for entry in scan.entries if not self.access.hides(entry.path)]
-        return Scan(entries, [each for each in scan.problems if not self.access.hides(each.path)], scan.strays)
+            self.problems = scan.problems
+            return scan.entries
+        self.problems = [each for each in scan.problems if not self.access.hides(each.path)]
+        return [entry for entry in scan.entries if not self.access.hides(entry.path)]
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -258,13 +290,13 @@ class Vault:
             raise ReadOnly(f"The vault {str(self.root)!r} is for reading only.", hint=hint)
 
     def _reversed(self, step: Version) -> Wish:
-        path, target = step.path, step.new_path or step.path
+        path = step.path
         if step.before is None:
-            return Wish("undo", path, before=step.after, gone=True)
+            return Wish("undo", path, step.after, gone=True)
         text = self._text_before(step) if step.before != step.after else None
         if step.after is None:
             return Wish("undo", path, data=text, trash=step.trash)
-        return Wish("undo", target, before=step.after, new_path=path if step.new_path else None, data=text)
+        return Wish("undo", step.new_path or path, step.after, path if step.new_path else None, text)
 
     def _text_before(self, step: Version) -> bytes:
         data = self.history.kept(step.before or "")
@@ -278,3 +310,74 @@ class Vault:
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self.root))
+
+
+class FileLock:
+    """The kernel's lock on one file of ours (flock, LockFileEx): free the moment its holder dies, so that nobody ever has
+    to judge a stale file. `holder` is what the file said when it was not to be had (durability.md F21, F22)."""
+
+    def __init__(self, root: str, path: str, *, makes: bool = True) -> None:
+        self._root, self._path, self._makes = root, path, makes
+        self._full = os.path.join(unlimited(root) if sys.platform == "win32" else root, *path.split("/"))
+        self.fd = -1
+        self.holder = ""
+
+    def take(self) -> bool:
+        """Take it now, or say that another has it."""
+        with Beneath(self._root) as here:
+            try:
+                folder, name = here.spot(self._path)
+                fd = folder.open(name, os.O_RDWR)
+            except (FileNotFoundError, NotADirectoryError):
+                if self._makes:
+                    make_sidecar(here, parent(self._path))
+                folder, name = here.spot(self._path)
+                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
+        try:
+            # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
+            if disk.try_lock(fd) and self._is_in_place(fd):
+                self.fd, fd = fd, -1
+                return True
+            self.holder = disk.read_at(fd, 0, 20).decode("ascii", "replace").strip("\0 ")
+            return False
+        finally:
+            if fd >= 0:
+                os.close(fd)
+
+    def is_held(self) -> bool:
+        """Whether we hold the file that is at its path."""
+        return self.fd >= 0 and self._is_in_place(self.fd)
+
+    def give_back(self) -> None:
+        """Free it."""
+        if self.fd >= 0:
+            with suppress(OSError):  # closing frees it in any case
+                disk.unlock(self.fd)
+            os.close(self.fd)
+            self.fd = -1
+
+    def _is_in_place(self, fd: int) -> bool:
+        # Wherever the path leads: what counts is which file it is.
+        try:
+            return os.path.samestat(os.fstat(fd), os.stat(self._full, follow_symlinks=False))
+        except OSError:
+            return False
+
+
+def make_sidecar(here: Beneath, folder: Parts = ()) -> None:
+    """Make `.simplemem` with a `.gitignore` of `*`, unless they are there, and a folder in it."""
+    try:
+        here.make((SIDECAR,))
+        with suppress(FileExistsError), here.opened(f"{SIDECAR}/.gitignore", WRITE_NEW) as fd:
+            os.write(fd, b"*\n")
+        here.make(folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            hint = "simplemem writes nothing through a link: make .simplemem a real folder."
+            raise ReadOnly(f"{SIDECAR!r} in the vault is a file or a link, not a folder.", hint=hint) from error
+        raise
+
+
+def _busy(holder: str, timeout: float) -> Unavailable:
+    hint = "It is never taken away from its holder. Try again, or end that process if it hangs."
+    return Unavailable(f"The vault is locked by {holder}; waited {timeout:g} s.", hint=hint)

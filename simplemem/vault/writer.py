@@ -7,20 +7,23 @@ the vault's lock. Nothing here knows where a wish comes from, or what a note mea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
 from simplemem.vault.disk import Entry, Intruded, entry_at, sha256
-from simplemem.vault.history import OWN_TRASH, History, Op, Version, spell
-from simplemem.vault.journal import OBSIDIAN_TRASH, Journal, Step
+from simplemem.vault.history import OWN_TRASH, Op, Version, spell
+from simplemem.vault.journal import OBSIDIAN_TRASH, Step
 from simplemem.vault.paths import Beneath, check_path, is_path, parent, telling
+
+if TYPE_CHECKING:
+    from simplemem.vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,129 +83,146 @@ class _Present(NamedTuple):
     writable: bool
 
 
-@dataclass
-class Writer:
-    """Carries out wishes in one vault."""
+def carry_out(vault: Vault, wishes: Sequence[Wish], change: Change) -> list[Written]:
+    """All of it or nothing; the answers in the order of the wishes."""
+    seen: set[str] = set()
+    for wish in wishes:
+        for path in {wish.path, wish.target}:
+            check_path(path)
+            if path in seen:
+                raise Invalid(f"{path!r} is changed twice in one operation.")
+            seen.add(path)
+        if wish.data is not None and len(wish.data) > vault.max_bytes:
+            much = f"{len(wish.data):,} bytes for {wish.path!r}"
+            raise TooLong(f"{much}; at most {vault.max_bytes:,} are written.")
+    with telling(wishes[0].op, wishes[0].path, writing=True), Beneath(str(vault.root)) as here:
+        return _Operation(vault, here, wishes).carry_out(change)
 
-    root: str
-    lock: Callable[[], AbstractContextManager[None]]
-    history: History
-    journal: Journal
-    durable: bool
-    max_bytes: int
-    trash: Literal["own", "obsidian"]
 
-    def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
-        """All of it or nothing; the answers in the order of the wishes."""
-        self._check(wishes)
-        first, staged = wishes[0], dict[str, str]()
-        with telling(first.op, first.path, writing=True), Beneath(self.root) as here, ExitStack() as held:
-            held.callback(_drop, here, staged)  # what was never in place
-            if len(wishes) == 1:
+class _Operation:
+    """Wishes that are being carried out."""
+
+    def __init__(self, vault: Vault, here: Beneath, wishes: Sequence[Wish]) -> None:
+        self._vault, self._here, self._wishes = vault, here, wishes
+        self._staged: dict[str, str] = {}  # by path, until the journal answers for it
+        self._folders: dict[str, tuple[list[str], str]] = {}  # the names in those that were looked into
+
+    def carry_out(self, change: Change) -> list[Written]:
+        first = self._wishes[0]
+        with ExitStack() as held:
+            held.callback(self._drop)
+            if len(self._wishes) == 1:
                 # One note: its text is written and synced before the lock is asked for, so that others need not wait.
-                present = self._present(here, first)
-                if self._is_done(here, first, present):
-                    return self._repeated(here, wishes)
-                self._check_expected(here, first, present)
-                if first.data is not None and first.trash is None:
-                    staged[first.path], fd = self._stage(here, first, first.data, hold=True)
-                    if fd >= 0:
-                        held.callback(os.close, fd)
-            with self.lock():
-                return self._under_lock(here, wishes, change, staged)
+                present = self._present(first)
+                if self._is_done(first, present):
+                    return self._repeated()
+                self._check_expected(first, present)
+                if first.data is not None and first.trash is None and (fd := self._stage(first, hold=True)) >= 0:
+                    held.callback(os.close, fd)
+            with self._vault.lock():
+                return self._under_lock(change)
 
-    def _under_lock(
-        self, here: Beneath, wishes: Sequence[Wish], change: Change, staged: dict[str, str]
-    ) -> list[Written]:
-        self.journal.resume(here)
-        present = self._present(here, wishes[0])
-        others = (self._is_done(here, wish, self._present(here, wish)) for wish in wishes[1:])
-        if self._is_done(here, wishes[0], present) and all(others):
-            return self._repeated(here, wishes)
+    def _under_lock(self, change: Change) -> list[Written]:
+        journal, history, wishes = self._vault.journal, self._vault.history, self._wishes
+        journal.resume(self._here)
+        present = self._present(wishes[0])
+        if self._is_done(wishes[0], present) and all(self._is_done(wish, self._present(wish)) for wish in wishes[1:]):
+            return self._repeated()
         for wish in wishes:
-            present = present if wish is wishes[0] else self._present(here, wish)
-            self._check_expected(here, wish, present)
+            present = present if wish is wishes[0] else self._present(wish)
+            self._check_expected(wish, present)
             if present is not None:  # of a move too: where it goes, another program may change it unseen
-                self.history.keep(here, present.data, present.sha256)
-        folders: dict[str, tuple[list[str], str]] = {}
+                history.keep(self._here, present.data, present.sha256)
         for wish in wishes:
-            _check_free(here, wish, folders)
+            self._check_free(wish)
             if wish.data is not None:
-                self.history.keep(here, wish.data, wish.after or "")
-        versions = self._versions(here, wishes, change)
-        self._stage_all(here, wishes, staged)
+                history.keep(self._here, wish.data, wish.after or "")
+        versions = self._versions(change)
+        self._stage_all()
         # From here on the journal answers for what is staged.
-        paired = list(zip(wishes, versions, strict=True))
-        steps = [Step(version, staged.pop(wish.path, wish.trash)) for wish, version in paired]
+        steps = [Step(v, self._staged.pop(w.path, w.trash)) for w, v in zip(wishes, versions, strict=True)]
         try:
-            self.journal.perform(here, steps)
+            journal.perform(self._here, steps)
         except Intruded as event:
-            wish = next(wish for wish in wishes if event.path in (wish.path, wish.new_path))
-            raise self._conflict(here, wish) from event
+            raise self._conflict(next(wish for wish in wishes if event.path in (wish.path, wish.new_path))) from event
         except FileExistsError as error:
             raise _exists(wishes[0].target) from error
         return [
-            Written(wish.target, wish.after, wish.before, version.id, entry_at(here, wish.target), True)
-            for wish, version in paired
+            Written(wish.target, wish.after, wish.before, version.id, entry_at(self._here, wish.target), True)
+            for wish, version in zip(wishes, versions, strict=True)
         ]
 
     # Checks
 
-    def _check(self, wishes: Sequence[Wish]) -> None:
-        seen: set[str] = set()
-        for wish in wishes:
-            for path in {wish.path, wish.target}:
-                check_path(path)
-                if path in seen:
-                    raise Invalid(f"{path!r} is changed twice in one operation.")
-                seen.add(path)
-            if wish.data is not None and len(wish.data) > self.max_bytes:
-                much = f"{len(wish.data):,} bytes for {wish.path!r}"
-                raise TooLong(f"{much}; at most {self.max_bytes:,} are written.")
-
-    def _present(self, here: Beneath, wish: Wish) -> _Present | None:
+    def _present(self, wish: Wish) -> _Present | None:
         try:
-            data, found = disk.read_file(here, wish.path, self.max_bytes)
+            data, found = disk.read_file(self._here, wish.path, self._vault.max_bytes)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return _Present(data, sha256(data), bool(found.st_mode & 0o222))
 
-    def _is_done(self, here: Beneath, wish: Wish, present: _Present | None) -> bool:
+    def _is_done(self, wish: Wish, present: _Present | None) -> bool:
         """A repeated write that has happened is success: the answer to the first may have been lost (F66)."""
         if wish.new_path is None and not wish.gone:
             return present is not None and present.sha256 == wish.after
-        try:
-            there = disk.hash_of(here, wish.target)
-        except NotADirectoryError:
-            there = None
+        there = None
+        with suppress(NotADirectoryError):
+            there = disk.hash_of(self._here, wish.target)
         if present is not None or there != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
-        last = next(self.history.log.of(wish.path), None)
+        last = next(self._vault.history.log.of(wish.path), None)
         return last is not None and (last.path, last.new_path, last.before, last.after) == asked
 
-    def _check_expected(self, here: Beneath, wish: Wish, present: _Present | None) -> None:
+    def _check_expected(self, wish: Wish, present: _Present | None) -> None:
         if present is None and wish.before is None:
             return
         if present is None:
             with suppress(FileNotFoundError):
-                here.stat(wish.path)  # a link or a file where a folder should be is told as such
-            raise self._conflict(here, wish) if wish.op == "undo" else no_such(wish.path)
-        if wish.before is None:
-            raise self._conflict(here, wish) if wish.op == "undo" else _exists(wish.path)
+                self._here.stat(wish.path)  # a link or a file where a folder should be is told as such
+            raise self._conflict(wish) if wish.op == "undo" else no_such(wish.path)
+        if wish.before is None and wish.op != "undo":
+            raise _exists(wish.path)
         if present.sha256 != wish.before:
-            raise self._conflict(here, wish)
+            raise self._conflict(wish)
         if wish.data is not None and not present.writable:
             raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
 
-    def _conflict(self, here: Beneath, wish: Wish) -> Conflict:
+    def _check_free(self, wish: Wish) -> None:
+        """obsidian.md §5: unique without regard to case and to how accents are spelled."""
+        if (wish.before is not None and wish.new_path is None) or (wish.op == "undo" and wish.new_path is not None):
+            return  # it stays where it is, or goes back to where it was
+        found, parts = [""], wish.target.split("/")
+        for depth, part in enumerate(parts, 1):
+            ending = "/" if depth < len(parts) else ""
+            found = [
+                f"{prefix}{name}{ending}" for prefix in found for name in self._called_so(prefix, compare_key(part))
+            ]
+        for twin in found:
+            if is_path(twin) and (twin != wish.path or wish.new_path is None):
+                raise _exists(twin)
+
+    def _called_so(self, folder: str, key: str) -> list[str]:
+        """The names in a folder that are this one in another spelling. Most operations ask once, of a folder that may hold
+        many thousand: so all names are looked at together first."""
+        if folder not in self._folders:
+            names: list[str] = []
+            with suppress(FileNotFoundError, NotADirectoryError):
+                names = self._here.folder(parent(folder)).names()
+            self._folders[folder] = names, f"/{'/'.join(names)}/".lower()
+        names, together = self._folders[folder]
+        if together.isascii() and f"/{key}/" not in together:
+            return []
+        return [name for name in names if compare_key(name) == key]
+
+    def _conflict(self, wish: Wish) -> Conflict:
         path = wish.path
         try:
-            data, _ = disk.read_file(here, path)
+            data, _ = disk.read_file(self._here, path)
         except FileNotFoundError:
             hint = "Look for it under another name, or create it anew."
             return Conflict(f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path)
-        had = self.history.content(wish.before) if wish.before else None
+        had = self._vault.history.content(wish.before) if wish.before else None
         diff = unified_diff(wish.data, data, WHAT_YOU_WANT) if had is None else unified_diff(had, data, WHAT_YOU_HAD)
         hint = "Read what is there now, and apply your change to that."
         message = f"{path!r} has changed since." if wish.before else f"{path!r} is there again."
@@ -210,52 +230,59 @@ class Writer:
 
     # Staging
 
-    def _stage_all(self, here: Beneath, wishes: Sequence[Wish], staged: dict[str, str]) -> None:
+    def _stage_all(self) -> None:
         fresh = []
-        for wish in wishes:
+        for wish in self._wishes:
             # A file that can come back from the trash itself comes with its dates and attributes.
-            comes_back = wish.trash is not None and disk.hash_of(here, wish.trash) == wish.after
-            if wish.data is not None and wish.path not in staged and not comes_back:
-                # Under the lock nobody sweeps, so nothing is held open: there may be thousands.
-                staged[wish.path], _ = self._stage(here, wish, wish.data, hold=False)
-                fresh.append(staged[wish.path])
-        if self.durable:
-            disk.sync_paths(here, fresh)
+            comes_back = wish.trash is not None and disk.hash_of(self._here, wish.trash) == wish.after
+            if wish.data is not None and wish.path not in self._staged and not comes_back:
+                self._stage(
+                    wish, hold=False
+                )  # under the lock nobody sweeps, so nothing is held: there may be thousands
+                fresh.append(self._staged[wish.path])
+        if self._vault.durable and fresh:
+            disk.sync_paths(self._here.root, fresh)
 
-    def _stage(self, here: Beneath, wish: Wish, data: bytes, *, hold: bool) -> tuple[str, int]:
+    def _stage(self, wish: Wish, *, hold: bool) -> int:
         folder = parent(wish.target)
         # Folders are made when the change is carried out, not before: it may yet fail.
-        folder = folder[: len(folder) - len(here.missing(folder))]
-        like = wish.path if wish.before is not None else None
-        return disk.stage(here, folder, data, like=like, sync=self.durable and hold, hold=hold)
+        folder = folder[: len(folder) - len(self._here.missing(folder))]
+        like, sync = wish.path if wish.before is not None else None, self._vault.durable and hold
+        self._staged[wish.path], fd = disk.stage(self._here, folder, wish.data or b"", like=like, sync=sync, hold=hold)
+        return fd
+
+    def _drop(self) -> None:
+        while self._staged:
+            disk.remove(self._here, self._staged.popitem()[1])
 
     # What is said about it
 
-    def _versions(self, here: Beneath, wishes: Sequence[Wish], change: Change) -> list[Version]:
-        number = self.history.log.next_number(here)
+    def _versions(self, change: Change) -> list[Version]:
+        log = self._vault.history.log
+        number = log.next_number(self._here)
         steps = [
             {"path": wish.path, "new_path": wish.new_path, "op": wish.op, "before": wish.before, "after": wish.after}
-            | ({"trash": self._trash_place(here, wish.path, spell(number))} if wish.gone else {})
-            for wish in wishes
+            | ({"trash": self._trash_place(wish.path, spell(number))} if wish.gone else {})
+            for wish in self._wishes
         ]
-        return self.history.log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
+        return log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
 
-    def _trash_place(self, here: Beneath, path: str, version: str) -> str:
+    def _trash_place(self, path: str, version: str) -> str:
         """Where a deleted file goes: ours keeps versions apart, and what clashes is numbered (obsidian.md §5)."""
-        place = first = f"{OWN_TRASH}/{version}/{path}" if self.trash == "own" else f"{OBSIDIAN_TRASH}/{path}"
-        cut = first.rindex(".") if "." in path.rpartition("/")[2] else len(first)
-        number = 1
-        while entry_at(here, place) is not None:
+        top = f"{OWN_TRASH}/{version}" if self._vault.trash_kind == "own" else OBSIDIAN_TRASH
+        stem, ending = os.path.splitext(path)
+        place, number = f"{top}/{path}", 1
+        while entry_at(self._here, place) is not None:
             number += 1
-            place = f"{first[:cut]} {number}{first[cut:]}"
+            place = f"{top}/{stem} {number}{ending}"
         return place
 
-    def _repeated(self, here: Beneath, wishes: Sequence[Wish]) -> list[Written]:
+    def _repeated(self) -> list[Written]:
         answers = []
-        for wish in wishes:
-            last = next(self.history.log.of(wish.target), None)
+        for wish in self._wishes:
+            last = next(self._vault.history.log.of(wish.target), None)
             version = last.id if last is not None and last.after == wish.after else ""
-            entry = entry_at(here, wish.target)
+            entry = entry_at(self._here, wish.target)
             answers.append(Written(wish.target, wish.after, wish.after, version, entry, changed=False))
         return answers
 
@@ -268,31 +295,3 @@ def no_such(path: str) -> NotFound:
 def _exists(path: str) -> AlreadyExists:
     hint = "Choose another name, or change the one there is."
     return AlreadyExists(f"{path!r} is there already.", hint=hint, path=path)
-
-
-def _drop(here: Beneath, staged: dict[str, str]) -> None:
-    while staged:
-        disk.remove(here, staged.popitem()[1])
-
-
-def _check_free(here: Beneath, wish: Wish, folders: dict[str, tuple[list[str], str]]) -> None:
-    """obsidian.md §5: unique without regard to case and to how accents are spelled. `folders` are the names in those that
-    were looked into, and all of them in small letters: most operations ask once, of a folder that may have many thousand."""
-    if (wish.before is not None and wish.new_path is None) or (wish.op == "undo" and wish.new_path is not None):
-        return  # it stays where it is, or goes back to where it was
-    found, parts = [""], check_path(wish.target)
-    for depth, part in enumerate(parts, 1):
-        key, ending, deeper = compare_key(part), "/" if depth < len(parts) else "", list[str]()
-        for prefix in found:
-            if prefix not in folders:
-                names: list[str] = []
-                with suppress(FileNotFoundError, NotADirectoryError):
-                    names = here.folder(tuple(prefix.split("/")[:-1])).names()
-                folders[prefix] = names, f"/{'/'.join(names)}/".lower()
-            names, together = folders[prefix]
-            if f"/{key}/" in together or not together.isascii():
-                deeper += [f"{prefix}{name}{ending}" for name in names if compare_key(name) == key and is_path(name)]
-        found = deeper
-    for twin in found:
-        if twin != wish.path or wish.new_path is None:
-            raise _exists(twin)

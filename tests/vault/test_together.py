@@ -15,7 +15,7 @@ from lacking import lack
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault import journal
 from simplemem.vault.disk import sha256
-from simplemem.vault.journal import Step
+from simplemem.vault.journal import Act
 from simplemem.vault.paths import Beneath
 from simplemem.vault.vault import Change, Vault, Wish
 
@@ -89,7 +89,7 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
     wins = [k for answer in answers for k in answer[1]]
     assert sorted(wins) == list(range(0, count, 10)), "of each race to create, one won"
     opened = Vault(vault)
-    assert opened.strays() == [] and opened.recover() == 0
+    assert not list(vault.rglob(".simplemem-*.tmp")) and opened.recover() == 0
     versions = list(opened.history.log.backwards())[:10_000]
     assert len(versions) == len({v.id for v in versions}) == len(said) + len(wins)
 
@@ -103,18 +103,18 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
     (vault / "n.md").write_bytes(b"one")
     lack(monkeypatch, kind)
     opened = Vault(vault)
-    real = journal.Journal._apply
+    real = journal.Journal._do
 
-    def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
+    def do(self: journal.Journal, here: Beneath, act: Act) -> None:
         save(vault / "n.md", b"theirs")
-        real(self, here, step)
+        real(self, here, act)
 
-    monkeypatch.setattr(journal.Journal, "_apply", apply)
+    monkeypatch.setattr(journal.Journal, "_do", do)
     with pytest.raises(Conflict) as trouble:
         opened.replace("n.md", b"ours", sha256(b"one"), CHANGE)
     assert trouble.value.details["current_sha256"] == sha256(b"theirs")
     assert (vault / "n.md").read_bytes() == b"theirs"
-    assert opened.strays() == [] and list(opened.history.log.backwards()) == []
+    assert not list(vault.rglob(".simplemem-*.tmp")) and list(opened.history.log.backwards()) == []
     # Who read ours in that moment may save over theirs what came of it: theirs is kept.
     assert opened.history.content(sha256(b"theirs")) == b"theirs"
 
@@ -127,14 +127,14 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
     (vault / "a.md").write_bytes(b"one")
     lack(monkeypatch, kind)
     opened = Vault(vault)
-    real = journal.Journal._apply
+    real = journal.Journal._do
 
-    def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
+    def do(self: journal.Journal, here: Beneath, act: Act) -> None:
         save_by_rename(vault / "n.md", b"theirs")
-        real(self, here, step)
+        real(self, here, act)
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal.Journal, "_apply", apply)
+        patch.setattr(journal.Journal, "_do", do)
         with pytest.raises(AlreadyExists):
             if change == "create":
                 opened.create("n.md", b"ours", CHANGE)
@@ -142,7 +142,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
                 opened.move("a.md", "n.md", CHANGE)
     assert (vault / "n.md").read_bytes() == b"theirs"
     assert (vault / "a.md").read_bytes() == b"one"
-    assert opened.strays() == [] and list(opened.history.log.backwards()) == []
+    assert not list(vault.rglob(".simplemem-*.tmp")) and list(opened.history.log.backwards()) == []
 
 
 def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
@@ -151,16 +151,16 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
     opened = Vault(vault)
     for name in ("a", "b", "c"):
         opened.create(f"{name}.md", name.encode(), CHANGE)
-    real = journal.Journal._apply
+    real = journal.Journal._do
 
-    def apply(self: journal.Journal, here: Beneath, step: Step) -> None:
-        if step.version.path == "c.md":
+    def do(self: journal.Journal, here: Beneath, act: Act) -> None:
+        if act.step.version.path == "c.md":
             save_by_rename(vault / "c.md", b"theirs")
-        real(self, here, step)
+        real(self, here, act)
 
     rewrites = [Wish.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")]
     with monkeypatch.context() as patch:
-        patch.setattr(journal.Journal, "_apply", apply)
+        patch.setattr(journal.Journal, "_do", do)
         with pytest.raises(Conflict) as trouble:
             opened.move("a.md", "new/d.md", CHANGE, data=b"moved", rewrites=rewrites)
     assert trouble.value.details["path"] == "c.md"

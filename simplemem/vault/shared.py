@@ -1,0 +1,96 @@
+"""What several servers on one vault share beside its notes: who of them leads, and files of lines they all add to."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from simplemem.errors import SimplememError
+from simplemem.vault import disk
+from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, parent, telling
+from simplemem.vault.vault import FileLock, make_sidecar
+
+
+class Leadership:
+    """Which of several servers on an index looks after it: the one that holds the file `index.leader` beside it. Tried for
+    now and then; held until `resign` or the end of the process. Leading is a convenience, never a right to write."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = FileLock(str(path.parent), path.name, makes=False)
+        self.resign = self._file.give_back
+
+    def held(self) -> bool:
+        """Whether we lead, taking the lead if nobody has it."""
+        if self._file.is_held():
+            return True
+        self.resign()
+        try:
+            return self._file.take()
+        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
+            return False
+
+
+class Extent(NamedTuple):
+    """How far a file was read, and which file that was."""
+
+    device: int
+    inode: int
+    offset: int
+
+
+class SideFile:
+    """A file under `.simplemem/` beside the index, `state/access.jsonl` say: lines of several processes, or a whole file put
+    in place at once. Its own lock is held no longer than a line takes."""
+
+    def __init__(self, root: str, name: str) -> None:
+        self._root = root
+        self._path = f"{SIDECAR}/{name}"
+        self._lock = FileLock(root, f"{SIDECAR}/{name.rsplit('.', 1)[0]}.lock")
+
+    @contextmanager
+    def held(self, patience: float) -> Iterator[bool]:
+        """Hold the lock of this file, if it is to be had in so many seconds: whether it was."""
+        ends = time.monotonic() + patience
+        while not (taken := self._lock.take()) and time.monotonic() < ends:
+            time.sleep(0.002)
+        try:
+            yield taken
+        finally:
+            self._lock.give_back()
+
+    def append(self, lines: bytes, *, sync: bool = False) -> None:
+        """Add whole lines, also behind one that a power cut tore. The lock is held."""
+        with self._writing() as here, here.opened(self._path, OVERWRITE | os.O_APPEND) as fd:
+            disk.append_lines(fd, lines)
+            if sync:
+                disk.sync_file(fd)
+
+    def read(self, since: Extent | None) -> tuple[bytes, Extent | None, bool]:
+        """The whole lines behind what was read, how far that is, and whether the file is another by now: then
+        the lines are all there are."""
+        try:
+            with Beneath(self._root) as here, here.opened(self._path, READ) as fd:
+                stat = os.fstat(fd)
+                is_same = since is not None and since[:2] == (stat.st_dev, stat.st_ino) and since.offset <= stat.st_size
+                offset = since.offset if since is not None and is_same else 0
+                data = disk.read_at(fd, offset, stat.st_size - offset)
+        except (OSError, SimplememError):
+            return b"", None, since is not None
+        whole = data[: data.rfind(b"\n") + 1]  # what is being written just now is for the next time
+        return whole, Extent(stat.st_dev, stat.st_ino, offset + len(whole)), not is_same
+
+    def replace(self, data: bytes) -> Path:
+        """Put a whole file in place; its path."""
+        with self._writing() as here:
+            disk.put(here, self._path, data, sync=True)
+        return Path(self._root, *self._path.split("/"))
+
+    @contextmanager
+    def _writing(self) -> Iterator[Beneath]:
+        with Beneath(self._root) as here, telling("write", self._path, writing=True):
+            make_sidecar(here, parent(self._path))
+            yield here
